@@ -1,0 +1,58 @@
+# Everything is set up in .venv on first use; git, make and Python 3.11 or newer are all that is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+export PIP_CONSTRAINT := constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format fuzz bench docs changelog clean
+
+help: ## print what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: .venv/.test ## play an agent's transcript through the core and print what the model would see
+	@$(BIN)/python -m quire
+
+test: .venv/.test ## run the whole suite
+	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} -q
+
+check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/basedpyright
+
+format: .venv/.check ## put the code in its one format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+fuzz: .venv/.test ## the laws with a hundred times the examples
+	@QUIRE_EXAMPLES=20000 $(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} -q -m laws
+
+bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
+	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --write docs/benchmarks.md
+
+docs: .venv/.docs ## build the documentation into site/
+	@$(BIN)/mkdocs build --strict --quiet && echo "documentation: site/index.html"
+
+changelog: .venv/.release ## gather the fragments under changes/ into CHANGELOG.md
+	@$(BIN)/towncrier build --yes
+
+clean: ## remove what make has made
+	rm -rf .venv .venv-peers site build dist
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("Quire needs Python 3.11 or newer: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.%: .venv/.made pyproject.toml constraints.txt
+	@echo "setting up .venv ($*)"
+	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+.venv-peers/.done: bench/peers.txt
+	@echo "setting up .venv-peers (the libraries that Quire is measured against)"
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --requirement bench/peers.txt
+	@touch $@

@@ -1,0 +1,115 @@
+"""Every error Quire raises on purpose, in one tree.
+
+Each leaf also inherits the builtin a caller would reach for, and carries ids and strings, never objects or content.
+
+::
+
+    QuireError
+    ├── WrongType (TypeError)            a value of a type that is not taken here
+    ├── InvalidValue (ValueError)        the right type, a value it may not have
+    │   ├── TooLarge                     a text or a blob beyond the limit of one item
+    │   ├── InvalidLimit                 a limit, budget or share that is negative, zero or too small
+    │   └── DuplicateId                  an id that is in the transcript already
+    ├── UnknownId (KeyError)             no such item here
+    ├── UnknownKey (KeyError)            no such note in the pool
+    ├── OutOfRange (IndexError)          a position or revision that does not exist
+    ├── EditRefused (ValueError)         an edit that would leave a history no provider takes
+    │   ├── SplitsGroup                  a call without its result, or the other way round
+    │   ├── CallPending                  a call that still waits for its result
+    │   └── LastUserMessage              the message the model is asked to answer
+    ├── Irreducible (ValueError)         what must stay is larger than what is allowed
+    ├── CodecError (ValueError)
+    │   ├── Unencodable                  a value no codec can write, with its path
+    │   └── Damaged                      bytes that are not what they should be, with the place of the fault
+    └── MissingExtra (ImportError)       an optional part is not installed
+"""
+
+
+class QuireError(Exception):
+    """The root: catch this to catch all that Quire raises on purpose."""
+
+
+class WrongType(QuireError, TypeError):
+    """A value of a type that is not taken here."""
+
+
+class InvalidValue(QuireError, ValueError):
+    """A value of the right type that it may not have."""
+
+
+class TooLarge(InvalidValue):
+    """A text or a blob beyond the limit of one item."""
+
+
+class InvalidLimit(InvalidValue):
+    """A limit, budget or share that is negative, zero or too small."""
+
+
+class DuplicateId(InvalidValue):
+    """An id that is in the transcript already."""
+
+
+class _Missing(QuireError, KeyError):
+    # KeyError prints the repr of its argument; a sentence in quotes helps nobody.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownId(_Missing):
+    """No item with this id is here."""
+
+
+class UnknownKey(_Missing):
+    """No note with this key is in the pool."""
+
+
+class OutOfRange(QuireError, IndexError):
+    """A position or a revision that does not exist."""
+
+
+class EditRefused(QuireError, ValueError):
+    """An edit that would leave a history no provider takes."""
+
+
+class SplitsGroup(EditRefused):
+    """The edit takes a call without its result, or the other way round."""
+
+
+class CallPending(EditRefused):
+    """The edit touches a call that still waits for its result."""
+
+
+class LastUserMessage(EditRefused):
+    """The edit would leave out the message that the model is asked to answer."""
+
+
+class Irreducible(QuireError, ValueError):
+    """What must stay is larger than what is allowed; `parts` names what must stay, by id."""
+
+    def __init__(self, message: str, parts: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.parts = parts
+
+
+class CodecError(QuireError, ValueError):
+    """Items could not be written or read; `path` says where."""
+
+    def __init__(self, message: str, path: str = "$") -> None:
+        super().__init__(f"{message} (at {path})")
+        self.path = path
+
+
+class Unencodable(CodecError):
+    """A value that no codec can write."""
+
+
+class Damaged(CodecError):
+    """Bytes that are not what they should be."""
+
+
+class MissingExtra(QuireError, ImportError):
+    """An optional part is not installed."""
+
+    def __init__(self, part: str, extra: str) -> None:
+        super().__init__(f"{part} is not installed; add it with: pip install 'quire[{extra}]'")
+        self.extra = extra

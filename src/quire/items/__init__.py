@@ -1,0 +1,69 @@
+"""What is recorded: frozen items in one tagged union, the parts of their content, and the codec that writes them."""
+
+from quire.items.clock import new_id, now, use_clock
+from quire.items.codec import JSON, MSGPACK, Codec
+from quire.items.edits import Hide, Mask, Pin, Span, Summary, Undo
+from quire.items.frozen import NOTHING, FrozenDict, FrozenList, freeze, thaw
+from quire.items.kinds import (
+    Address,
+    ConfigChange,
+    Handoff,
+    Message,
+    Note,
+    Opaque,
+    Reasoning,
+    Role,
+    ToolCall,
+    ToolResult,
+    Wording,
+)
+from quire.items.parts import MAX_DATA, Audio, Content, File, Image, Part, parts_of, text_of
+from quire.items.settle import MAX_TEXT
+from quire.items.union import EDITS, KINDS, Edit, Item, kind_of
+from quire.items.unknown import Unknown
+
+__all__ = [
+    "EDITS",
+    "JSON",
+    "KINDS",
+    "MAX_DATA",
+    "MAX_TEXT",
+    "MSGPACK",
+    "NOTHING",
+    "Address",
+    "Audio",
+    "Codec",
+    "ConfigChange",
+    "Content",
+    "Edit",
+    "File",
+    "FrozenDict",
+    "FrozenList",
+    "Handoff",
+    "Hide",
+    "Image",
+    "Item",
+    "Mask",
+    "Message",
+    "Note",
+    "Opaque",
+    "Part",
+    "Pin",
+    "Reasoning",
+    "Role",
+    "Span",
+    "Summary",
+    "ToolCall",
+    "ToolResult",
+    "Undo",
+    "Unknown",
+    "Wording",
+    "freeze",
+    "kind_of",
+    "new_id",
+    "now",
+    "parts_of",
+    "text_of",
+    "thaw",
+    "use_clock",
+]

@@ -1,0 +1,96 @@
+"""Free values that cannot change: dictionaries and lists that equal plain ones and refuse every mutation."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from quire.errors import WrongType
+
+
+def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
+    raise WrongType("this value belongs to an item and cannot change; copy it first")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary inside an item."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> "FrozenDict":
+        return self
+
+    def __deepcopy__(self, _memo: object) -> "FrozenDict":
+        return self
+
+    def __reduce__(self) -> tuple[type["FrozenDict"], tuple[dict[str, Any]]]:
+        return FrozenDict, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """A list inside an item."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __copy__(self) -> "FrozenList":
+        return self
+
+    def __deepcopy__(self, _memo: object) -> "FrozenList":
+        return self
+
+    def __reduce__(self) -> tuple[type["FrozenList"], tuple[list[Any]]]:
+        return FrozenList, (list(self),)
+
+
+class Nothing(Mapping[str, Any]):
+    """The empty mapping that every item without extras shares."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> NoReturn:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __hash__(self) -> int:
+        return hash(frozenset[Any]())
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = Nothing()
+
+
+def freeze(value: Any) -> Any:
+    """The same value, unable to change, as deep as dictionaries and lists go; other objects stay what they are."""
+    kind = type(value)
+    if kind is dict:
+        return FrozenDict({key: freeze(inner) for key, inner in value.items()})
+    if kind is list:
+        return FrozenList([freeze(inner) for inner in value])
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """A plain copy that may be changed."""
+    if isinstance(value, dict):
+        return {key: thaw(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [thaw(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

@@ -1,0 +1,128 @@
+"""Free values on their way to bytes and back.
+
+JSON has no bytes and quietly changes what it cannot say (a tuple, an integer key, a number that is none). Here bytes
+are tagged, a dictionary that looks like a tag is wrapped, and everything else that would come back different is an
+error with its path.
+"""
+
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from typing import Any
+
+from quire.errors import Damaged, Unencodable
+
+BYTES = "$bytes"
+DICT = "$dict"
+
+
+def portable(value: Any, path: str, tag_bytes: bool) -> Any:
+    """The value as plain JSON values; bytes are tagged, or left to a format that has them."""
+    try:
+        return _portable(value, path, tag_bytes)
+    except RecursionError:
+        raise Unencodable("the value is nested too deep, or holds itself", path) from None
+
+
+def _portable(value: Any, path: str, tag_bytes: bool) -> Any:
+    write = _WRITERS.get(type(value)) or _writer_of_subclass(value)
+    if write is None:
+        raise Unencodable(f"a value of type {type(value).__name__} lives in memory only", path)
+    return write(value, path, tag_bytes)
+
+
+def restored(value: Any, path: str) -> Any:
+    """What `portable` made, turned back: tags become bytes, wrapped dictionaries come out."""
+    if isinstance(value, list):
+        return [restored(inner, f"{path}[{index}]") for index, inner in enumerate(value)]  # pyright: ignore
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:  # pyright: ignore[reportUnknownArgumentType]
+        if BYTES in value:
+            return _bytes_of(value[BYTES], path)
+        if isinstance(value.get(DICT), dict):  # pyright: ignore
+            value = value[DICT]
+    return {key: restored(inner, f"{path}.{key}") for key, inner in value.items()}  # pyright: ignore
+
+
+def with_tagged_bytes(value: Any) -> Any:
+    """Raw values with nothing changed but bytes, for a format that has none."""
+    if isinstance(value, bytes):
+        return {BYTES: b64encode(value).decode()}
+    if isinstance(value, list):
+        return [with_tagged_bytes(inner) for inner in value]  # pyright: ignore
+    if isinstance(value, dict):
+        return {key: with_tagged_bytes(inner) for key, inner in value.items()}  # pyright: ignore
+    return value
+
+
+def _bytes_of(text: Any, path: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (ValueError, TypeError):
+        raise Damaged("tagged bytes are not base64", path) from None
+
+
+def _write_dict(value: dict[Any, Any], path: str, tag_bytes: bool) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for key, inner in value.items():
+        if type(key) is not str:
+            raise Unencodable(f"a key of type {type(key).__name__} would come back as text", path)
+        written[_write_text(key, f"{path} (a key)", tag_bytes)] = _portable(inner, f"{path}.{key}", tag_bytes)
+    looks_like_a_tag = tag_bytes and len(written) == 1 and next(iter(written)) in (BYTES, DICT)
+    return {DICT: written} if looks_like_a_tag else written
+
+
+def _write_list(value: list[Any], path: str, tag_bytes: bool) -> list[Any]:
+    return [_portable(inner, f"{path}[{index}]", tag_bytes) for index, inner in enumerate(value)]
+
+
+def _write_text(value: str, path: str, _tag_bytes: bool) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Unencodable("the text holds half of a surrogate pair", path) from None
+    return value
+
+
+def _write_float(value: float, path: str, _tag_bytes: bool) -> float:
+    if not math.isfinite(value):
+        raise Unencodable("JSON has no infinity and no NaN", path)
+    return value
+
+
+def _write_int(value: int, path: str, _tag_bytes: bool) -> int:
+    if not -(2**63) <= value < 2**64:
+        raise Unencodable("an integer beyond 64 bits", path)
+    return value
+
+
+def _write_bytes(value: bytes, _path: str, tag_bytes: bool) -> Any:
+    return {BYTES: b64encode(value).decode()} if tag_bytes else value
+
+
+def _as_it_is(value: Any, _path: str, _tag_bytes: bool) -> Any:
+    return value
+
+
+_WRITERS: dict[type, Callable[[Any, str, bool], Any]] = {
+    dict: _write_dict,
+    list: _write_list,
+    str: _write_text,
+    float: _write_float,
+    int: _write_int,
+    bytes: _write_bytes,
+    bool: _as_it_is,
+    type(None): _as_it_is,
+}
+
+
+def _writer_of_subclass(value: Any) -> Callable[[Any, str, bool], Any] | None:
+    # Frozen dictionaries and lists are ours; other subclasses would come back as their parent, so they are refused.
+    from quire.items.frozen import FrozenDict, FrozenList, Nothing
+
+    if isinstance(value, FrozenDict):
+        return _write_dict
+    if isinstance(value, Nothing):
+        return lambda _value, _path, _tag_bytes: {}
+    return _write_list if isinstance(value, FrozenList) else None

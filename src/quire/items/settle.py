@@ -1,0 +1,76 @@
+"""How a field comes to its stored form when an item or a part is made.
+
+Structs do not look at their arguments, so each kind checks itself. What may be converted is (a list of parts to a
+tuple, an integer to a time), free values are frozen, and what is wrong is named by its field, never by its value.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from quire.errors import InvalidValue, QuireError, TooLarge, WrongType
+from quire.items.frozen import NOTHING, FrozenDict, freeze
+
+MAX_TEXT = 32 * 1024 * 1024
+"""Characters that one text of one item may have: several times the largest window on the market."""
+
+
+def settle(struct: msgspec.Struct) -> None:
+    """Bring every field to its stored form, or say which one cannot be."""
+    name = type(struct).__name__
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        settled = _settled(f"{name}.{field.name}", field.type, value)
+        if settled is not value:
+            msgspec.structs.force_setattr(struct, field.name, settled)
+
+
+def check_length(text: str, where: str) -> None:
+    """Refuse a text that no model could read and that would stall whoever counts it."""
+    if len(text) > MAX_TEXT:
+        raise TooLarge(f"{where} has {len(text):,} characters; one text may have {MAX_TEXT:,}")
+
+
+def _settled(where: str, wanted: Any, value: Any) -> Any:
+    if wanted is Any:
+        return _frozen(where, value)
+    if wanted == Mapping[str, Any]:
+        return _frozen_mapping(where, value)
+    try:
+        settled = msgspec.convert(value, wanted)
+    except msgspec.ValidationError as fault:
+        raise _explained(where, str(fault)) from None
+    _check_texts(where, settled)
+    return settled
+
+
+def _frozen(where: str, value: Any) -> Any:
+    try:
+        return freeze(value)
+    except RecursionError:
+        raise InvalidValue(f"{where} is nested too deep, or holds itself") from None
+
+
+def _frozen_mapping(where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise WrongType(f"{where} must be a mapping, not {type(value).__name__}")
+    if not value:
+        return NOTHING
+    return value if type(value) is FrozenDict else _frozen(where, dict(value))  # pyright: ignore
+
+
+def _check_texts(where: str, settled: Any) -> None:
+    if isinstance(settled, str):
+        check_length(settled, where)
+    elif isinstance(settled, tuple):
+        for part in settled:  # pyright: ignore[reportUnknownVariableType]
+            if isinstance(part, str):
+                check_length(part, where)
+
+
+def _explained(where: str, fault: str) -> QuireError:
+    if fault.startswith("Invalid enum value"):  # msgspec quotes the value; ours do not
+        return InvalidValue(f"{where} is not one of the values it may have")
+    text = fault.replace("`$", f"`{where}")
+    return WrongType(text if where in text else f"{where}: {text}")

@@ -1,0 +1,14 @@
+"""Hypothesis without deadlines (machines are shared and noisy), its strength set by QUIRE_EXAMPLES."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "quire",
+    deadline=None,
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "200")),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
+)
+settings.load_profile("quire")
