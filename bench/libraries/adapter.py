@@ -1,0 +1,76 @@
+"""What the benchmark asks of a library: the same few verbs, spoken with the library's own objects."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from transcript import Entry
+
+
+class Adapter:
+    """One library. A history is whatever it keeps its messages in; `absent` says which workloads it has no call for."""
+
+    name: ClassVar[str]
+    package: ClassVar[str]
+    """The distribution whose version is reported."""
+
+
+    how: ClassVar[dict[str, str]] = {}
+    """For a workload, the calls that are measured."""
+
+    absent: ClassVar[dict[str, str]] = {}
+    """For a workload, why there is nothing to measure."""
+
+    validates: ClassVar[bool] = False
+    """Whether it checks the fields of what is appended."""
+
+    parsed: ClassVar[bool] = False
+    """Whether it wants a call's arguments parsed; that is then done for it, off the clock."""
+
+    by_tokens: ClassVar[bool] = False
+    """Whether it truncates to a number of tokens, rather than of messages."""
+
+    def new(self) -> Any:
+        """An empty history."""
+        raise NotImplementedError
+
+    def add(self, history: Any, chat: Sequence[Entry]) -> None:
+        """Build the library's own objects and append them one by one."""
+        raise NotImplementedError
+
+    def length(self, history: Any) -> int:
+        """How many records the history shows."""
+        raise NotImplementedError
+
+    def forks(self) -> dict[str, Callable[[Any], Any]]:
+        """Ways to get an independent history with the same content."""
+        raise NotImplementedError
+
+    def spare(self, history: Any) -> Any:
+        """A copy to truncate, made off the clock."""
+        return next(iter(self.forks().values()))(history)
+
+    def truncate(self, history: Any, limit: int) -> Any:
+        """A history with the newest that fit in the limit; it may be the same one."""
+        raise NotImplementedError
+
+    def total(self, history: Any) -> int:
+        """Its tokens, as the library counts them."""
+        raise NotImplementedError
+
+    def dumpable(self, history: Any) -> Any:
+        """The history in the form that `dump` takes, made off the clock."""
+        return history
+
+    def dump(self, history: Any) -> bytes:
+        """All of it as JSON."""
+        raise NotImplementedError
+
+    def load(self, data: bytes) -> Any:
+        """What `dump` wrote."""
+        raise NotImplementedError
+
+    def filled(self, chat: Sequence[Entry]) -> Any:
+        """A new history with these messages."""
+        history = self.new()
+        self.add(history, chat)
+        return history

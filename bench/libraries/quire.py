@@ -1,0 +1,80 @@
+"""Quire: a transcript of checked items."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from libraries.adapter import Adapter
+from quire.items import JSON, Message, ToolCall, ToolResult
+from quire.state import Transcript, truncate
+from transcript import Entry, add_all
+
+KINDS = (Message, ToolCall, ToolResult)
+
+
+class Quarters:
+    """Four tokens, and one for each four characters: the rule that most peers use."""
+
+    key = "bench: len / 4"
+
+    def count(self, item: Any) -> int:
+        text = item.arguments if type(item) is ToolCall else item.content
+        return 4 + len(text) // 4
+
+    def total(self, counted: int) -> int:
+        return counted
+
+
+COUNTER = Quarters()
+
+
+class Quire(Adapter):
+    name = "quire"
+    package = "quire"
+    validates = True
+    by_tokens = True
+    how = {
+        "append": "`Transcript.append`",
+        "memory": "`Transcript`",
+        "truncate": "`truncate` by tokens and appending its edit; counted before",
+        "tokens": "`view.tokens`, only what is new is counted",
+        "codec": "`JSON.encode`, `JSON.decode`: a list of items, like the floor",
+    }
+
+    def new(self) -> Transcript:
+        return Transcript()
+
+    def add(self, history: Transcript, chat: Sequence[Entry]) -> None:
+        add_all(history.append, chat, KINDS)
+
+    def length(self, history: Transcript | list[Any]) -> int:
+        return len(history if isinstance(history, list) else history.view)
+
+    def forks(self) -> dict[str, Callable[[Any], Any]]:
+        return {"`fork()`": Transcript.fork, "`fork()` and one `append`": _fork_and_append}
+
+    def truncate(self, history: Transcript, limit: int) -> Transcript:
+        edit = truncate(history.view, tokens=limit, counter=COUNTER)
+        if edit is not None:
+            history.append(edit)
+        return history
+
+    def total(self, history: Transcript) -> int:
+        return history.view.tokens(COUNTER)
+
+    def dumpable(self, history: Transcript) -> list[Any]:
+        return list(history.view)
+
+    def dump(self, history: list[Any]) -> bytes:
+        return JSON.encode(history)
+
+    def load(self, data: bytes) -> list[Any]:
+        return JSON.decode(data)
+
+
+def _fork_and_append(history: Transcript) -> Transcript:
+    child = history.fork()
+    child.append(Message(role="user", content="And then?"))
+    return child
+
+
+LIBRARY = Quire()

@@ -1,0 +1,153 @@
+"""The work that every library is given. Each function measures one library at one size and checks what it did."""
+
+import gc
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from libraries import Adapter
+from timing import Clocked, Patience, clocked, clocked_in_bulk
+from transcript import Entry, entries, messages, texts
+
+Found = dict[str, Any]
+"""What was measured under one label: best, median and runs, and where it applies what was kept."""
+
+ONE_MORE: Entry = ("user", "And which of them are still open, apart from the one that we spoke about?", (), "", "")
+
+
+class Wrong(Exception):
+    """A library did not do what was asked, so its time means nothing."""
+
+
+def append(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
+    """Build the library's own objects and append them one by one; microseconds a message."""
+    chat = entries(messages(size), library.parsed)
+    _check_length(library, chat, library.filled(chat))
+    found = clocked(lambda history: library.add(history, chat), library.new, patience)
+    return {"": _found(found, 1e6 / size)}
+
+
+def memory(library: Adapter, size: int, _patience: Patience) -> dict[str, Found]:
+    """Bytes a message that a history takes over the text it was given."""
+    written = json.dumps(messages(size))
+    library.filled(entries(messages(50), library.parsed))  # what is made once is not the history's
+    gc.collect()
+    tracemalloc.start()
+    chat = entries(json.loads(written), library.parsed)
+    history = library.filled(chat)
+    del chat
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    given = sum(map(sys.getsizeof, texts(entries(json.loads(written)))))
+    _check_length(library, entries(json.loads(written), library.parsed), history)
+    over = (held - given) / size
+    return {"": {"best": over, "median": over, "runs": 1}}
+
+
+def fork(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
+    """Make one independent copy of a history and let go of it; microseconds."""
+    history = library.filled(entries(messages(size), library.parsed))
+    return {label: _fork(library, history, way, patience) for label, way in library.forks().items()}
+
+
+def truncate(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
+    """Keep the newest tenth, by tokens where the library can; milliseconds, and the share that was kept."""
+    history = library.filled(entries(messages(size), library.parsed))
+    measure = library.total if library.by_tokens else library.length
+    whole = measure(history)
+    found = clocked(
+        lambda spare: library.truncate(spare, whole // 10), lambda: library.spare(history), patience
+    )
+    kept = measure(library.truncate(library.spare(history), whole // 10)) if found.best < 5 else None
+    if kept is not None and size >= 1000 and not 0.07 * whole <= kept <= 0.101 * whole:
+        raise Wrong(f"kept {kept} of {whole}")
+    return {"": _found(found, 1e3) | {"kept": kept and round(kept / whole, 4)}}
+
+
+def tokens(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
+    """Append one more message to a history that was counted before, and ask for the total; microseconds."""
+    history = library.filled(entries(messages(size), library.parsed))
+    way = next(iter(library.forks().values()))
+    times = 50 if clocked(library.total, lambda: _grown(library, way(history)), Patience(1, 1)).best < 1e-4 else 1
+
+    def ask(child: Any) -> None:
+        for _ in range(times):
+            library.add(child, (ONE_MORE,))
+            library.total(child)
+
+    found = clocked(ask, lambda: _grown(library, way(history)), patience)
+    return {"": _found(found, 1e6 / times)}
+
+
+def codec(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
+    """The whole history to JSON and back; milliseconds."""
+    history = library.dumpable(library.filled(entries(messages(size), library.parsed)))
+    data = library.dump(history)
+    loaded = library.load(data)
+    if library.length(loaded) != library.length(history) or library.dump(library.dumpable(loaded)) != data:
+        raise Wrong("what was loaded is not what was dumped")
+    del loaded
+    return {
+        "dump": _found(clocked(library.dump, lambda: history, patience), 1e3) | {"bytes": len(data)},
+        "load": _found(clocked(library.load, lambda: data, patience), 1e3),
+    }
+
+
+WORKLOADS: dict[str, Callable[[Adapter, int, Patience], dict[str, Found]]] = {
+    "append": append,
+    "memory": memory,
+    "fork": fork,
+    "truncate": truncate,
+    "tokens": tokens,
+    "codec": codec,
+}
+SIZES = {
+    "append": (100, 1_000, 10_000, 100_000),
+    "memory": (1_000, 10_000),
+    "fork": (100, 1_000, 10_000, 100_000),
+    "truncate": (100, 1_000, 10_000),
+    "tokens": (1_000, 10_000),
+    "codec": (1_000, 10_000),
+}
+UNITS = {
+    "append": "µs a message",
+    "memory": "bytes a message over the text",
+    "fork": "µs",
+    "truncate": "ms",
+    "tokens": "µs",
+    "codec": "ms",
+    "import": "ms",
+}
+
+
+def _fork(library: Adapter, history: Any, way: Callable[[Any], Any], patience: Patience) -> Found:
+    before, child = library.length(history), way(history)
+    born = library.length(child)
+    library.add(child, (ONE_MORE,))
+    if not before <= born <= before + 1 or library.length(child) != born + 1:
+        raise Wrong("the copy has another length")
+    if library.length(history) != before:
+        raise Wrong("the copy is not independent")
+    del child
+    return _found(clocked_in_bulk(lambda: way(history), patience), 1e6)
+
+
+def _grown(library: Adapter, history: Any) -> Any:
+    before = library.total(history)
+    library.add(history, (ONE_MORE,))
+    if not before < library.total(history):
+        raise Wrong("the total did not grow")
+    return history
+
+
+def _check_length(library: Adapter, chat: Sequence[Entry], history: Any) -> None:
+    apart = sum(bool(text) + len(calls) for _, text, calls, _, _ in chat)
+    if library.length(history) not in (len(chat), apart):
+        raise Wrong(f"{len(chat)} messages became {library.length(history)} records")
+
+
+def _found(clocked: Clocked, unit: float) -> Found:
+    return {"best": clocked.best * unit, "median": clocked.median * unit, "runs": clocked.runs}

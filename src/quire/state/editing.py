@@ -1,0 +1,178 @@
+"""How an edit changes what is shown.
+
+A plain edit costs what it touches. An `Undo` or a `Pin` looks at all edits in force, because what is under the one that
+goes may be under another that stays.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from quire.errors import EditRefused
+from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResult, Undo
+from quire.state.active import ActiveEdits, Cover, located, resolved
+from quire.state.judging import judge, judge_folding
+from quire.state.log import EDIT, Log
+from quire.state.shape import Change, Interval, Key, Run, Shape, contains, find_run, first_after, spliced, subtracted, united
+
+
+class Editor:
+    """One log at one revision, with the calls that wait: enough to judge and apply an edit."""
+
+    __slots__ = ("_end", "_log", "_open", "_shape")
+
+    def __init__(self, log: Log, shape: Shape, end: int, open_calls: Iterable[int]) -> None:
+        self._log = log
+        self._shape = shape
+        self._end = end
+        self._open = tuple(open_calls)
+
+    def apply(self, edit: Edit) -> Shape:
+        """What is shown once this edit is recorded at the end of the log; an error changes nothing."""
+        match edit:
+            case Summary() | Hide():
+                return self._cover(edit)
+            case Mask():
+                return self._mask(edit)
+            case Pin():
+                return self._pin(edit)
+            case Undo():
+                return self._undo(edit)
+
+    def _cover(self, edit: Summary | Hide) -> Shape:
+        cover = resolved(self._log, edit, self._end)
+        judge(self._log, self._end, cover, self._open)
+        summaries = tuple(p for p in self._shape.summaries if p not in cover.summaries)
+        runs: list[Run] = []
+        if isinstance(edit, Summary):
+            judge_folding(self._log, self._end, cover, self._shape.summaries)
+            runs.append(self._summary_run(edit, cover))
+            summaries = (*summaries, self._end)
+        pinned = self._group_area(self._shape.pins)
+        area = [part for interval in cover.area for part in subtracted(interval, pinned)]
+        return self._spliced(area, runs, summaries)
+
+    def _mask(self, edit: Mask) -> Shape:
+        position = located(self._log, edit.target, self._end)
+        stub = masked(self._log.item(position), edit)
+        if self._log.head(position) in self._shape.pins:
+            raise EditRefused(f"{edit.target!r} is pinned")
+        if position < self._shape.tail and self._run_at(position) is None:
+            return self._spliced([], [], self._shape.summaries)  # the stub appears should the item come back
+        return self._spliced([(position, position + 1)], [Run(position, position + 1, stub)], self._shape.summaries)
+
+    def _pin(self, edit: Pin) -> Shape:
+        head = self._log.head(located(self._log, edit.target, self._end))
+        if head == EDIT:
+            raise EditRefused(f"{edit.target!r} is an edit and cannot be pinned")
+        active = ActiveEdits(self._log, self._end)
+        active.pins.add(head)
+        return self._recomputed(self._group_area([head]), active)
+
+    def _undo(self, edit: Undo) -> Shape:
+        target = located(self._log, edit.target, self._end)
+        if self._log.head(target) != EDIT:
+            raise EditRefused(f"{edit.target!r} is not an edit")
+        before = ActiveEdits(self._log, self._end)
+        if target in before.undone:
+            raise EditRefused(f"{edit.target!r} is undone already")
+        after = ActiveEdits(self._log, self._end, undoing=target)
+        for position in after.covers.keys() - before.covers.keys():
+            judge(self._log, self._end, after.covers[position], self._open)
+        return self._recomputed(self._difference(before, after), after)
+
+    def _difference(self, before: ActiveEdits, after: ActiveEdits) -> list[Interval]:
+        changed = before.covers.keys() ^ after.covers.keys()
+        area = [i for p in changed for i in (before.covers.get(p) or after.covers[p]).area]
+        masks = [p for p in before.masks.keys() | after.masks.keys() if before.masks.get(p) != after.masks.get(p)]
+        pins = self._group_area(before.pins ^ after.pins)
+        return united([*area, *((p, p + 1) for p in masks), *pins])
+
+    def _recomputed(self, area: list[Interval], active: ActiveEdits) -> Shape:
+        """The shape with everything in an area as the edits in force would have it."""
+        pinned = self._group_area(active.pins)
+        hidden = [part for interval in active.hidden() for part in subtracted(interval, pinned)]
+        visible = [part for interval in area for part in subtracted(interval, hidden)]
+        stubs = {
+            position: masked(self._log.item(position), mask)
+            for position, mask in active.mask_items()
+            if contains(visible, position) and not contains(pinned, position)
+        }
+        runs = list(self._natural_runs(visible, stubs))
+        summaries = active.summaries()
+        for position in set(summaries) - set(self._shape.summaries):
+            summary = self._log.item(position)
+            assert isinstance(summary, Summary)
+            runs.append(self._summary_run(summary, active.covers[position]))
+        return self._spliced(area, runs, summaries)._replace(pins=frozenset(active.pins))
+
+    def _spliced(self, area: list[Interval], runs: list[Run], summaries: tuple[int, ...]) -> Shape:
+        gone = [p for p in self._shape.summaries if p not in summaries]
+        bounds = [*self._bounds(area), *(self._summary_key(p) for p in gone)]
+        change = Change(area, {self._log.item(p).id for p in gone}, runs)
+        closed = self._shape.closed(self._end, self._log.time)
+        return spliced(closed, change, bounds, self._log.time)._replace(summaries=summaries)
+
+    def _natural_runs(self, visible: Sequence[Interval], stubs: dict[int, Item]) -> Iterator[Run]:
+        """What is visible as runs in which no other item's place falls."""
+        late = self._log.positions("late", 0, self._end)
+        singles = sorted({*stubs, *late})
+        breaks = united((p, p + 1) for p in (*singles, *self._log.positions("edits", 0, self._end)))
+        places = sorted((self._log.time(p), p) for p in late)
+        for start, stop in visible:
+            for part in subtracted((start, stop), breaks):
+                yield from self._split(*part, places)
+            for position in singles[bisect_left(singles, start) : bisect_left(singles, stop)]:
+                yield Run(position, position + 1, stubs.get(position))
+
+    def _split(self, start: int, stop: int, places: Sequence[tuple[float, int]]) -> Iterator[Run]:
+        first = bisect_left(places, (self._log.time(start), start))
+        for place in places[first : bisect_left(places, (self._log.time(stop - 1), stop - 1))]:
+            cut = first_after(start, stop, place, self._log.time)
+            if start < cut:
+                yield Run(start, cut)
+            start = cut
+        yield Run(start, stop)
+
+    def _run_at(self, position: int) -> Run | None:
+        return find_run(self._shape.leaves, (self._log.time(position), position, 1))
+
+    def _summary_run(self, summary: Summary, cover: Cover) -> Run:
+        place = min(self._bounds(cover.area))[1]
+        return Run(place, place, summary)
+
+    def _summary_key(self, position: int) -> Key:
+        summary = self._log.item(position)
+        assert isinstance(summary, Summary)
+        return self._summary_run(summary, resolved(self._log, summary, self._end)).key(self._log.time)
+
+    def _group_area(self, heads: Iterable[int]) -> list[Interval]:
+        return united((p, p + 1) for head in heads for p in self._log.group(head, self._end))
+
+    def _bounds(self, area: Sequence[Interval]) -> Iterator[Key]:
+        """Keys below and above everything in an area."""
+        for start, stop in area:
+            for position in (*_natural_ends(self._log, start, stop), *self._log.positions("late", start, stop)):
+                yield (self._log.time(position), position, 0)
+                yield (self._log.time(position), position, 1)
+
+
+def masked(item: Item, mask: Mask) -> Item:
+    """The item with a stub for its content."""
+    if isinstance(item, ToolResult | Message):
+        return msgspec.structs.replace(item, content=mask.stub)
+    raise EditRefused(f"{item.id!r} has no content to mask")
+
+
+def _natural_ends(log: Log, start: int, stop: int) -> tuple[int, ...]:
+    """The first and the last content of an interval that is shown where it arrived."""
+
+    def elsewhere(position: int) -> bool:
+        return log.head(position) == EDIT or position in log.segment(position).placed
+
+    while start < stop and elsewhere(start):
+        start += 1
+    while start < stop and elsewhere(stop - 1):
+        stop -= 1
+    return (start, stop - 1) if start < stop else ()

@@ -1,0 +1,63 @@
+"""What an edit is refused for: a history that no provider would take, or one that lost what it is asked to answer."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup
+from quire.items import Summary
+from quire.state.active import Cover, resolved
+from quire.state.log import EDIT, Log
+from quire.state.shape import Interval, contains, subtracted
+
+
+def judge(log: Log, end: int, cover: Cover, open_calls: Iterable[int]) -> None:
+    """Refuse to take away a call that waits, part of a group, or the last message of the user."""
+    if not cover.area and (cover.is_summary or not cover.summaries):
+        raise EditRefused("the edit takes nothing away")
+    for position in open_calls:
+        if any(contains(cover.area, member) for member in log.group(position, end)):
+            raise CallPending(f"call {log.item(position).id!r} still waits for its result")
+    last = last_user(log, end)
+    if last is not None and contains(cover.area, last):
+        raise LastUserMessage(f"{log.item(last).id!r} is the message to be answered")
+    for position in _at_the_edges(log, end, cover.area):
+        if len({contains(cover.area, member) for member in log.group(position, end)}) > 1:
+            raise SplitsGroup(f"the edit takes part of the group of {log.item(position).id!r}")
+
+
+def judge_folding(log: Log, end: int, cover: Cover, summaries: Iterable[int]) -> None:
+    """Refuse a summary that overlaps another one without folding it in: never two piled up."""
+    for position in summaries:
+        older = log.item(position)
+        assert isinstance(older, Summary)
+        area = resolved(log, older, end).area
+        outside = [part for interval in area for part in subtracted(interval, cover.area)]
+        if position in cover.summaries and outside:
+            raise EditRefused(f"a summary that folds in {older.id!r} must cover all that it covers")
+        if position not in cover.summaries and outside != area:
+            raise EditRefused(f"the summary must fold in {older.id!r}, which covers part of its spans")
+
+
+def last_user(log: Log, end: int) -> int | None:
+    """The position of the user's message that is shown last."""
+    if any(segment.late for segment in log.segments):
+        users = log.positions("users", 0, end)
+        return max(users, key=lambda p: (log.time(p), p), default=None)
+    for segment in reversed(log.segments):
+        index = bisect_left(segment.users, end)
+        if index:
+            return segment.users[index - 1]
+        end = min(end, segment.start)
+    return None
+
+
+def _at_the_edges(log: Log, end: int, area: Sequence[Interval]) -> Iterator[int]:
+    """Items whose group may reach over the edge of an area."""
+    for start, stop in area:
+        for position in (start, stop - 1):
+            if log.head(position) != EDIT:
+                yield position
+    for segment in log.segments:
+        for head, members in segment.far.items():
+            if any(contains(area, p) for p in (head, *members) if p < end):
+                yield head

@@ -1,0 +1,188 @@
+"""The log: every item ever appended, in the order it arrived, shared by all forks.
+
+A log is a row of segments that only grow. Whoever owns the last one appends to it; a fork remembers how far it may
+look and, when it first writes, adds a segment of its own. Positions count from the first item of the whole log.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from quire.items import Item
+from quire.state.ids import Strays
+from quire.state.shape import Shape
+from quire.tokens import Counter
+
+EDIT = 0xFFFFFFFF
+"""Stands in `heads` for an item that belongs to no group, because it is an edit."""
+
+_SMALL = 256  # a fork copies a segment up to this length rather than chain to it, so chains stay short
+
+
+class Segment:
+    """Items in order of arrival, with what is known about each by its position."""
+
+    __slots__ = (
+        *("edits", "far", "heads", "highest", "items", "late", "marks"),
+        *("placed", "shapes", "start", "strays", "sums", "users"),
+    )
+
+    def __init__(self, start: int, highest: str = "") -> None:
+        self.start = start
+        self.highest = highest  # of all ids so far, those of earlier segments included
+        self.items: list[Item] = []
+        self.heads = array("I")  # the position of the first member of the item's group
+        self.far: dict[int, list[int]] = {}  # members of a group that do not directly follow the others
+        self.users = array("I")  # positions of the messages of users
+        self.marks = array("I")  # positions of what is structural: instructions, configuration, handoffs
+        self.edits = array("I")
+        self.late = array("I")  # positions of what is shown elsewhere than where it arrived
+        self.placed: dict[int, float] = {}  # the time by which such an item is shown
+        self.strays = Strays()
+        self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
+        self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
+
+    def copy_until(self, end: int, highest: str) -> "Segment":
+        """The same segment up to a position, free to grow on its own; `highest` is that of the segments before."""
+        copy = Segment(self.start, highest)
+        length = end - self.start
+        copy.items = self.items[:length]
+        copy.heads = self.heads[:length]
+        for name in ("users", "marks", "edits", "late"):
+            positions = getattr(self, name)
+            setattr(copy, name, positions[: bisect_left(positions, end)])
+        copy.far = {head: [p for p in members if p < end] for head, members in self.far.items() if head < end}
+        copy.placed = {position: time for position, time in self.placed.items() if position < end}
+        copy.sums = {key: sums[: length + 1] for key, sums in self.sums.items()}
+        copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
+        for offset, item in enumerate(copy.items):
+            if item.id > copy.highest and not copy.strays.complete:
+                copy.highest = item.id
+            else:
+                copy.note_stray(item.id, offset)
+        return copy
+
+    def note_stray(self, item_id: str, offset: int) -> None:
+        """Make an item findable whose id is not above all before it."""
+        self.strays.add(item_id, offset, self.items)
+        self.highest = max(self.highest, item_id)
+
+    def count(self, counter: Counter, length: int) -> "array[int]":
+        """Running totals of the tokens of at least the first `length` items; each item is counted once, ever."""
+        sums = self.sums.get(counter.key)
+        if sums is None:
+            sums = self.sums[counter.key] = array("q", (0,))
+        if len(sums) <= length:
+            total = sums[-1]
+            for item in self.items[len(sums) - 1 : length]:
+                total += counter.count(item)
+                sums.append(total)
+        return sums
+
+
+class Log:
+    """Segments in a row. A log does not know where it ends: that is for the reader to know."""
+
+    __slots__ = ("segments", "starts")
+
+    def __init__(self, segments: tuple[Segment, ...]) -> None:
+        self.segments = segments
+        self.starts = tuple(segment.start for segment in segments)
+
+    def forked_at(self, end: int) -> "Log":
+        """A log with the same items up to a position and a last segment that nobody else writes to."""
+        index = self._index(max(end - 1, 0))
+        last = self.segments[index]
+        if end - last.start <= _SMALL:
+            return self.cut_at(end)
+        return Log((*self.segments[: index + 1], Segment(end, last.highest)))
+
+    def cut_at(self, end: int) -> "Log":
+        """A log with the same items up to a position, the last segment copied."""
+        index = self._index(max(end - 1, 0))
+        highest = self.segments[index - 1].highest if index else ""
+        return Log((*self.segments[:index], self.segments[index].copy_until(end, highest)))
+
+    def segment(self, position: int) -> Segment:
+        """The segment that holds a position."""
+        last = self.segments[-1]
+        return last if position >= last.start else self.segments[self._index(position)]
+
+    def _index(self, position: int) -> int:
+        return bisect_right(self.starts, position) - 1
+
+    def item(self, position: int) -> Item:
+        """The item at a position."""
+        segment = self.segment(position)
+        return segment.items[position - segment.start]
+
+    def head(self, position: int) -> int:
+        """The position of the first member of the item's group, or `EDIT`."""
+        segment = self.segment(position)
+        return segment.heads[position - segment.start]
+
+    def time(self, position: int) -> float:
+        """The time by which an item is shown."""
+        segment = self.segment(position)
+        placed = segment.placed.get(position)
+        return segment.items[position - segment.start].created_at if placed is None else placed
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
+        """The segments under a range, each with its own part of it as offsets."""
+        index = self._index(start)
+        while start < stop:
+            segment = self.segments[index]
+            index += 1
+            end = min(stop, self.starts[index]) if index < len(self.starts) else stop
+            yield segment, start - segment.start, end - segment.start
+            start = end
+
+    def items(self, start: int, stop: int) -> list[Item]:
+        """The items of a range."""
+        last = self.segments[-1]
+        if start >= last.start:
+            return last.items[start - last.start : stop - last.start]
+        return [item for segment, a, b in self.pieces(start, stop) for item in segment.items[a:b]]
+
+    def tokens(self, start: int, stop: int, counter: Counter) -> int:
+        """The tokens of a range."""
+        total = 0
+        for segment, a, b in self.pieces(start, stop):
+            sums = segment.count(counter, b)
+            total += sums[b] - sums[a]
+        return total
+
+    def find(self, item_id: str, end: int) -> int | None:
+        """The position of the item with this id, if it is before `end`."""
+        for segment in reversed(self.segments):
+            if segment.start < end:
+                offset = segment.strays.find(item_id, segment.items)
+                if offset is not None and segment.start + offset < end:
+                    return segment.start + offset
+            end = min(end, segment.start)
+        return None
+
+    def positions(self, name: str, start: int, end: int) -> list[int]:
+        """The positions from `start` to before `end` that the segments keep under a name, such as `users`."""
+        found: list[int] = []
+        for segment, a, b in self.pieces(start, end):
+            kept: array[int] = getattr(segment, name)
+            low = bisect_left(kept, segment.start + a)
+            found.extend(kept[low : bisect_left(kept, segment.start + b)])
+        return found
+
+    def group(self, position: int, end: int) -> list[int]:
+        """The positions of the group that an item belongs to, as it is before `end`."""
+        head = self.head(position)
+        if head == EDIT:
+            return []
+        members = [head]
+        for member in range(head + 1, end):
+            other = self.head(member)
+            if other == head:
+                members.append(member)
+            elif other != EDIT:
+                break
+        for segment in self.segments:
+            members.extend(p for p in segment.far.get(head, ()) if members[-1] < p < end)
+        return members

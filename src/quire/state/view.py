@@ -1,0 +1,184 @@
+"""The view: what is shown of a log at one revision. It never changes; a transcript makes a new one when asked."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Literal, NamedTuple, overload
+
+from quire.errors import OutOfRange, UnknownId
+from quire.items import Item, Message, ToolCall, kind_of
+from quire.state.active import ActiveEdits
+from quire.state.groups import Group, pending_calls
+from quire.state.log import EDIT, Log
+from quire.state.shape import Leaf, Run, Shape, contains, find_run
+from quire.tokens import Counter
+
+
+class Fate(NamedTuple):
+    """What became of an item, and the id of the edit that did it."""
+
+    state: Literal["shown", "pinned", "masked", "covered", "hidden", "edit"]
+    by: str | None = None
+
+
+class View(Sequence[Item]):
+    """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
+
+    __slots__ = ("_offsets", "end", "log", "shape")
+
+    def __init__(self, log: Log, shape: Shape, end: int) -> None:
+        self.log = log
+        self.shape = shape
+        self.end = end
+        self._offsets: list[int] | None = None
+
+    @property
+    def revision(self) -> int:
+        """How many items, edits included, had been recorded."""
+        return self.end
+
+    def __len__(self) -> int:
+        return self.shape.count + max(self.end - self.shape.tail, 0)
+
+    def __iter__(self) -> Iterator[Item]:
+        for run in self.runs():
+            yield from self._shown(run)
+
+    def __reversed__(self) -> Iterator[Item]:
+        for run in self.runs(backwards=True):
+            yield from reversed(self._shown(run))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, View):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<View of {len(self)} items at revision {self.end}>"
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return list(self)[index] if index.step not in (None, 1) else self._slice(*index.indices(len(self))[:2])
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
+        return self._slice(position, position + 1)[0]
+
+    def runs(self, backwards: bool = False) -> Iterator[Run]:
+        """The runs that are shown, the tail included."""
+        tail = Run(self.shape.tail, self.end)
+        if backwards:
+            if tail.stop > tail.start:
+                yield tail
+            for leaf in reversed(self.shape.leaves):
+                yield from reversed(leaf.runs)
+        else:
+            for leaf in self.shape.leaves:
+                yield from leaf.runs
+            if tail.stop > tail.start:
+                yield tail
+
+    def get(self, item_id: str) -> Item:
+        """The item with this id as it was recorded, shown or not."""
+        return self.log.item(self.position(item_id))
+
+    def position(self, item_id: str) -> int:
+        """Where in the log an item is."""
+        position = self.log.find(item_id, self.end)
+        if position is None:
+            raise UnknownId(f"no item {item_id!r} at revision {self.end}")
+        return position
+
+    def tokens(self, counter: Counter) -> int:
+        """The tokens of all that is shown, each item counted once in its life."""
+        counted = sum(self._leaf_tokens(leaf, counter) for leaf in self.shape.leaves)
+        if self.end > self.shape.tail:
+            counted += self.log.tokens(self.shape.tail, self.end, counter)
+        return counter.total(counted)
+
+    def run_tokens(self, run: Run, counter: Counter) -> int:
+        """The counted tokens of one run."""
+        if run.stand_in is not None:
+            return counter.count(run.stand_in)
+        return self.log.tokens(run.start, run.stop, counter)
+
+    def groups(self) -> list[Group]:
+        """What is shown, in the smallest pieces that may be dropped or moved."""
+        members: dict[int, list[Item]] = {}
+        for run in self.runs():
+            for offset, item in enumerate(self._shown(run)):
+                standing = run.stand_in is not None and run.start == run.stop
+                head = -1 - run.start if standing else self.log.head(run.start + offset)
+                members.setdefault(head, []).append(item)
+        return [Group(tuple(items)) for items in members.values()]
+
+    def pending(self) -> list[ToolCall]:
+        """Calls that still wait for their result."""
+        return pending_calls(self)
+
+    def last_user(self) -> Message | None:
+        """The message that the model is asked to answer."""
+        return next((i for i in reversed(self) if isinstance(i, Message) and i.role == "user"), None)
+
+    def fate(self, item_id: str) -> Fate:
+        """What became of an item, and by which edit."""
+        position = self.position(item_id)
+        if self.log.head(position) == EDIT:
+            item = self.log.item(position)
+            shown = position in self.shape.summaries
+            return Fate("shown" if shown and kind_of(item) == "summary" else "edit")
+        run = self.run_at(position)
+        if run is not None:
+            if self.log.head(position) in self.shape.pins:
+                return Fate("pinned")
+            return Fate("shown") if run.stand_in is None else Fate("masked", self._edits().mask_of(position))
+        return self._absent(position)
+
+    def run_at(self, position: int) -> Run | None:
+        """The run that shows a position, if one does."""
+        if position >= self.shape.tail:
+            return Run(self.shape.tail, self.end)
+        return find_run(self.shape.leaves, (self.log.time(position), position, 1))
+
+    def _absent(self, position: int) -> Fate:
+        covers = self._edits().covers
+        edit, cover = next((e, c) for e, c in reversed(covers.items()) if contains(c.area, position))
+        return Fate("covered" if cover.is_summary else "hidden", self.log.item(edit).id)
+
+    def _edits(self) -> ActiveEdits:
+        return ActiveEdits(self.log, self.end)
+
+    def _shown(self, run: Run) -> Sequence[Item]:
+        return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
+
+    def _leaf_tokens(self, leaf: Leaf, counter: Counter) -> int:
+        total = leaf.sums.get(counter.key)
+        if total is None:
+            total = leaf.sums[counter.key] = sum(self.run_tokens(run, counter) for run in leaf.runs)
+        return total
+
+    def _slice(self, start: int, stop: int) -> list[Item]:
+        found: list[Item] = []
+        offsets = self._leaf_offsets()
+        index = bisect_right(offsets, start) - 1
+        at = offsets[index]
+        runs = [run for leaf in self.shape.leaves[index:] for run in leaf.runs]
+        for run in (*runs, Run(self.shape.tail, max(self.end, self.shape.tail))):
+            if at >= stop:
+                break
+            if at + run.width > start:
+                found.extend(self._shown(run)[max(start - at, 0) : stop - at])
+            at += run.width
+        return found
+
+    def _leaf_offsets(self) -> list[int]:
+        if self._offsets is None:
+            counts = [leaf.count for leaf in self.shape.leaves]
+            self._offsets = list(accumulate(counts, initial=0))
+        return self._offsets

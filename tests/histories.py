@@ -1,0 +1,116 @@
+"""Random histories: parallel, pending and interrupted calls, media, reasoning, late items, edits of edits.
+
+Hypothesis draws numbers; what they mean is decided here, against the transcript at hand, so that most draws are sensible
+and some are not.
+"""
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from quire.items import (
+    Audio,
+    ConfigChange,
+    File,
+    Handoff,
+    Hide,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Opaque,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+)
+from quire.state import Transcript
+
+Draw = Callable[[st.SearchStrategy[int]], int]
+
+CONTENT_OPS = 11
+EDIT_OPS = 6
+OPS = st.lists(
+    st.tuples(
+        st.integers(0, CONTENT_OPS + EDIT_OPS - 1), st.integers(0, 63), st.integers(0, 63), st.integers(0, 40)
+    ),
+    max_size=40,
+)
+Op = tuple[int, int, int, int]
+
+
+class Author:
+    """Makes the next item of a random history."""
+
+    def __init__(self, prefix: str = "i") -> None:
+        self._prefix = prefix
+        self._made = 0
+
+    def next_id(self, disorder: int) -> str:
+        """Ids that mostly rise, now and then not."""
+        self._made += 1
+        letter = "a" if disorder % 7 == 0 else "m"
+        return f"{letter}{self._prefix}{self._made:05d}"
+
+    def item(self, transcript: Transcript, op: Op) -> Item | None:
+        """The item that an operation stands for, or nothing where it makes no sense."""
+        code, a, b, lateness = op
+        at = self._made + 50.0 - (lateness if lateness > 34 else 0)
+        if code < CONTENT_OPS:
+            return self._content(transcript, code, a, b, at)
+        return self._edit(transcript, code - CONTENT_OPS, a, b, at)
+
+    def _content(self, transcript: Transcript, code: int, a: int, b: int, at: float) -> Item:
+        item_id, agent = self.next_id(a), (None, None, None, "helper")[b % 4]
+        pending = transcript.view.pending()
+        if code in (7, 8) and pending:
+            call = pending[a % len(pending)]
+            picture = (f"result {a}", Image(url="https://example.com/a.png", width=10, height=20))
+            content = picture if b % 5 == 0 else f"result {a}"
+            return ToolResult(call.call_id, call.name, content, b % 3 == 0, id=item_id, created_at=at)
+        calls = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", id=item_id, created_at=at, agent_id=agent)
+        media = (f"look {a}", Audio(data=b"\0" * (1 + b)), File(url="file:///a.pdf", name="a.pdf"))
+        plain: list[Item] = [
+            Message("user", f"question {a}", id=item_id, created_at=at),
+            Message("assistant", f"answer {a}", b % 4 == 0, id=item_id, created_at=at, agent_id=agent),
+            Reasoning(f"thought {a}", Opaque("p", "m", "x"), id=item_id, created_at=at, agent_id=agent),
+            calls,
+            calls,
+            calls,
+            Message("user", media, id=item_id, created_at=at),
+            ToolResult(f"orphan{a}", "tool", "out of nowhere", id=item_id, created_at=at),
+            Message("system" if a % 2 else "developer", f"rule {a}", id=item_id, created_at=at),
+            ConfigChange(f"be {a}", ("tool1",), id=item_id, created_at=at),
+            Note({"n": a}, id=item_id, created_at=at) if a % 2 else Handoff("b", id=item_id, created_at=at),
+        ]
+        return plain[code]
+
+    def _edit(self, transcript: Transcript, code: int, a: int, b: int, at: float) -> Item | None:
+        recorded = transcript.recorded()
+        if not recorded:
+            return None
+        item_id = self.next_id(a)
+        first, last = sorted((a % len(recorded), b % len(recorded)))
+        target = recorded[a % len(recorded)]
+        edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Undo)]
+        match code:
+            case 0:
+                spans = (Span(recorded[first].id, recorded[last].id),)
+                return Hide(spans, id=item_id, created_at=at)
+            case 1 | 2:
+                folded = [item for item in transcript.view if isinstance(item, Summary) and item.spans]
+                spans = (Span(recorded[first].id, recorded[last].id),)
+                if b % 3:
+                    spans += tuple(span for item in folded for span in (Span(item.id, item.id), *item.spans))
+                return Summary(f"gist {a}", spans, id=item_id, created_at=at)
+            case 3:
+                return Mask(target.id, "[cleared]", id=item_id, created_at=at)
+            case 4:
+                return Pin(target.id, id=item_id, created_at=at)
+            case _:
+                edit = edits[b % len(edits)] if edits else target
+                return Undo(edit.id, id=item_id, created_at=at)

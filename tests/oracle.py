@@ -1,0 +1,153 @@
+"""A transcript in the plainest form: lists, everything computed anew. The real one is held to it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from quire.items import Hide, Item, Mask, Message, Pin, Reasoning, Span, Summary, ToolCall, ToolResult, Undo
+
+
+def is_edit(item: Item) -> bool:
+    return isinstance(item, Hide | Mask | Pin | Undo) or (isinstance(item, Summary) and bool(item.spans))
+
+
+def is_output(item: Item) -> bool:
+    return isinstance(item, ToolCall | Reasoning) or (isinstance(item, Message) and item.role == "assistant")
+
+
+@dataclass
+class PlainTranscript:
+    """What the laws say, word for word, without a thought for speed."""
+
+    log: list[Item] = field(default_factory=list[Item])
+    heads: list[int] = field(default_factory=list[int])
+    times: list[float] = field(default_factory=list[float])
+
+    def copy(self) -> "PlainTranscript":
+        return PlainTranscript(list(self.log), list(self.heads), list(self.times))
+
+    def append(self, item: Item) -> None:
+        position = len(self.log)
+        time, head = item.created_at, position
+        if not is_edit(item):
+            time, head = self._place(item)
+        self.log.append(item)
+        self.heads.append(-1 if is_edit(item) else head)
+        self.times.append(time)
+
+    def _place(self, item: Item) -> tuple[float, int]:
+        position, time = len(self.log), item.created_at
+        content = [p for p in range(position) if not is_edit(self.log[p])]
+        latest = max((self.times[p] for p in content), default=float("-inf"))
+        shown = [p for p in self.shown_positions() if p is not None]
+        own = None
+        waiting = [p for p in self.open_calls() if isinstance(item, ToolResult) and self.call_id(p) == item.call_id]
+        if waiting:
+            own = self.heads[waiting[0]]
+            if time < latest:
+                time = max([time, *(self.times[p] for p in content if self.heads[p] == own)])
+        if time < latest:
+            while True:
+                before = [p for p in shown if self.times[p] <= time]
+                after = [p for p in shown if self.times[p] > time]
+                if not (before and after and self.heads[before[-1]] == self.heads[after[0]] != own):
+                    break
+                time = max(time, self.times[after[0]])
+        if own is not None:
+            return time, own
+        before = [p for p in shown if self.times[p] <= time]
+        return time, self._joined(item, before[-1] if before else None)
+
+    def _joined(self, item: Item, before: int | None) -> int:
+        position = len(self.log)
+        if before is None or not is_output(item) or not is_output(self.log[before]):
+            return position
+        members = [p for p in range(position) if self.heads[p] == self.heads[before]]
+        said = any(isinstance(self.log[p], Message) for p in members)
+        called = any(isinstance(self.log[p], ToolCall) for p in members)
+        joins = item.agent_id == self.log[before].agent_id and (called or not said or isinstance(item, ToolCall))
+        return self.heads[before] if joins else position
+
+    def call_id(self, position: int) -> str:
+        call = self.log[position]
+        assert isinstance(call, ToolCall)
+        return call.call_id
+
+    def open_calls(self) -> list[int]:
+        waiting: dict[str, list[int]] = {}
+        for position, item in enumerate(self.log):
+            if isinstance(item, ToolCall):
+                waiting.setdefault(item.call_id, []).append(position)
+            elif isinstance(item, ToolResult) and waiting.get(item.call_id):
+                waiting[item.call_id].pop(0)
+        return sorted(p for positions in waiting.values() for p in positions)
+
+    def find(self, item_id: str) -> int:
+        return next(p for p, item in enumerate(self.log) if item.id == item_id)
+
+    def active(self) -> list[int]:
+        undone: set[int] = set()
+        for position in reversed(range(len(self.log))):
+            edit = self.log[position]
+            if isinstance(edit, Undo) and position not in undone:
+                undone.add(self.find(edit.target))
+        return [p for p, item in enumerate(self.log) if is_edit(item) and p not in undone]
+
+    def span(self, span: Span) -> set[int]:
+        return set(range(self.find(span.first), self.find(span.last) + 1))
+
+    def covered_by(self, position: int) -> set[int]:
+        """Content that a hide or a summary takes away."""
+        edit = self.log[position]
+        assert isinstance(edit, Hide | Summary)
+        every = set[int]().union(*(self.span(span) for span in edit.spans))
+        return {p for p in every if not is_edit(self.log[p])}
+
+    def folded_by(self, position: int) -> set[int]:
+        edit = self.log[position]
+        assert isinstance(edit, Hide | Summary)
+        return {self.find(s.first) for s in edit.spans if s.first == s.last and is_edit(self.log[self.find(s.first)])}
+
+    def group(self, position: int) -> set[int]:
+        return {p for p, head in enumerate(self.heads) if head == self.heads[position]}
+
+    def pinned(self) -> set[int]:
+        pins = [self.log[p] for p in self.active()]
+        return set[int]().union(*(self.group(self.find(pin.target)) for pin in pins if isinstance(pin, Pin)))
+
+    def away(self) -> set[int]:
+        covers = [p for p in self.active() if isinstance(self.log[p], Hide | Summary)]
+        return set[int]().union(*(self.covered_by(p) for p in covers)) - self.pinned()
+
+    def shown_positions(self) -> list[int | None]:
+        """Positions of what is shown, in order; `None` for a summary that stands for others."""
+        return [position for position, _ in self._entries()]
+
+    def shown(self) -> list[Item]:
+        return [item for _, item in self._entries()]
+
+    def _entries(self) -> list[tuple[int | None, Item]]:
+        active = self.active()
+        away, pinned = self.away(), self.pinned()
+        masks: dict[int, Mask] = {}
+        for p in active:
+            edit = self.log[p]
+            if isinstance(edit, Mask):
+                masks[self.find(edit.target)] = edit
+        entries: list[tuple[tuple[float, int, int], int | None, Item]] = []
+        for p, item in enumerate(self.log):
+            if not is_edit(item) and p not in away:
+                if p in masks and p not in pinned:
+                    assert isinstance(item, Message | ToolResult)
+                    item = msgspec.structs.replace(item, content=masks[p].stub)
+                entries.append(((self.times[p], p, 1), p, item))
+        for p in self._summaries(active):
+            first = min(self.covered_by(p), key=lambda covered: (self.times[covered], covered))
+            entries.append(((self.times[first], first, 0), None, self.log[p]))
+        return [(p, item) for _, p, item in sorted(entries, key=lambda entry: entry[0])]
+
+    def _summaries(self, active: Sequence[int]) -> Iterable[int]:
+        covers = [p for p in active if isinstance(self.log[p], Hide | Summary)]
+        folded = set[int]().union(*(self.folded_by(p) for p in covers))
+        return [p for p in covers if isinstance(self.log[p], Summary) and p not in folded]
