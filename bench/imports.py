@@ -30,7 +30,7 @@ def environment() -> dict[str, str]:
 
 
 def measure(python: str, module: str, runs: int) -> dict[str, Any]:
-    """Milliseconds to import a module, or why it cannot be imported. The bare start is timed in turn with it."""
+    """Milliseconds to import a module, or why it cannot be; the bare start is timed in turn with it."""
     statement = f"import {module}"
     tried = subprocess.run([python, "-c", statement], env=environment(), capture_output=True, text=True)
     if tried.returncode:
@@ -64,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(json.dumps(found))
         return
     for module, line in found.items():
-        print(f"{module:28}", line.get("fault") or "best {best:8.1f} ms  median {median:8.1f} ms".format(**line))
+        print(
+            f"{module:28}", line.get("fault") or "best {best:8.1f} ms  median {median:8.1f} ms".format(**line)
+        )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ class TooSlow(BaseException):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to measure: at least and at most so many runs, so many seconds in all, and a limit for one call."""
+    """How long to measure: fewest and most runs, seconds in all, and a limit for one call."""
 
     fewest: int = 5
     most: int = 200

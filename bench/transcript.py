@@ -5,28 +5,33 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from statistics import fmean
 from typing import Any
 
 Entry = tuple[str, str, Sequence[tuple[str, str, Any]], str, str]
-"""A message taken apart: role, text, calls (id, tool, arguments), the call it answers, the tool that answered."""
+"""A message taken apart: role, text, calls (id, tool, arguments), the call it answers, the answering tool."""
 
-SUBJECTS = "the invoice,the booking,our warehouse,the second shipment,this account,the northern depot,a customer"
-VERBS = "was moved to,depends on,has been checked against,still waits for,does not match,replaces,arrived before"
+SUBJECTS = (
+    "the invoice,the booking,our warehouse,the second shipment,this account,the northern depot,a customer"
+)
+VERBS = (
+    "was moved to,depends on,has been checked against,still waits for,does not match,replaces,arrived before"
+)
 OBJECTS = "the order of last week,a refund,the new schedule,two open tickets,the price list,its delivery note"
-ENDS = "so I would look there first,which explains the delay,as the log shows,and nobody has signed it,for now"
+ENDS = (
+    "so I would look there first,which explains the delay,as the log shows,and nobody has signed it,for now"
+)
 TOOLS = "find_orders,read_file,search_tickets,check_stock,route_parcel,list_invoices"
 STATES = "open,paid,late,packed,returned"
 
 
 def messages(count: int, seed: int = 7) -> list[dict[str, Any]]:
     """The first `count` messages of the transcript, in the shape of OpenAI's chat API."""
-    return list(islice(_Talk(seed).messages(), count))
+    return _Talk(seed).messages(count)
 
 
 def entries(chat: Sequence[dict[str, Any]], parsed: bool = False) -> list[Entry]:
-    """The messages taken apart; `parsed` gives a call's arguments as a dictionary rather than as JSON text."""
+    """The messages taken apart; `parsed` gives a call's arguments as a dictionary, not as JSON text."""
     return [_entry(message, json.loads if parsed else str) for message in chat]
 
 
@@ -70,7 +75,7 @@ def _entry(message: dict[str, Any], read: Callable[[str], Any]) -> Entry:
 
 
 class _Talk:
-    """Turns without end. Texts are cut from stock made once, because a hundred thousand messages must be quick."""
+    """A talk. Texts are cut from stock made once: a hundred thousand messages must be quick."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
@@ -79,11 +84,14 @@ class _Talk:
         self.code = [self._line(number) for number in range(800)]
         self.rows = [self._row(number) for number in range(800)]
 
-    def messages(self) -> Iterator[dict[str, Any]]:
-        yield {"role": "system", "content": "You look after orders and stock. " + self._words(600)}
-        while True:
-            yield from self._plain_turn()
-            yield from self._turn_with_tools()
+    def messages(self, count: int) -> list[dict[str, Any]]:
+        """So many, and no call without a result: what a call that waits costs is another question."""
+        said = [{"role": "system", "content": "You look after orders and stock. " + self._words(600)}]
+        while len(said) < count:
+            said += self._plain_turn()
+            turn = list(self._turn_with_tools())
+            said += turn if len(said) + len(turn) <= count else self._plain_turn()
+        return said[:count]
 
     def _plain_turn(self) -> Iterator[dict[str, Any]]:
         yield {"role": "user", "content": self._words(self.dice.randint(40, 360))}
@@ -133,11 +141,14 @@ class _Talk:
 
     def _row(self, number: int) -> str:
         row = {"id": number, "state": self._pick(STATES), "total": self.dice.randint(100, 99999) / 100}
-        return json.dumps(row | {"about": f"{self._pick(SUBJECTS)} {self._pick(VERBS)} {self._pick(OBJECTS)}"})
+        return json.dumps(
+            row | {"about": f"{self._pick(SUBJECTS)} {self._pick(VERBS)} {self._pick(OBJECTS)}"}
+        )
 
     def _line(self, number: int) -> str:
         tool, state = self._pick(TOOLS), self._pick(STATES)
-        return f"{'    ' * self.dice.randint(0, 3)}if order.{state} > {number}: {tool}(order, limit={number % 37})"
+        indent = "    " * self.dice.randint(0, 3)
+        return f"{indent}if order.{state} > {number}: {tool}(order, limit={number % 37})"
 
 
 def figures(chat: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -159,7 +170,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = figures(messages(options.messages))
-    print(json.dumps(found) if options.json else "\n".join(f"{name:28}{value}" for name, value in found.items()))
+    print(
+        json.dumps(found) if options.json else "\n".join(f"{name:28}{value}" for name, value in found.items())
+    )
 
 
 if __name__ == "__main__":

@@ -69,7 +69,11 @@ def _print(report: dict[str, Any], unit: str, as_json: bool) -> None:
         if "fault" in line:
             print(f"  not measured: {line['fault']}")
         else:
-            print("  N = {size:<8,} {way:36} best {best:12.3f}  median {median:12.3f}  {runs} runs".format(**line))
+            print(
+                "  N = {size:<8,} {way:36} best {best:12.3f}  median {median:12.3f}  {runs} runs".format(
+                    **line
+                )
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The work that every library is given. Each function measures one library at one size and checks what it did."""
+"""The work that every library is given: each function measures one library at one size and checks it."""
 
 import gc
 import json
@@ -14,7 +14,13 @@ from transcript import Entry, entries, messages, texts
 Found = dict[str, Any]
 """What was measured under one label: best, median and runs, and where it applies what was kept."""
 
-ONE_MORE: Entry = ("user", "And which of them are still open, apart from the one that we spoke about?", (), "", "")
+ONE_MORE: Entry = (
+    "user",
+    "And which of them are still open, apart from the one that we spoke about?",
+    (),
+    "",
+    "",
+)
 
 
 class Wrong(Exception):
@@ -37,6 +43,7 @@ def memory(library: Adapter, size: int, _patience: Patience) -> dict[str, Found]
     tracemalloc.start()
     chat = entries(json.loads(written), library.parsed)
     history = library.filled(chat)
+    library.use(history)
     del chat
     gc.collect()
     held = tracemalloc.get_traced_memory()[0]
@@ -71,7 +78,9 @@ def tokens(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
     """Append one more message to a history that was counted before, and ask for the total; microseconds."""
     history = library.filled(entries(messages(size), library.parsed))
     way = next(iter(library.forks().values()))
-    times = 50 if clocked(library.total, lambda: _grown(library, way(history)), Patience(1, 1)).best < 1e-4 else 1
+    times = (
+        50 if clocked(library.total, lambda: _grown(library, way(history)), Patience(1, 1)).best < 1e-4 else 1
+    )
 
     def ask(child: Any) -> None:
         for _ in range(times):

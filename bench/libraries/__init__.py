@@ -15,7 +15,7 @@ PEERS = {
     "openai-agents": "libraries.openai_agents",
 }
 LEFT_OUT = {
-    "google-adk 2.13.0": "wants opentelemetry-api up to 1.44, and livekit-agents 1.8.9 wants 1.45: not in one environment",
+    "google-adk 2.13.0": "wants opentelemetry-api up to 1.44, where livekit-agents 1.8.9 wants 1.45",
     "a1-compiler 0.1.6": "needs Python 3.12",
     "pygents 0.7.0": "needs Python 3.12",
 }

@@ -7,12 +7,11 @@ from transcript import Entry
 
 
 class Adapter:
-    """One library. A history is whatever it keeps its messages in; `absent` says which workloads it has no call for."""
+    """One library. A history is whatever it keeps its messages in."""
 
     name: ClassVar[str]
     package: ClassVar[str]
     """The distribution whose version is reported."""
-
 
     how: ClassVar[dict[str, str]] = {}
     """For a workload, the calls that are measured."""
@@ -40,6 +39,9 @@ class Adapter:
     def length(self, history: Any) -> int:
         """How many records the history shows."""
         raise NotImplementedError
+
+    def use(self, history: Any) -> None:
+        """Make the history keep what it keeps once it is in use, such as counts."""
 
     def forks(self) -> dict[str, Callable[[Any], Any]]:
         """Ways to get an independent history with the same content."""

@@ -1,7 +1,7 @@
-"""The floor: plain structs in a plain list, with ids and times but without a check or a library around them."""
+"""The floor: plain structs in a plain list, with ids and times but with no checks and no library."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -67,14 +67,13 @@ class Floor(Adapter):
     name = "floor"
     package = "msgspec"
     by_tokens = True
-    how = {
+    how: ClassVar = {
         "append": "struct without checks, `list.append`",
         "memory": "struct without checks in a list",
         "fork": "`list.copy`",
         "truncate": "walk back over the known sizes, slice the list",
         "tokens": "running sum",
         "codec": "msgspec on structs without checks",
-        "import": "`import msgspec`",
     }
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.messages import (
     AIMessage,
@@ -28,7 +28,7 @@ class LangChain(Adapter):
     validates = True
     parsed = True
     by_tokens = True
-    how = {
+    how: ClassVar = {
         "append": "messages in a list",
         "memory": "messages in a list",
         "truncate": '`trim_messages(token_counter="approximate")`',

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
@@ -14,13 +14,13 @@ class LiveKit(Adapter):
     name = "livekit"
     package = "livekit-agents"
     validates = True
-    how = {
+    how: ClassVar = {
         "append": "`ChatContext.add_message`, `insert`",
         "memory": "`ChatContext`",
         "truncate": "`truncate(max_items=…)`, by count",
         "codec": "`to_dict` with times and `json.dumps`; `json.loads` and `from_dict`",
     }
-    absent = {"tokens": "counts no tokens"}
+    absent: ClassVar = {"tokens": "counts no tokens"}
 
     def new(self) -> ChatContext:
         return ChatContext.empty()

@@ -1,8 +1,8 @@
-"""LlamaIndex: a memory buffer of validated messages, with a rule of four characters a token for its tokenizer."""
+"""LlamaIndex: a memory buffer of validated messages that counts a token for each four characters."""
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
 from llama_index.core.memory import ChatMemoryBuffer
@@ -15,7 +15,7 @@ NO_LIMIT = 10**12
 
 
 def quarters(text: str) -> range:
-    """As many tokens as there are groups of four characters; its own default needs seconds for a thousand messages."""
+    """Four characters a token; its default tokenizer needs minutes to truncate a thousand messages."""
     return range(len(text) // 4)
 
 
@@ -25,13 +25,13 @@ class LlamaIndex(Adapter):
     validates = True
     parsed = True
     by_tokens = True
-    how = {
+    how: ClassVar = {
         "append": "`ChatMemoryBuffer.put`",
         "memory": "`ChatMemoryBuffer`",
         "truncate": "`ChatMemoryBuffer.get` with a token limit, len / 4",
         "codec": "`model_dump` of each message and `json.dumps`; `json.loads` and `model_validate`",
     }
-    absent = {"tokens": "counts inside `get` only"}
+    absent: ClassVar = {"tokens": "counts inside `get` only"}
 
     def new(self) -> ChatMemoryBuffer:
         return _buffer(SimpleChatStore(), NO_LIMIT)

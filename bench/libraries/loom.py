@@ -1,7 +1,7 @@
 """Loom: a session memory of dataclasses that check nothing."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from loom.memory.session import SessionMemory
 from loom.types import Message, ToolCall
@@ -17,13 +17,13 @@ class Loom(Adapter):
     name = "loom"
     package = "loom-agent"
     parsed = True
-    how = {
+    how: ClassVar = {
         "append": "`SessionMemory.add`",
         "memory": "`SessionMemory`",
         "truncate": "`SessionMemory.get_recent`, by count, calls and results may part",
         "tokens": "`count_messages_tokens`, without tool calls",
     }
-    absent = {"codec": "has none for its messages: it stores dictionaries that the caller makes"}
+    absent: ClassVar = {"codec": "has none for its messages: it stores dictionaries that the caller makes"}
 
     def new(self) -> SessionMemory:
         return SessionMemory(max_size=NO_LIMIT)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from agents import SQLiteSession
 
@@ -13,11 +13,11 @@ from transcript import Entry
 class OpenAIAgents(Adapter):
     name = "openai-agents"
     package = "openai-agents"
-    how = {
+    how: ClassVar = {
         "append": "`SQLiteSession.add_items` on `:memory:`, one message a call",
         "truncate": "`get_items(limit=…)`, by count, calls and results may part",
     }
-    absent = {
+    absent: ClassVar = {
         "memory": "its rows are in SQLite's own memory, which cannot be traced",
         "fork": "has none for this session",
         "tokens": "counts no tokens",

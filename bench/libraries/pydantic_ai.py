@@ -1,7 +1,7 @@
 """Pydantic AI: a list of requests and responses, dataclasses that check nothing."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -24,12 +24,12 @@ SAID = {"system": SystemPromptPart, "user": UserPromptPart}
 class PydanticAI(Adapter):
     name = "pydantic-ai"
     package = "pydantic-ai-slim"
-    how = {
+    how: ClassVar = {
         "append": "`ModelRequest`, `ModelResponse` in a list",
         "memory": "`ModelRequest`, `ModelResponse` in a list",
         "codec": "`ModelMessagesTypeAdapter.dump_json`, `validate_json`",
     }
-    absent = {
+    absent: ClassVar = {
         "truncate": "has no call for it: a history processor of one's own cuts the list",
         "tokens": "has no count of its own: it sums what providers report",
     }

@@ -1,11 +1,12 @@
 """Quire: a transcript of checked items."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from libraries.adapter import Adapter
+from quire import state
 from quire.items import JSON, Message, ToolCall, ToolResult
-from quire.state import Transcript, truncate
+from quire.state import Transcript
 from transcript import Entry, add_all
 
 KINDS = (Message, ToolCall, ToolResult)
@@ -32,9 +33,9 @@ class Quire(Adapter):
     package = "quire"
     validates = True
     by_tokens = True
-    how = {
+    how: ClassVar = {
         "append": "`Transcript.append`",
-        "memory": "`Transcript`",
+        "memory": "`Transcript`, counted once",
         "truncate": "`truncate` by tokens and appending its edit; counted before",
         "tokens": "`view.tokens`, only what is new is counted",
         "codec": "`JSON.encode`, `JSON.decode`: a list of items, like the floor",
@@ -49,11 +50,14 @@ class Quire(Adapter):
     def length(self, history: Transcript | list[Any]) -> int:
         return len(history if isinstance(history, list) else history.view)
 
+    def use(self, history: Transcript) -> None:
+        self.total(history)
+
     def forks(self) -> dict[str, Callable[[Any], Any]]:
         return {"`fork()`": Transcript.fork, "`fork()` and one `append`": _fork_and_append}
 
     def truncate(self, history: Transcript, limit: int) -> Transcript:
-        edit = truncate(history.view, tokens=limit, counter=COUNTER)
+        edit = state.truncate(history.view, tokens=limit, counter=COUNTER)
         if edit is not None:
             history.append(edit)
         return history
@@ -61,8 +65,8 @@ class Quire(Adapter):
     def total(self, history: Transcript) -> int:
         return history.view.tokens(COUNTER)
 
-    def dumpable(self, history: Transcript) -> list[Any]:
-        return list(history.view)
+    def dumpable(self, history: Transcript | list[Any]) -> list[Any]:
+        return history if isinstance(history, list) else list(history.view)
 
     def dump(self, history: list[Any]) -> bytes:
         return JSON.encode(history)

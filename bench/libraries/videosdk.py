@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from videosdk.agents import ChatContext, ChatRole
 
@@ -17,7 +17,7 @@ class VideoSDK(Adapter):
     package = "videosdk-agents"
     validates = True
     by_tokens = True
-    how = {
+    how: ClassVar = {
         "append": "`ChatContext.add_message`, `add_function_call`, `add_function_output`",
         "memory": "`ChatContext`",
         "truncate": "`truncate(max_tokens=…)`",

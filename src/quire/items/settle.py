@@ -5,6 +5,7 @@ tuple, an integer to a time), free values are frozen, and what is wrong is named
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -18,12 +19,16 @@ MAX_TEXT = 32 * 1024 * 1024
 
 def settle(struct: msgspec.Struct) -> None:
     """Bring every field to its stored form, or say which one cannot be."""
-    name = type(struct).__name__
-    for field in msgspec.structs.fields(type(struct)):
-        value = getattr(struct, field.name)
-        settled = _settled(f"{name}.{field.name}", field.type, value)
+    for name, where, wanted in _fields(type(struct)):
+        value = getattr(struct, name)
+        settled = _settled(where, wanted, value)
         if settled is not value:
-            msgspec.structs.force_setattr(struct, field.name, settled)
+            msgspec.structs.force_setattr(struct, name, settled)
+
+
+@cache  # looking a struct's types up takes longer than everything else here
+def _fields(kind: type[msgspec.Struct]) -> list[tuple[str, str, Any]]:
+    return [(field.name, f"{kind.__name__}.{field.name}", field.type) for field in msgspec.structs.fields(kind)]
 
 
 def check_length(text: str, where: str) -> None:

@@ -146,6 +146,10 @@ class Log:
 
     def tokens(self, start: int, stop: int, counter: Counter) -> int:
         """The tokens of a range."""
+        last = self.segments[-1]
+        if start >= last.start:
+            sums = last.count(counter, stop - last.start)
+            return sums[stop - last.start] - sums[start - last.start]
         total = 0
         for segment, a, b in self.pieces(start, stop):
             sums = segment.count(counter, b)
@@ -170,6 +174,27 @@ class Log:
             low = bisect_left(kept, segment.start + a)
             found.extend(kept[low : bisect_left(kept, segment.start + b)])
         return found
+
+    def last(self, name: str, start: int, end: int, limit: int) -> list[int]:
+        """The last few of such positions."""
+        found: list[int] = []
+        for segment, a, b in reversed(list(self.pieces(start, end))):
+            kept: array[int] = getattr(segment, name)
+            high = bisect_left(kept, segment.start + b)
+            low = max(bisect_left(kept, segment.start + a), high - limit + len(found))
+            found = [*kept[low:high], *found]
+            if len(found) == limit:
+                break
+        return found
+
+    def first(self, name: str, start: int, end: int) -> int | None:
+        """The first of such positions."""
+        for segment, a, b in self.pieces(start, end):
+            kept: array[int] = getattr(segment, name)
+            low = bisect_left(kept, segment.start + a)
+            if low < len(kept) and kept[low] < segment.start + b:
+                return kept[low]
+        return None
 
     def group(self, position: int, end: int) -> list[int]:
         """The positions of the group that an item belongs to, as it is before `end`."""

@@ -1,6 +1,102 @@
-"""What a fork sees."""
-from quire.items import Item, ToolResult
+"""What a fork sees of its parent: all of it, the instructions and the last turns, some tools only, or a fresh brief.
+
+A narrower fork has the whole log beneath it and hides what is outside its scope, so it costs no more than a wide one.
+"""
+
+from collections.abc import Collection, Iterable
+
+from quire.errors import InvalidLimit, InvalidValue
+from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
+from quire.state.active import spans_of
+from quire.state.judging import last_user
+from quire.state.shape import Interval, contains, first_after, subtracted, united
+from quire.state.transcript import Transcript
 from quire.state.view import View
 
-def closing_results(view: View) -> list[Item]:
-    return [ToolResult(call.call_id, call.name, "closed", extras={"quire.closed": "fork"}) for call in view.pending()]
+
+def fork(parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None) -> Transcript:
+    """A fork that shows the instructions and the last `turns` turns of the user, and only calls of these tools.
+
+    Pins stay shown. A reply that called any other tool is left out whole, with its results.
+    """
+    child = parent.fork()
+    view = child.view
+    away = [*(_before_turns(view, turns) if turns is not None else ()), *_other_tools(view, tools)]
+    spans = spans_of(view.log, _shown_content(view, away), view.shape.summaries if turns is not None and away else ())
+    if spans:
+        child.append(Hide(spans))
+    return child
+
+
+def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
+    """A transcript without a past: instructions and, where given, a task."""
+    if not instructions.strip():
+        raise InvalidValue("a brief needs instructions")
+    items: list[Item] = [Message("system", instructions, agent_id=agent_id)]
+    if task:
+        items.append(Message("user", task, agent_id=agent_id))
+    return Transcript(items)
+
+
+def _before_turns(view: View, turns: int) -> list[Interval]:
+    if turns < 1:
+        raise InvalidLimit(f"a fork keeps at least 1 turn, not {turns}")
+    log = view.log
+    start = _start_of_turn(view, turns)
+    if start is None:
+        return []
+    cut = (log.time(start), start)
+    kept = {p for p in log.positions("marks", 0, view.end) if _is_instruction(log.item(p))}
+    before: list[Interval] = []
+    for run in view.runs():
+        if (log.time(run.start), run.start) >= cut:
+            break
+        if run.stop > run.start:
+            before.append((run.start, first_after(run.start, run.stop, cut, log.time)))
+    area = [part for interval in united(before) for part in subtracted(interval, united((p, p + 1) for p in kept))]
+    return _with_whole_groups(view, area)
+
+
+def _start_of_turn(view: View, turns: int) -> int | None:
+    """The position of the user's message that opens the last so many turns, unless there are no more than these."""
+    users: list[int] = []
+    for run in view.runs(backwards=True):
+        users += reversed(view.log.last("users", run.start, run.stop, turns + 1 - len(users)))
+        if len(users) > turns:
+            return users[turns - 1]
+    return None
+
+
+def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
+    """An area with the members of its groups that lie elsewhere."""
+    members = [
+        (p, p + 1)
+        for segment in view.log.segments
+        for head, far in segment.far.items()
+        if head < view.end and contains(area, head)
+        for p in far
+        if p < view.end
+    ]
+    return united([*area, *members])
+
+
+def _other_tools(view: View, tools: Collection[str] | None) -> Iterable[Interval]:
+    if tools is None:
+        return []
+    heads: set[int] = set()
+    for run in view.runs():
+        for position in range(run.start, run.stop):
+            item = view.log.item(position)
+            if isinstance(item, ToolCall | ToolResult) and item.name not in tools:
+                heads.add(view.log.head(position))
+    return [(p, p + 1) for head in heads for p in view.log.group(head, view.end)]
+
+
+def _shown_content(view: View, away: Iterable[Interval]) -> list[Interval]:
+    last = last_user(view.log, view.end)
+    area = united(away)
+    return area if last is None else [p for i in area for p in subtracted(i, [(last, last + 1)])]
+
+
+def _is_instruction(item: Item) -> bool:
+    return isinstance(item, ConfigChange) or (isinstance(item, Message) and item.role in ("system", "developer"))

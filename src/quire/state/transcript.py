@@ -56,7 +56,7 @@ class Transcript:
     @property
     def view(self) -> View:
         """What is shown now."""
-        return View(self._log, self._shape, self._end)
+        return View(self._log, self._shape, self._end, self._open_positions() if self._open else ())
 
     def get(self, item_id: str) -> Item:
         """The item with this id, as it was recorded."""
@@ -123,7 +123,7 @@ class Transcript:
         """A transcript with the same past and a future of its own. Calls that wait are closed in it, and marked so."""
         child = self._twin()
         if child._open:
-            from quire.state.scopes import closing_results
+            from quire.state.closing import closing_results
 
             child.extend(closing_results(child.view))
         return child
@@ -142,13 +142,10 @@ class Transcript:
         self._owned = True
 
     def _append_edit(self, edit: Item) -> None:
-        open_calls = [position for positions in self._open.values() for position in positions]
-        shape = Editor(self._log, self._shape, self._end, open_calls).apply(edit)  # type: ignore[arg-type]
+        shape = Editor(self._log, self._shape, self._end, self._open_positions()).apply(edit)  # type: ignore[arg-type]
         self._segment.edits.append(self._end)
         self._record(edit, EDIT)
         self._show(shape)
-        if self._reply is not None and self.view.run_at(self._reply.head) is None:
-            self._reply = None
         logger.debug("edit %s of kind %s, %d shown", edit.id, type(edit).__name__, len(self.view))
 
     def _append_last(self, item: Item, time: float) -> None:
@@ -190,15 +187,17 @@ class Transcript:
 
     def _joined(self, item: Item, before: int | None) -> int:
         """The head of the reply that a late item completes, or its own position."""
-        if before is None or not is_output(item):
-            return self._end
-        neighbour = self._log.item(before)
-        if not is_output(neighbour):
-            return self._end
-        reply = Reply(self._log.head(before), neighbour.agent_id)
-        for member in self._log.group(before, self._end):
+        reply = self._reply_at(before) if is_output(item) else None
+        return reply.head if reply is not None and reply.takes(item) else self._end
+
+    def _reply_at(self, position: int | None) -> Reply | None:
+        """The reply that an item is the end of, if it is a model's output."""
+        if position is None or not is_output(self._log.item(position)):
+            return None
+        reply = Reply(self._log.head(position), self._log.item(position).agent_id)
+        for member in self._log.group(position, self._end):
             reply.add(self._log.item(member))
-        return reply.head if reply.takes(item) else self._end
+        return reply
 
     def _answered(self, result: ToolResult) -> int:
         """The head of the group of the call that a result answers; a result without a call stands alone."""
@@ -206,6 +205,9 @@ class Transcript:
         if len(waiting) > 1:
             self._open[result.call_id] = waiting[1:]
         return self._log.head(waiting[0]) if waiting else self._end
+
+    def _open_positions(self) -> tuple[int, ...]:
+        return tuple(position for positions in self._open.values() for position in positions)
 
     def _store(self, item: Item, head: int) -> None:
         segment, position = self._segment, self._end
@@ -236,3 +238,5 @@ class Transcript:
     def _show(self, shape: Shape) -> None:
         self._shape = shape
         self._segment.shapes.append((self._end, shape))
+        last = next((run.stop - 1 for run in self.view.runs(backwards=True) if run.stop > run.start), None)
+        self._reply = self._reply_at(last)  # what is shown last may be another item now

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple, overload
 
 from quire.errors import OutOfRange, UnknownId
-from quire.items import Item, Message, ToolCall, kind_of
+from quire.items import Item, ToolCall, kind_of
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group, pending_calls
 from quire.state.log import EDIT, Log
@@ -24,12 +24,13 @@ class Fate(NamedTuple):
 class View(Sequence[Item]):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
 
-    __slots__ = ("_offsets", "end", "log", "shape")
+    __slots__ = ("_offsets", "_open_calls", "end", "log", "shape")
 
-    def __init__(self, log: Log, shape: Shape, end: int) -> None:
+    def __init__(self, log: Log, shape: Shape, end: int, open_calls: tuple[int, ...] | None = None) -> None:
         self.log = log
         self.shape = shape
         self.end = end
+        self._open_calls = open_calls  # unknown for a revision of the past, until somebody asks
         self._offsets: list[int] | None = None
 
     @property
@@ -95,12 +96,26 @@ class View(Sequence[Item]):
             raise UnknownId(f"no item {item_id!r} at revision {self.end}")
         return position
 
+    def place_at(self, index: int) -> tuple[float, int]:
+        """The time and position by which the item at an index is shown."""
+        at = 0
+        for run in self.runs():
+            if at + run.width > index:
+                position = run.start + (index - at if run.stop > run.start else 0)
+                return (self.log.time(position), position - (run.stop == run.start))
+            at += run.width
+        raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
+
     def tokens(self, counter: Counter) -> int:
         """The tokens of all that is shown, each item counted once in its life."""
+        return counter.total(self.counted(counter))
+
+    def counted(self, counter: Counter) -> int:
+        """The counts of all that is shown, added up."""
         counted = sum(self._leaf_tokens(leaf, counter) for leaf in self.shape.leaves)
         if self.end > self.shape.tail:
             counted += self.log.tokens(self.shape.tail, self.end, counter)
-        return counter.total(counted)
+        return counted
 
     def run_tokens(self, run: Run, counter: Counter) -> int:
         """The counted tokens of one run."""
@@ -120,11 +135,10 @@ class View(Sequence[Item]):
 
     def pending(self) -> list[ToolCall]:
         """Calls that still wait for their result."""
-        return pending_calls(self)
-
-    def last_user(self) -> Message | None:
-        """The message that the model is asked to answer."""
-        return next((i for i in reversed(self) if isinstance(i, Message) and i.role == "user"), None)
+        if self._open_calls is None:
+            self._open_calls = tuple(self.position(call.id) for call in pending_calls(self))
+        calls = (self.log.item(position) for position in self._open_calls)
+        return [call for call in calls if isinstance(call, ToolCall)]
 
     def fate(self, item_id: str) -> Fate:
         """What became of an item, and by which edit."""

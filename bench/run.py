@@ -1,0 +1,139 @@
+"""Measures Quire, its floors and its peers in one run; prints tables and can write the page about it."""
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import imports
+import page
+from aims import as_dicts, judged
+from libraries import LEFT_OUT, OURS, PEERS
+from tables import Results, as_text, grid, tables
+from timing import Patience
+from workloads import SIZES, WORKLOADS
+
+WORKER = Path(__file__).with_name("worker.py")
+LONGEST = 900.0
+"""Seconds that one library may take with one workload, sizes and runs together."""
+
+
+def main() -> None:
+    """Measure Quire, its floors and its peers."""
+    options = _options()
+    report = _report(options)
+    if options.write:
+        page.write(options.write, report)
+    print(json.dumps(report) if options.json else _as_text(report))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument(
+        "--peers", metavar="PYTHON", help="the Python that has the peers; without it there are none"
+    )
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write a page in Markdown")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", help="numbers of messages, where a workload goes that far"
+    )
+    parser.add_argument("--only", choices=[*WORKLOADS, "import"], nargs="+", default=[*WORKLOADS, "import"])
+    parser.add_argument("--libraries", choices=[*OURS, *PEERS], nargs="+", default=[*OURS, *PEERS])
+    parser.add_argument("--quick", action="store_true", help="a smoke test: small, few runs, no peers")
+    options = parser.parse_args()
+    options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else Patience()
+    if options.quick:
+        options.peers, options.sizes = None, options.sizes or [100, 1_000]
+    return options
+
+
+def _report(options: argparse.Namespace) -> dict[str, Any]:
+    machine = _machine()
+    pythons = dict.fromkeys(OURS, sys.executable) | (
+        dict.fromkeys(PEERS, options.peers) if options.peers else {}
+    )
+    chosen = {name: python for name, python in pythons.items() if name in options.libraries}
+    results: Results = {}
+    for workload in options.only:
+        results[workload] = {
+            name: _measured(workload, name, python, options) for name, python in chosen.items()
+        }
+    return {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": machine,
+        "versions": _versions(results),
+        "settings": {"peers": bool(options.peers), "quick": options.quick, **vars(options.patience)},
+        "left_out": LEFT_OUT,
+        "results": results,
+        "aims": as_dicts(judged(results)),
+    }
+
+
+def _measured(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
+    print(f"{workload:9} {library:14}", end="", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    if workload == "import":
+        found = imports.report(python, library, 3 if options.quick else 15)
+    else:
+        found = _worked(workload, library, python, options)
+    faults = "; ".join(line["fault"] for line in found["lines"] if "fault" in line)
+    print(f"{time.perf_counter() - start:7.1f} s  {faults}", file=sys.stderr)
+    return found
+
+
+def _worked(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
+    reach = SIZES[workload]
+    sizes = [size for size in options.sizes or reach if reach[0] <= size <= reach[-1]]
+    patience: Patience = options.patience
+    command = [python, str(WORKER), library, workload, "--json", "--runs", str(patience.fewest)]
+    command += [
+        "--seconds",
+        str(patience.seconds),
+        "--limit",
+        str(patience.limit),
+        "--sizes",
+        *map(str, sizes),
+    ]
+    try:
+        done = subprocess.run(
+            command, env=imports.environment(), capture_output=True, text=True, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return {"lines": [{"fault": f"did not end within {LONGEST:g} s"}]}
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["ended without a word"])[-1]
+        return {"lines": [{"fault": re.sub(r" \(/[^)]*\)", "", last)[:200]}]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "cpu": platform.machine(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+    }
+
+
+def _versions(results: Results) -> dict[str, str]:
+    reports = [report for libraries in results.values() for report in libraries.values()]
+    return {report["package"]: report["version"] for report in reports if "package" in report}
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    parts = []
+    for table in tables(report["results"]):
+        parts += [f"\n{table.title} ({table.unit})", as_text(*grid(table))]
+    lines = [(aim["aim"], aim["measured"], aim["verdict"]) for aim in report["aims"]]
+    return "\n".join([*parts, "\nAims", as_text(("aim", "measured", "verdict"), lines)])
+
+
+if __name__ == "__main__":
+    main()

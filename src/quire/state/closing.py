@@ -1,0 +1,20 @@
+"""Closing calls that will never be answered, because the conversation went on elsewhere."""
+
+from quire.items import Item, ToolResult
+from quire.state.view import View
+
+CLOSED = "quire.closed"
+"""The key of `extras` that marks a result no tool gave; its value says what closed the call."""
+
+
+def closing_results(view: View, why: str = "fork") -> list[Item]:
+    """A neutral result for every call that waits, marked as such."""
+    return [
+        ToolResult(call.call_id, call.name, "No result: the conversation was forked meanwhile.", extras={CLOSED: why})
+        for call in view.pending()
+    ]
+
+
+def is_closing(item: Item) -> bool:
+    """Whether an item is a result that no tool gave."""
+    return CLOSED in item.extras

@@ -1,0 +1,52 @@
+"""The configuration in force at any item: the last instructions and the last tools that were set up to there."""
+
+from typing import NamedTuple
+
+from quire.errors import OutOfRange, UnknownId, WrongType
+from quire.items import ConfigChange, Item, Message
+from quire.state.log import EDIT
+from quire.state.view import View
+
+
+class Config(NamedTuple):
+    """What a model is told and may use; `None` where nothing was said."""
+
+    instructions: str | None = None
+    tools: tuple[str, ...] | None = None
+
+
+def config_at(view: View, target: str | int | None = None) -> Config:
+    """The configuration after an item, given by its id or its index in the view; at the end where none is given."""
+    limit = _place_of(view, target)
+    log = view.log
+    marks = sorted((log.time(p), p) for p in log.positions("marks", 0, view.end))
+    config = Config()
+    for place in marks:
+        run = view.run_at(place[1])
+        if run is not None and place <= limit:
+            config = _after(config, run.stand_in or log.item(place[1]))
+    return config
+
+
+def _after(config: Config, item: Item) -> Config:
+    if isinstance(item, ConfigChange):
+        told = config.instructions if item.instructions is None else item.instructions
+        return Config(told, config.tools if item.tools is None else item.tools)
+    if isinstance(item, Message):
+        return config._replace(instructions=item.text)
+    return config
+
+
+def _place_of(view: View, target: str | int | None) -> tuple[float, int]:
+    if target is None:
+        return (float("inf"), view.end)
+    if isinstance(target, str):
+        position = view.position(target)
+        if view.log.head(position) == EDIT:
+            raise UnknownId(f"{target!r} is an edit; it has no place among the items")
+        return (view.log.time(position), position)
+    if not isinstance(target, int) or isinstance(target, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a target is an id or an index, not {type(target).__name__}")
+    if not 0 <= target < len(view):
+        raise OutOfRange(f"the view has {len(view)} items; there is none at {target}")
+    return view.place_at(target)

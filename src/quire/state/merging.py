@@ -1,0 +1,122 @@
+"""What comes back from a child: everything, the final answer, or a summary that somebody has yet to write.
+
+Nothing comes twice: an item whose id is in the parent already stays out.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from quire.errors import EditRefused, UnknownId
+from quire.items import Item, Mask, Message, Pin, Summary, now
+from quire.state.active import ActiveEdits
+from quire.state.closing import is_closing
+from quire.state.groups import is_edit
+from quire.state.transcript import Transcript
+from quire.state.view import View
+
+logger = logging.getLogger("quire.state")
+
+
+def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
+    """Record all that the child did, shown in the parent by its time; gives back what was new.
+
+    The child's edits of its own items come along. What it did to the view of inherited items was its own affair, and
+    results that only closed a call for it stay behind.
+    """
+    new = [_attributed(item, agent_id) for item in own_items(parent, child)]
+    parent.extend(new)
+    return [*new, *(edit for edit in _own_edits(parent, child, new) if _accepted(parent, edit))]
+
+
+def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
+    """Record the child's final answer as said now; gives back what was new."""
+    answer = next((i for i in reversed(child.view) if isinstance(i, Message) and i.role == "assistant"), None)
+    if answer is None or answer.id in parent:
+        return []
+    answer = msgspec.structs.replace(answer, created_at=now(), agent_id=agent_id or answer.agent_id)
+    parent.append(answer)
+    return [answer]
+
+
+class SummaryPlan(NamedTuple):
+    """What is to be summarised, for whoever can write. `summary` makes the item to append to the parent."""
+
+    items: tuple[Item, ...]
+    summary_id: str
+    agent_id: str | None
+
+    def summary(self, text: str) -> Summary | None:
+        """The item that records a summary; an empty text makes none."""
+        return Summary(text, id=self.summary_id, agent_id=self.agent_id) if text.strip() else None
+
+
+def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
+    """A plan to record what the child did in a few words; none where there is nothing new to tell."""
+    items = own_items(parent, child)
+    if not items:
+        return None
+    summary_id = f"{items[-1].id}-summary"
+    return None if summary_id in parent else SummaryPlan(tuple(items), summary_id, agent_id)
+
+
+def own_items(parent: Transcript, child: Transcript) -> list[Item]:
+    """What happened in the child and is not in the parent."""
+    since = _shared_length(parent, child)
+    recorded = child.recorded(since)
+    return [i for i in recorded if not is_edit(i) and not is_closing(i) and i.id not in parent]
+
+
+def _shared_length(parent: Transcript, child: Transcript) -> int:
+    """A length up to which the two are surely the same."""
+    shared = 0
+    ours, theirs = parent.view.log, child.view.log
+    for index, (mine, yours) in enumerate(zip(ours.segments, theirs.segments, strict=False)):
+        if mine is not yours:
+            break
+        ends = [log.starts[index + 1] for log in (ours, theirs) if index + 1 < len(log.starts)]
+        shared = min(ends) if ends else min(len(parent), len(child))
+    return min(shared, len(parent), len(child))
+
+
+def _attributed(item: Item, agent_id: str | None) -> Item:
+    if agent_id is None or item.agent_id is not None:
+        return item
+    return msgspec.structs.replace(item, agent_id=agent_id)
+
+
+def _own_edits(parent: Transcript, child: Transcript, new: Sequence[Item]) -> list[Item]:
+    """The child's edits in force, if any, that concern only what is new."""
+    ids = {item.id for item in new}
+    view = child.view
+    active = ActiveEdits(view.log, view.end)
+    own: list[Item] = []
+    for position in view.log.positions("edits", _shared_length(parent, child), view.end):
+        edit = view.log.item(position)
+        if position not in active.undone and edit.id not in parent and _targets(active, position, view) <= ids:
+            own.append(edit)
+            ids.add(edit.id)
+    return own
+
+
+def _targets(active: ActiveEdits, position: int, view: View) -> set[str]:
+    """The ids of all that an edit concerns."""
+    edit = view.log.item(position)
+    if isinstance(edit, Mask | Pin):
+        return {edit.target}
+    cover = active.covers.get(position)
+    if cover is None:
+        return {""}  # an undo: what it took back is not in force and does not come along
+    content = (i for start, stop in cover.area for i in view.log.items(start, stop) if not is_edit(i))
+    return {item.id for item in content} | {view.log.item(p).id for p in cover.summaries}
+
+
+def _accepted(parent: Transcript, edit: Item) -> bool:
+    try:
+        parent.append(edit)
+    except (EditRefused, UnknownId):
+        logger.debug("edit %s of the child does not fit the parent and stays behind", edit.id)
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""The pool: notes kept at hand by key, bounded, the oldest giving way."""
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
+from quire.items import Note
+
+
+class Inherit(Enum):
+    """Stands for a limit that is not given, because `None` means unbounded."""
+
+    LIMIT = "the limit of the parent"
+
+
+class Pool:
+    """Notes by key. A new key at capacity puts the oldest note out; an old key replaces its note in its place."""
+
+    __slots__ = ("_limit", "_notes")
+
+    def __init__(self, notes: Iterable[Note] = (), *, limit: int | None = None) -> None:
+        self._limit = checked_limit(limit)
+        self._notes: dict[str, Note] = {}
+        for note in notes:
+            self.add(note)
+
+    @property
+    def limit(self) -> int | None:
+        """How many notes there may be; `None` means any number."""
+        return self._limit
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    def __iter__(self) -> Iterator[Note]:
+        return iter(tuple(self._notes.values()))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._notes
+
+    def __repr__(self) -> str:
+        return f"<Pool of {len(self)} notes, limit {self._limit}>"
+
+    def add(self, note: Note) -> Note | None:
+        """Keep a note, and give back the one that had to go."""
+        evicted = self.evicted_by(note)
+        if evicted is not None:
+            del self._notes[_key_of(evicted)]
+        self._notes[_key_of(note)] = note
+        return evicted
+
+    def evicted_by(self, note: Note) -> Note | None:
+        """The note that would have to go for this one."""
+        full = self._limit is not None and len(self._notes) >= self._limit
+        return next(iter(self._notes.values())) if full and _key_of(note) not in self._notes else None
+
+    def get(self, key: str) -> Note:
+        """The note with this key."""
+        if key not in self._notes:
+            raise UnknownKey(f"no note {key!r} in the pool")
+        return self._notes[key]
+
+    def remove(self, key: str) -> Note:
+        """Take a note out."""
+        note = self.get(key)
+        del self._notes[key]
+        return note
+
+    def clear(self) -> list[Note]:
+        """Take all notes out."""
+        notes = list(self._notes.values())
+        self._notes.clear()
+        return notes
+
+    def catalogue(self) -> str:
+        """One line per note, key and description: what a reader needs to choose by."""
+        return "\n".join(f"- [{key}] {note.description or ''}".rstrip() for key, note in self._notes.items())
+
+    def fork(self, limit: int | None | Inherit = Inherit.LIMIT) -> "Pool":
+        """A pool with the same notes that goes its own way; a smaller limit keeps the newest."""
+        child = Pool(limit=self._limit if isinstance(limit, Inherit) else limit)
+        notes = list(self._notes.items())
+        child._notes = dict(notes if child._limit is None else notes[-child._limit :])
+        return child
+
+
+def checked_limit(limit: int | None) -> int | None:
+    """A limit that can be kept, or an error that says why not."""
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a limit is a whole number, not {type(limit).__name__}")
+    if limit is not None and limit < 1:
+        raise InvalidLimit(f"a limit is at least 1, not {limit}")
+    return limit
+
+
+def _key_of(note: Note) -> str:
+    if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a pool takes notes, not {type(note).__name__}")
+    if note.key is None:
+        raise InvalidValue("a note needs a key to be kept in a pool")
+    return note.key
