@@ -149,5 +149,9 @@ class PlainTranscript:
 
     def _summaries(self, active: Sequence[int]) -> Iterable[int]:
         covers = [p for p in active if isinstance(self.log[p], Hide | Summary)]
-        folded = set[int]().union(*(self.folded_by(p) for p in covers))
-        return [p for p in covers if isinstance(self.log[p], Summary) and p not in folded]
+        named = set[int]().union(*(self.folded_by(p) for p in covers))
+        summaries = [p for p in covers if isinstance(self.log[p], Summary)]
+        for p in summaries:
+            folded = any(later > p and self.covered_by(p) <= self.covered_by(later) for later in summaries)
+            if p not in named and not folded:
+                yield p

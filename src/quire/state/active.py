@@ -9,7 +9,7 @@ from typing import NamedTuple
 from quire.errors import EditRefused, UnknownId
 from quire.items import Hide, Mask, Pin, Span, Summary, Undo
 from quire.state.log import EDIT, Log
-from quire.state.shape import Interval, united
+from quire.state.shape import Interval, subtracted, united
 
 
 class Cover(NamedTuple):
@@ -59,9 +59,16 @@ class ActiveEdits:
         return united(interval for cover in self.covers.values() for interval in cover.area)
 
     def summaries(self) -> tuple[int, ...]:
-        """Positions of the summaries to be shown: those that no other edit takes away."""
-        taken = frozenset[int]().union(*(cover.summaries for cover in self.covers.values()))
-        return tuple(p for p, cover in self.covers.items() if cover.is_summary and p not in taken)
+        """Positions of the summaries to be shown: those not hidden, and not folded into one that came later."""
+        shown: list[int] = []
+        named = frozenset[int]().union(*(cover.summaries for cover in self.covers.values()))
+        later: list[Interval] = []
+        for position, cover in reversed(self.covers.items()):
+            if cover.is_summary:
+                if position not in named and any(True for i in cover.area for _ in subtracted(i, later)):
+                    shown.append(position)
+                later = united([*later, *cover.area])
+        return tuple(reversed(shown))
 
 
 def located(log: Log, item_id: str, end: int) -> int:

@@ -12,7 +12,7 @@ import msgspec
 from quire.errors import EditRefused
 from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResult, Undo
 from quire.state.active import ActiveEdits, Cover, located, resolved
-from quire.state.judging import judge, judge_folding
+from quire.state.judging import folded, judge, judge_return
 from quire.state.log import EDIT, Log
 from quire.state.shape import Change, Interval, Key, Run, Shape, contains, find_run, first_after, spliced, subtracted, united
 
@@ -43,11 +43,13 @@ class Editor:
     def _cover(self, edit: Summary | Hide) -> Shape:
         cover = resolved(self._log, edit, self._end)
         judge(self._log, self._end, cover, self._open)
-        summaries = tuple(p for p in self._shape.summaries if p not in cover.summaries)
         runs: list[Run] = []
+        taken = cover.summaries
         if isinstance(edit, Summary):
-            judge_folding(self._log, self._end, cover, self._shape.summaries)
+            taken = frozenset(folded(self._log, self._end, cover, self._shape.summaries))
             runs.append(self._summary_run(edit, cover))
+        summaries = tuple(p for p in self._shape.summaries if p not in taken)
+        if isinstance(edit, Summary):
             summaries = (*summaries, self._end)
         pinned = self._group_area(self._shape.pins)
         area = [part for interval in cover.area for part in subtracted(interval, pinned)]
@@ -80,6 +82,8 @@ class Editor:
         after = ActiveEdits(self._log, self._end, undoing=target)
         for position in after.covers.keys() - before.covers.keys():
             judge(self._log, self._end, after.covers[position], self._open)
+            if after.covers[position].is_summary:
+                judge_return(position, after.covers)
         return self._recomputed(self._difference(before, after), after)
 
     def _difference(self, before: ActiveEdits, after: ActiveEdits) -> list[Interval]:

@@ -1,7 +1,7 @@
 """What an edit is refused for: a history that no provider would take, or one that lost what it is asked to answer."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup
 from quire.items import Summary
@@ -25,17 +25,37 @@ def judge(log: Log, end: int, cover: Cover, open_calls: Iterable[int]) -> None:
             raise SplitsGroup(f"the edit takes part of the group of {log.item(position).id!r}")
 
 
-def judge_folding(log: Log, end: int, cover: Cover, summaries: Iterable[int]) -> None:
-    """Refuse a summary that overlaps another one without folding it in: never two piled up."""
-    for position in summaries:
-        older = log.item(position)
-        assert isinstance(older, Summary)
-        area = resolved(log, older, end).area
-        outside = [part for interval in area for part in subtracted(interval, cover.area)]
-        if position in cover.summaries and outside:
-            raise EditRefused(f"a summary that folds in {older.id!r} must cover all that it covers")
-        if position not in cover.summaries and outside != area:
-            raise EditRefused(f"the summary must fold in {older.id!r}, which covers part of its spans")
+def folded(log: Log, end: int, cover: Cover, summaries: Iterable[int]) -> list[int]:
+    """The summaries that a new one folds in; one that it would overlap in part is a reason to refuse it."""
+    return [p for p in summaries if _folds(log, end, cover, p)]
+
+
+def _folds(log: Log, end: int, cover: Cover, position: int) -> bool:
+    older = log.item(position)
+    assert isinstance(older, Summary)
+    area = resolved(log, older, end).area
+    outside = [part for interval in area for part in subtracted(interval, cover.area)]
+    if outside == area and position not in cover.summaries:
+        return False
+    if outside:
+        raise EditRefused(f"the summary must cover all that {older.id!r} covers, or nothing of it")
+    return True
+
+
+def judge_return(position: int, covers: Mapping[int, Cover]) -> None:
+    """Refuse to bring a summary back that would overlap another one in part: never two piled up."""
+    area = covers[position].area
+    for other, cover in covers.items():
+        if other == position or not cover.is_summary:
+            continue
+        inner, outer = (area, cover.area) if other > position else (cover.area, area)
+        outside = [part for interval in inner for part in subtracted(interval, outer)]
+        if outside and _meet(inner, outer):
+            raise EditRefused("the summary overlaps one that was recorded since it was undone")
+
+
+def _meet(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
+    return any(list(subtracted(interval, other)) != [interval] for interval in area)
 
 
 def last_user(log: Log, end: int) -> int | None:

@@ -1,0 +1,108 @@
+"""Groups of any sequence, selection by question, and the configuration in force."""
+
+import pytest
+from hypothesis import given
+
+from quire.errors import OutOfRange, UnknownId, WrongType
+from quire.items import ConfigChange, Handoff, Image, Item, Mask, Message, Note, Reasoning, Summary, ToolCall, ToolResult
+from quire.state import (
+    Transcript,
+    by_agent,
+    by_role,
+    config_at,
+    empty,
+    groups,
+    of_kind,
+    pending_calls,
+    select,
+    structural,
+    using_tool,
+)
+from tests.histories import CONTENT_OPS, OPS, Author, Op
+
+ITEMS: list[Item] = [
+    Message("system", "be brief", id="s"),
+    Message("user", "find it", id="u", agent_id="ann"),
+    Reasoning("where?", id="r"),
+    Message("assistant", "let me look", id="a"),
+    ToolCall("c1", "search", id="t1"),
+    ToolCall("c2", "read", id="t2"),
+    ToolResult("c2", "read", "second first", id="x2"),
+    ToolResult("c1", "search", "found", id="x1"),
+    Message("assistant", " ", id="e"),
+    Handoff("bob", id="h"),
+    ToolCall("c3", "read", id="t3"),
+]
+
+
+def ids(items: list[Item]) -> str:
+    return " ".join(item.id for item in items)
+
+
+def test_a_call_its_results_its_reasoning_and_its_reply_are_one_group() -> None:
+    found = groups(ITEMS)
+    assert [ids(list(group.items)) for group in found] == ["s", "u", "r a t1 t2 x2 x1", "e", "h", "t3"]
+    assert [group.pending for group in found] == [False, False, False, False, False, True]
+    assert [call.id for call in pending_calls(ITEMS)] == ["t3"]
+
+
+@given(OPS)
+def test_a_transcript_groups_as_any_sequence_is_grouped(ops: list[Op]) -> None:
+    transcript, author = Transcript(), Author()
+    for op in ops:
+        item = author.item(transcript, (op[0] % CONTENT_OPS, op[1], op[2], 0))
+        assert item is not None
+        transcript.append(item)
+    assert transcript.view.groups() == groups(transcript.view)
+
+
+def test_items_are_selected_by_what_they_are() -> None:
+    assert ids(select(ITEMS, by_role("user", "system"))) == "s u"
+    assert ids(select(ITEMS, of_kind(ToolCall, Reasoning))) == "r t1 t2 t3"
+    assert ids(select(ITEMS, by_agent("ann"))) == "u"
+    assert ids(select(ITEMS, using_tool("read"))) == "t2 x2 t3"
+    assert ids(select(ITEMS, structural)) == "s h"
+    assert ids(select(ITEMS, empty)) == "e"
+    assert ids(select(ITEMS, ~structural & ~(by_role("assistant") | of_kind(ToolCall)))) == "u r x2 x1"
+    assert not empty(Message("user", (" ", Image(url="https://example.com/a.png"))))
+
+
+def test_the_last_configuration_counts_at_every_item() -> None:
+    transcript = Transcript(
+        [
+            Message("system", "first", id="1", created_at=1.0),
+            Message("user", "hello", id="2", created_at=2.0),
+            ConfigChange("second", ("search",), id="3", created_at=3.0),
+            ConfigChange(tools=(), id="4", created_at=4.0),
+            Message("developer", ("third", "rule"), id="5", created_at=5.0),
+        ]
+    )
+    view = transcript.view
+    assert config_at(view) == ("third\nrule", ())
+    assert [config_at(view, index) for index in range(4)] == [
+        ("first", None),
+        ("first", None),
+        ("second", ("search",)),
+        ("second", ()),
+    ]
+    assert config_at(view, "3") == ("second", ("search",))
+    assert config_at(Transcript().view) == (None, None)
+
+
+def test_targets_that_are_not_there_are_errors() -> None:
+    transcript = Transcript([Message("user", "hello", id="1"), Mask("1", "[gone]", id="2")])
+    for target in (-1, 1, 99):
+        with pytest.raises(OutOfRange):
+            config_at(transcript.view, target)
+    for unknown in ("nobody", "", "2"):
+        with pytest.raises(UnknownId):
+            config_at(transcript.view, unknown)
+    for wrong in (True, 1.5):
+        with pytest.raises(WrongType):
+            config_at(transcript.view, wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_summary_without_spans_stands_where_it_was_recorded() -> None:
+    transcript = Transcript([Message("user", "hello", id="1"), Summary("the gist", id="2"), Note("x", id="3")])
+    assert ids(list(transcript.view)) == "1 2 3"
+    assert transcript.view.fate("2").state == "shown"
