@@ -1,7 +1,7 @@
 """Random histories: parallel, pending and interrupted calls, media, reasoning, late items, edits of edits.
 
-Hypothesis draws numbers; what they mean is decided here, against the transcript at hand, so that most draws are sensible
-and some are not.
+Hypothesis draws numbers; what they mean is decided here, against the transcript at hand, so that most draws
+are sensible and some are not.
 """
 
 from collections.abc import Callable
@@ -99,11 +99,10 @@ class Author:
         edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Undo)]
         match code:
             case 0:
-                spans = (Span(recorded[first].id, recorded[last].id),)
-                return Hide(spans, id=item_id, created_at=at)
+                return Hide((Span(recorded[first].id, recorded[last].id),), id=item_id, created_at=at)
             case 1 | 2:
                 folded = [item for item in transcript.view if isinstance(item, Summary) and item.spans]
-                spans = (Span(recorded[first].id, recorded[last].id),)
+                spans: tuple[Span, ...] = (Span(recorded[first].id, recorded[last].id),)
                 if b % 3:
                     spans += tuple(span for item in folded for span in (Span(item.id, item.id), *item.spans))
                 return Summary(f"gist {a}", spans, id=item_id, created_at=at)

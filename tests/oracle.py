@@ -42,7 +42,9 @@ class PlainTranscript:
         latest = max((self.times[p] for p in content), default=float("-inf"))
         shown = [p for p in self.shown_positions() if p is not None]
         own = None
-        waiting = [p for p in self.open_calls() if isinstance(item, ToolResult) and self.call_id(p) == item.call_id]
+        waiting = [
+            p for p in self.open_calls() if isinstance(item, ToolResult) and self.call_id(p) == item.call_id
+        ]
         if waiting:
             own = self.heads[waiting[0]]
             if time < latest:
@@ -66,7 +68,9 @@ class PlainTranscript:
         members = [p for p in range(position) if self.heads[p] == self.heads[before]]
         said = any(isinstance(self.log[p], Message) for p in members)
         called = any(isinstance(self.log[p], ToolCall) for p in members)
-        joins = item.agent_id == self.log[before].agent_id and (called or not said or isinstance(item, ToolCall))
+        joins = item.agent_id == self.log[before].agent_id and (
+            called or not said or isinstance(item, ToolCall)
+        )
         return self.heads[before] if joins else position
 
     def call_id(self, position: int) -> str:
@@ -107,7 +111,11 @@ class PlainTranscript:
     def folded_by(self, position: int) -> set[int]:
         edit = self.log[position]
         assert isinstance(edit, Hide | Summary)
-        return {self.find(s.first) for s in edit.spans if s.first == s.last and is_edit(self.log[self.find(s.first)])}
+        return {
+            self.find(s.first)
+            for s in edit.spans
+            if s.first == s.last and is_edit(self.log[self.find(s.first)])
+        }
 
     def group(self, position: int) -> set[int]:
         return {p for p, head in enumerate(self.heads) if head == self.heads[position]}

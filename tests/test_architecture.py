@@ -1,4 +1,7 @@
-"""The design, held by tests: floors, the purity line, the length of files and functions, names that are not used."""
+"""The design, held by tests.
+
+Floors, the purity line, the length of files and functions, names that are not used.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -9,7 +12,8 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "quire"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-# From the ground up. A room imports rooms on lower lines only; rooms that share a line do not know each other.
+# From the ground up. A room imports rooms on lower lines only; rooms that share a line do not know each
+# other.
 FLOORS = [
     {"errors"},
     {"items"},
@@ -28,7 +32,7 @@ FLOORS = [
     {"cli"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
-PURE = set().union(*FLOORS[:6])
+PURE = {room for rooms in FLOORS[:6] for room in rooms}
 IMPURE_MODULES = {
     *("asyncio", "threading", "multiprocessing", "concurrent", "subprocess", "signal", "selectors"),
     *("socket", "ssl", "http", "urllib", "sqlite3", "shutil", "tempfile", "pathlib", "io", "glob", "mmap"),
@@ -75,7 +79,9 @@ def test_imports_go_down_and_never_sideways(path: Path) -> None:
         other = module.split(".")[1] if "." in module else "__init__"
         if other == room:
             continue
-        assert other in FLOOR, f"{named(path)}:{line} imports {module}: import from the room, not from the root"
+        assert other in FLOOR, (
+            f"{named(path)}:{line} imports {module}: import from the room, not from the root"
+        )
         assert FLOOR[other] < FLOOR[room], f"{named(path)}:{line} imports {module}, which is not below {room}"
 
 
@@ -115,7 +121,8 @@ def test_classes_have_few_verbs_and_honest_names(path: Path) -> None:
             public = {
                 inner.name
                 for inner in node.body
-                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and not inner.name.startswith("_")
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+                and not inner.name.startswith("_")
             }
             assert len(public) <= MAX_PUBLIC_METHODS, f"{node.name} has {len(public)} public methods"
 

@@ -14,7 +14,9 @@ def note(key: str, content: object = None) -> Note:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers())), st.none() | st.integers(1, 5))
-def test_a_pool_is_a_dictionary_that_forgets_its_oldest(adds: list[tuple[str, int]], limit: int | None) -> None:
+def test_a_pool_is_a_dictionary_that_forgets_its_oldest(
+    adds: list[tuple[str, int]], limit: int | None
+) -> None:
     pool, plain = Pool(limit=limit), dict[str, int]()
     for key, content in adds:
         evicted = pool.add(note(key, content))
@@ -55,7 +57,11 @@ def test_what_a_pool_refuses() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_limits_below_one_are_errors(limit: int) -> None:
-    for make in (lambda: Pool(limit=limit), lambda: Window[int](limit=limit), lambda: Pool().fork(limit=limit)):
+    for make in (
+        lambda: Pool(limit=limit),
+        lambda: Window[int](limit=limit),
+        lambda: Pool().fork(limit=limit),
+    ):
         with pytest.raises(InvalidLimit):
             make()
 
@@ -65,7 +71,7 @@ def test_limits_are_whole_numbers(limit: object) -> None:
     with pytest.raises(WrongType):
         Pool(limit=limit)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(WrongType):
-        Window(limit=limit)  # type: ignore[arg-type,var-annotated]  # pyright: ignore[reportArgumentType]
+        Window(limit=limit)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 @given(st.lists(st.lists(st.integers(), max_size=6)), st.integers(1, 5))

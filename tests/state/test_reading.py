@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 
 from quire.errors import OutOfRange, UnknownId, WrongType
-from quire.items import ConfigChange, Handoff, Image, Item, Mask, Message, Note, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import (
+    ConfigChange,
+    Handoff,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
 from quire.state import (
     Transcript,
     by_agent,
@@ -103,6 +115,8 @@ def test_targets_that_are_not_there_are_errors() -> None:
 
 
 def test_a_summary_without_spans_stands_where_it_was_recorded() -> None:
-    transcript = Transcript([Message("user", "hello", id="1"), Summary("the gist", id="2"), Note("x", id="3")])
+    transcript = Transcript(
+        [Message("user", "hello", id="1"), Summary("the gist", id="2"), Note("x", id="3")]
+    )
     assert ids(list(transcript.view)) == "1 2 3"
     assert transcript.view.fate("2").state == "shown"

@@ -41,7 +41,10 @@ def test_a_fork_can_see_the_last_turns_and_some_tools() -> None:
 
 def test_a_brief_has_no_past() -> None:
     child = brief("Do it.", "The task", agent_id="sub")
-    assert [(item.agent_id, getattr(item, "text", "")) for item in child.view] == [("sub", "Do it."), ("sub", "The task")]
+    assert [(item.agent_id, getattr(item, "text", "")) for item in child.view] == [
+        ("sub", "Do it."),
+        ("sub", "The task"),
+    ]
     with pytest.raises(InvalidValue):
         brief(" ")
 
@@ -49,7 +52,12 @@ def test_a_brief_has_no_past() -> None:
 def test_a_merge_brings_the_childs_own_edits_and_no_others() -> None:
     parent = conversation(2)
     child = fork(parent, turns=1)
-    child.extend([ToolCall("k", "read", id="kt", created_at=9.0), ToolResult("k", "read", "long", id="kx", created_at=9.0)])
+    child.extend(
+        [
+            ToolCall("k", "read", id="kt", created_at=9.0),
+            ToolResult("k", "read", "long", id="kx", created_at=9.0),
+        ]
+    )
     child.append(Mask("kx", "[cleared]", id="m"))
     child.append(Mask("x0", "[not mine]", id="n"))
     parent.append(Message("user", "meanwhile", id="w", created_at=10.0))
@@ -76,7 +84,11 @@ def test_a_summary_of_a_child_is_a_plan_first() -> None:
     plan = plan_summary(parent, child, agent_id="sub")
     assert plan is not None and [item.id for item in plan.items] == ["w"]
     summary = plan.summary("It worked.")
-    assert summary == Summary("It worked.", id="w-summary", created_at=summary.created_at, agent_id="sub") if summary else False
+    assert (
+        summary == Summary("It worked.", id="w-summary", created_at=summary.created_at, agent_id="sub")
+        if summary
+        else False
+    )
     assert plan.summary("") is None
 
 
@@ -95,7 +107,9 @@ def test_truncation_cuts_at_a_turn_and_keeps_the_frame() -> None:
 def test_truncation_inside_a_long_turn_drops_whole_groups() -> None:
     transcript = Transcript([Message("system", "be brief", id="s"), Message("user", "go on", id="u")])
     for step in range(5):
-        transcript.extend([ToolCall(f"c{step}", "t", id=f"t{step}"), ToolResult(f"c{step}", "t", "x", id=f"x{step}")])
+        transcript.extend(
+            [ToolCall(f"c{step}", "t", id=f"t{step}"), ToolResult(f"c{step}", "t", "x", id=f"x{step}")]
+        )
     transcript.append(ToolCall("open", "t", id="t9"))
     edit = truncate(transcript.view, tokens=6, counter=Items())
     assert edit is not None

@@ -14,7 +14,20 @@ from quire.errors import (
     UnknownId,
     WrongType,
 )
-from quire.items import Hide, Item, Mask, Message, Note, Pin, Reasoning, Span, Summary, ToolCall, ToolResult, Undo
+from quire.items import (
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+)
 from quire.state import Transcript
 
 
@@ -69,7 +82,12 @@ def test_an_id_is_taken_once() -> None:
 def test_a_batch_is_recorded_whole_or_not_at_all() -> None:
     transcript = a_turn_with_tools()
     before, fork = shown(transcript), transcript.fork()
-    batch: list[Item] = [ToolCall("c9", "search", id="t9"), Hide((Span("r1", "x2"),)), assistant("a9"), user("u1")]
+    batch: list[Item] = [
+        ToolCall("c9", "search", id="t9"),
+        Hide((Span("r1", "x2"),)),
+        assistant("a9"),
+        user("u1"),
+    ]
     with pytest.raises(DuplicateId):
         transcript.extend(batch)
     assert shown(transcript) == before == shown(fork)
@@ -86,7 +104,13 @@ def test_unknown_ids_are_errors() -> None:
         transcript.get("nobody")
     with pytest.raises(KeyError):
         transcript.view.fate("nobody")
-    for edit in (Mask("nobody", "x"), Pin("nobody"), Undo("nobody"), Hide(only("nobody")), Summary("x", only("nobody"))):
+    for edit in (
+        Mask("nobody", "x"),
+        Pin("nobody"),
+        Undo("nobody"),
+        Hide(only("nobody")),
+        Summary("x", only("nobody")),
+    ):
         with pytest.raises(UnknownId):
             transcript.append(edit)
     assert len(transcript) == 1

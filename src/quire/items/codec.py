@@ -81,7 +81,9 @@ class Codec:
             fields = write_unknown(item)
             return with_tagged_bytes(fields) if self._tag_bytes else fields
         free = _free_names(item)
-        typed = msgspec.structs.replace(item, **{name: None for name in free if name != "extras"}, extras=NOTHING)
+        typed = msgspec.structs.replace(
+            item, **{name: None for name in free if name != "extras"}, extras=NOTHING
+        )
         try:
             written = self._decode_raw(self._encode(typed))
         except UnicodeEncodeError:

@@ -15,7 +15,9 @@ Role = Literal["system", "developer", "user", "assistant"]
 ROLES = frozenset(("system", "developer", "user", "assistant"))
 
 
-class Opaque(PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class Opaque(
+    PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """State that only the model that made it can read: signatures, encrypted reasoning.
 
     It goes back to that provider and model alone, and only while what came before it is unchanged; `prefix` is the
@@ -31,7 +33,15 @@ class Opaque(PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults
         settle(self)
 
 
-class Wording(PydanticReady, msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class Wording(
+    PydanticReady,
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
     """Other words for the same message where a channel wants them: to be heard, or to be read."""
 
     voice: str | None = None
@@ -41,7 +51,9 @@ class Wording(PydanticReady, msgspec.Struct, frozen=True, kw_only=True, gc=False
         settle(self)
 
 
-class Address(PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class Address(
+    PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """Whom a direct message is for, how much it matters (0 to 1), and the time after which it is void."""
 
     to: str
@@ -100,7 +112,9 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
         return parts_of(self.content)
 
 
-class ToolCall(Record, frozen=True, tag="tool_call", gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class ToolCall(
+    Record, frozen=True, tag="tool_call", gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """A model's wish to have a tool run; `arguments` is the JSON text as the model wrote it, right or wrong."""
 
     call_id: str
@@ -129,7 +143,9 @@ class ToolCall(Record, frozen=True, tag="tool_call", gc=False, omit_defaults=Tru
         _require(self, self.call_id, self.name)
 
 
-class ToolResult(Record, frozen=True, tag="tool_result", gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class ToolResult(
+    Record, frozen=True, tag="tool_result", gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """What a tool gave back for one call."""
 
     call_id: str
@@ -168,7 +184,9 @@ class ToolResult(Record, frozen=True, tag="tool_result", gc=False, omit_defaults
         return parts_of(self.content)
 
 
-class Reasoning(Record, frozen=True, tag="reasoning", gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class Reasoning(
+    Record, frozen=True, tag="reasoning", gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """What a model thought; `state` says whose it is and holds what only that model can read."""
 
     text: str = ""
@@ -197,11 +215,14 @@ class Handoff(Record, frozen=True, tag="handoff", gc=False, omit_defaults=True, 
             raise InvalidValue("Handoff.to_agent is empty")
 
 
-class ConfigChange(Record, frozen=True, tag="config_change", gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class ConfigChange(
+    Record, frozen=True, tag="config_change", gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
     """From here on other instructions or other tools are in force; what is left out stays as it was."""
 
     instructions: str | None = None
     tools: tuple[str, ...] | None = None
+
 
 class Note(Record, frozen=True, tag="note", omit_defaults=True, forbid_unknown_fields=True):
     """A piece of knowledge kept at hand; with a key it belongs in the pool, without one in the transcript.

@@ -28,7 +28,9 @@ def settle(struct: msgspec.Struct) -> None:
 
 @cache  # looking a struct's types up takes longer than everything else here
 def _fields(kind: type[msgspec.Struct]) -> list[tuple[str, str, Any]]:
-    return [(field.name, f"{kind.__name__}.{field.name}", field.type) for field in msgspec.structs.fields(kind)]
+    return [
+        (field.name, f"{kind.__name__}.{field.name}", field.type) for field in msgspec.structs.fields(kind)
+    ]
 
 
 def check_length(text: str, where: str) -> None:

@@ -1,4 +1,4 @@
-"""What a session holds: transcripts and their views, groups, forks and merges, the pool, windows, the configuration.
+"""What a session holds: transcripts and views, groups, forks and merges, the pool, the configuration.
 
 All of it is pure and incremental: a plain append costs the same whatever came before.
 """

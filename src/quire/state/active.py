@@ -1,6 +1,7 @@
 """The edits in force at one revision: all that were recorded and not taken back.
 
-This looks at every edit there is, so it serves undoing, pinning and explaining; a plain edit does not need it.
+This looks at every edit there is, so it serves undoing, pinning and explaining; a plain edit does not need
+it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,7 +60,10 @@ class ActiveEdits:
         return united(interval for cover in self.covers.values() for interval in cover.area)
 
     def summaries(self) -> tuple[int, ...]:
-        """Positions of the summaries to be shown: those not hidden, and not folded into one that came later."""
+        """Positions of the summaries to be shown.
+
+        Those not hidden, and not folded into one that came later.
+        """
         shown: list[int] = []
         named = frozenset[int]().union(*(cover.summaries for cover in self.covers.values()))
         later: list[Interval] = []

@@ -10,7 +10,9 @@ CLOSED = "quire.closed"
 def closing_results(view: View, why: str = "fork") -> list[Item]:
     """A neutral result for every call that waits, marked as such."""
     return [
-        ToolResult(call.call_id, call.name, "No result: the conversation was forked meanwhile.", extras={CLOSED: why})
+        ToolResult(
+            call.call_id, call.name, "No result: the conversation was forked meanwhile.", extras={CLOSED: why}
+        )
         for call in view.pending()
     ]
 

@@ -1,10 +1,14 @@
-"""The configuration in force at any item: the last instructions and the last tools that were set up to there."""
+"""The configuration in force at any item.
+
+The last instructions and the last tools that were set up to there.
+"""
 
 from typing import NamedTuple
 
-from quire.errors import OutOfRange, UnknownId, WrongType
+from quire.errors import OutOfRange, UnknownId
 from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
+from quire.state.numbers import whole
 from quire.state.view import View
 
 
@@ -16,7 +20,10 @@ class Config(NamedTuple):
 
 
 def config_at(view: View, target: str | int | None = None) -> Config:
-    """The configuration after an item, given by its id or its index in the view; at the end where none is given."""
+    """The configuration after an item, given by its id or its index in the view.
+
+    At the end where none is given.
+    """
     limit = _place_of(view, target)
     log = view.log
     marks = sorted((log.time(p), p) for p in log.positions("marks", 0, view.end))
@@ -45,8 +52,6 @@ def _place_of(view: View, target: str | int | None) -> tuple[float, int]:
         if view.log.head(position) == EDIT:
             raise UnknownId(f"{target!r} is an edit; it has no place among the items")
         return (view.log.time(position), position)
-    if not isinstance(target, int) or isinstance(target, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a target is an id or an index, not {type(target).__name__}")
-    if not 0 <= target < len(view):
+    if not 0 <= whole(target, "an index") < len(view):
         raise OutOfRange(f"the view has {len(view)} items; there is none at {target}")
     return view.place_at(target)

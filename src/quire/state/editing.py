@@ -1,7 +1,7 @@
 """How an edit changes what is shown.
 
-A plain edit costs what it touches. An `Undo` or a `Pin` looks at all edits in force, because what is under the one that
-goes may be under another that stays.
+A plain edit costs what it touches. An `Undo` or a `Pin` looks at all edits in force, because what is under
+the one that goes may be under another that stays.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,19 @@ from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResul
 from quire.state.active import ActiveEdits, Cover, located, resolved
 from quire.state.judging import folded, judge, judge_return
 from quire.state.log import EDIT, Log
-from quire.state.shape import Change, Interval, Key, Run, Shape, contains, find_run, first_after, spliced, subtracted, united
+from quire.state.shape import (
+    Change,
+    Interval,
+    Key,
+    Run,
+    Shape,
+    contains,
+    find_run,
+    first_after,
+    spliced,
+    subtracted,
+    united,
+)
 
 
 class Editor:
@@ -62,7 +74,9 @@ class Editor:
             raise EditRefused(f"{edit.target!r} is pinned")
         if position < self._shape.tail and self._run_at(position) is None:
             return self._spliced([], [], self._shape.summaries)  # the stub appears should the item come back
-        return self._spliced([(position, position + 1)], [Run(position, position + 1, stub)], self._shape.summaries)
+        return self._spliced(
+            [(position, position + 1)], [Run(position, position + 1, stub)], self._shape.summaries
+        )
 
     def _pin(self, edit: Pin) -> Shape:
         head = self._log.head(located(self._log, edit.target, self._end))
@@ -89,7 +103,9 @@ class Editor:
     def _difference(self, before: ActiveEdits, after: ActiveEdits) -> list[Interval]:
         changed = before.covers.keys() ^ after.covers.keys()
         area = [i for p in changed for i in (before.covers.get(p) or after.covers[p]).area]
-        masks = [p for p in before.masks.keys() | after.masks.keys() if before.masks.get(p) != after.masks.get(p)]
+        masks = [
+            p for p in before.masks.keys() | after.masks.keys() if before.masks.get(p) != after.masks.get(p)
+        ]
         pins = self._group_area(before.pins ^ after.pins)
         return united([*area, *((p, p + 1) for p in masks), *pins])
 
@@ -157,7 +173,10 @@ class Editor:
     def _bounds(self, area: Sequence[Interval]) -> Iterator[Key]:
         """Keys below and above everything in an area."""
         for start, stop in area:
-            for position in (*_natural_ends(self._log, start, stop), *self._log.positions("late", start, stop)):
+            for position in (
+                *_natural_ends(self._log, start, stop),
+                *self._log.positions("late", start, stop),
+            ):
                 yield (self._log.time(position), position, 0)
                 yield (self._log.time(position), position, 1)
 

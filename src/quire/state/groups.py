@@ -1,12 +1,13 @@
-"""Groups: a call, its results, its reasoning and the reply that opened it, which are dropped or moved together or not.
+"""Groups: a call, its results, its reasoning and the reply that opened it stand or fall together.
 
-The rule for what joins what is here alone. A transcript applies it as items arrive; `groups` applies it to any sequence.
+The rule for what joins what is here alone. A transcript applies it as items arrive; `groups` applies it to
+any sequence.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from quire.items import EDITS, Item, Message, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import EDITS, Edit, Item, Message, Reasoning, Summary, ToolCall, ToolResult
 
 
 class Group(NamedTuple):
@@ -58,7 +59,7 @@ def is_output(item: Item) -> bool:
     return kind is ToolCall or kind is Reasoning or (isinstance(item, Message) and item.role == "assistant")
 
 
-def is_edit(item: Item) -> bool:
+def is_edit(item: Item) -> TypeGuard[Edit]:
     """Whether an item changes what is shown, rather than being shown where it was recorded."""
     return type(item) in EDITS and not (isinstance(item, Summary) and not item.spans)
 

@@ -1,8 +1,8 @@
 """Finding an item by its id without a dictionary of ids.
 
-Ids sort by time, so in most logs each is higher than all before it: such an id is new without a look-up, and is found
-by bisection. Ids that come out of order (from another process, another framework, or recorded late) are strays and go
-into a dictionary; once they are many, all do.
+Ids sort by time, so in most logs each is higher than all before it: such an id is new without a look-up, and
+is found by bisection. Ids that come out of order (from another process, another framework, or recorded late)
+are strays and go into a dictionary; once they are many, all do.
 """
 
 from collections.abc import Sequence

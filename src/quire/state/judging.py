@@ -1,4 +1,7 @@
-"""What an edit is refused for: a history that no provider would take, or one that lost what it is asked to answer."""
+"""What an edit is refused for.
+
+A history that no provider would take, or one that lost what it is asked to answer.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """The log: every item ever appended, in the order it arrived, shared by all forks.
 
-A log is a row of segments that only grow. Whoever owns the last one appends to it; a fork remembers how far it may
-look and, when it first writes, adds a segment of its own. Positions count from the first item of the whole log.
+A log is a row of segments that only grow. Whoever owns the last one appends to it; a fork remembers how far
+it may look and, when it first writes, adds a segment of its own. Positions count from the first item of the
+whole log.
 """
 
 from array import array
@@ -43,7 +44,10 @@ class Segment:
         self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
 
     def copy_until(self, end: int, highest: str) -> "Segment":
-        """The same segment up to a position, free to grow on its own; `highest` is that of the segments before."""
+        """The same segment up to a position, free to grow on its own.
+
+        `highest` is that of the segments before.
+        """
         copy = Segment(self.start, highest)
         length = end - self.start
         copy.items = self.items[:length]
@@ -68,7 +72,10 @@ class Segment:
         self.highest = max(self.highest, item_id)
 
     def count(self, counter: Counter, length: int) -> "array[int]":
-        """Running totals of the tokens of at least the first `length` items; each item is counted once, ever."""
+        """Running totals of the tokens of at least the first `length` items.
+
+        Each item is counted once, ever.
+        """
         sums = self.sums.get(counter.key)
         if sums is None:
             sums = self.sums[counter.key] = array("q", (0,))
@@ -195,6 +202,12 @@ class Log:
             if low < len(kept) and kept[low] < segment.start + b:
                 return kept[low]
         return None
+
+    def scattered(self, end: int) -> set[int]:
+        """The heads of groups whose members may be shown apart from each other."""
+        heads = {head for segment in self.segments for head in segment.far if head < end}
+        heads.update(self.head(position) for position in self.positions("late", 0, end))
+        return heads
 
     def group(self, position: int, end: int) -> list[int]:
         """The positions of the group that an item belongs to, as it is before `end`."""

@@ -23,8 +23,8 @@ logger = logging.getLogger("quire.state")
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Record all that the child did, shown in the parent by its time; gives back what was new.
 
-    The child's edits of its own items come along. What it did to the view of inherited items was its own affair, and
-    results that only closed a call for it stay behind.
+    The child's edits of its own items come along. What it did to the view of inherited items was its own
+    affair, and results that only closed a call for it stay behind.
     """
     new = [_attributed(item, agent_id) for item in own_items(parent, child)]
     parent.extend(new)
@@ -95,7 +95,11 @@ def _own_edits(parent: Transcript, child: Transcript, new: Sequence[Item]) -> li
     own: list[Item] = []
     for position in view.log.positions("edits", _shared_length(parent, child), view.end):
         edit = view.log.item(position)
-        if position not in active.undone and edit.id not in parent and _targets(active, position, view) <= ids:
+        if (
+            position not in active.undone
+            and edit.id not in parent
+            and _targets(active, position, view) <= ids
+        ):
             own.append(edit)
             ids.add(edit.id)
     return own

@@ -1,4 +1,7 @@
-"""Where an item that comes late is shown: by its time, after what was said at the same time, and never inside a group."""
+"""Where an item that comes late is shown.
+
+By its time, after what was said at the same time, and never inside a group.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -18,7 +21,10 @@ class Places:
         self._end = end
 
     def settled(self, time: float, head: int | None) -> float:
-        """A time that does not fall into a group other than that of `head`: the time itself, or the group's end."""
+        """A time that does not fall into a group other than that of `head`.
+
+        The time itself, or the group's end.
+        """
         before, after = self.around(time)
         while before is not None and after is not None and self._breaks(before, after, head):
             time = max(time, self._log.time(after))

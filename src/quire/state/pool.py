@@ -5,6 +5,7 @@ from enum import Enum
 
 from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
 from quire.items import Note
+from quire.state.numbers import whole
 
 
 class Inherit(Enum):
@@ -14,7 +15,10 @@ class Inherit(Enum):
 
 
 class Pool:
-    """Notes by key. A new key at capacity puts the oldest note out; an old key replaces its note in its place."""
+    """Notes by key.
+
+    A new key at capacity puts the oldest note out; an old key replaces its note in its place.
+    """
 
     __slots__ = ("_limit", "_notes")
 
@@ -76,7 +80,7 @@ class Pool:
         """One line per note, key and description: what a reader needs to choose by."""
         return "\n".join(f"- [{key}] {note.description or ''}".rstrip() for key, note in self._notes.items())
 
-    def fork(self, limit: int | None | Inherit = Inherit.LIMIT) -> "Pool":
+    def fork(self, limit: int | Inherit | None = Inherit.LIMIT) -> "Pool":
         """A pool with the same notes that goes its own way; a smaller limit keeps the newest."""
         child = Pool(limit=self._limit if isinstance(limit, Inherit) else limit)
         notes = list(self._notes.items())
@@ -86,9 +90,7 @@ class Pool:
 
 def checked_limit(limit: int | None) -> int | None:
     """A limit that can be kept, or an error that says why not."""
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a limit is a whole number, not {type(limit).__name__}")
-    if limit is not None and limit < 1:
+    if limit is not None and whole(limit, "a limit") < 1:
         raise InvalidLimit(f"a limit is at least 1, not {limit}")
     return limit
 

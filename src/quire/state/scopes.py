@@ -1,6 +1,7 @@
-"""What a fork sees of its parent: all of it, the instructions and the last turns, some tools only, or a fresh brief.
+"""What a fork sees of its parent: all, the instructions and the last turns, some tools, or a fresh brief.
 
-A narrower fork has the whole log beneath it and hides what is outside its scope, so it costs no more than a wide one.
+A narrower fork has the whole log beneath it and hides what is outside its scope, so it costs no more than a
+wide one.
 """
 
 from collections.abc import Collection, Iterable
@@ -9,20 +10,23 @@ from quire.errors import InvalidLimit, InvalidValue
 from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
 from quire.state.active import spans_of
 from quire.state.judging import last_user
+from quire.state.numbers import whole
 from quire.state.shape import Interval, contains, first_after, subtracted, united
 from quire.state.transcript import Transcript
 from quire.state.view import View
 
 
 def fork(parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None) -> Transcript:
-    """A fork that shows the instructions and the last `turns` turns of the user, and only calls of these tools.
+    """A fork that shows the instructions, the last so many turns of the user, and calls of these tools only.
 
     Pins stay shown. A reply that called any other tool is left out whole, with its results.
     """
     child = parent.fork()
     view = child.view
     away = [*(_before_turns(view, turns) if turns is not None else ()), *_other_tools(view, tools)]
-    spans = spans_of(view.log, _shown_content(view, away), view.shape.summaries if turns is not None and away else ())
+    spans = spans_of(
+        view.log, _shown_content(view, away), view.shape.summaries if turns is not None and away else ()
+    )
     if spans:
         child.append(Hide(spans))
     return child
@@ -39,7 +43,7 @@ def brief(instructions: str, task: str | None = None, agent_id: str | None = Non
 
 
 def _before_turns(view: View, turns: int) -> list[Interval]:
-    if turns < 1:
+    if whole(turns, "turns") < 1:
         raise InvalidLimit(f"a fork keeps at least 1 turn, not {turns}")
     log = view.log
     start = _start_of_turn(view, turns)
@@ -53,12 +57,14 @@ def _before_turns(view: View, turns: int) -> list[Interval]:
             break
         if run.stop > run.start:
             before.append((run.start, first_after(run.start, run.stop, cut, log.time)))
-    area = [part for interval in united(before) for part in subtracted(interval, united((p, p + 1) for p in kept))]
+    area = [
+        part for interval in united(before) for part in subtracted(interval, united((p, p + 1) for p in kept))
+    ]
     return _with_whole_groups(view, area)
 
 
 def _start_of_turn(view: View, turns: int) -> int | None:
-    """The position of the user's message that opens the last so many turns, unless there are no more than these."""
+    """The position of the message that opens the last so many turns, unless there are no more."""
     users: list[int] = []
     for run in view.runs(backwards=True):
         users += reversed(view.log.last("users", run.start, run.stop, turns + 1 - len(users)))
@@ -71,11 +77,9 @@ def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
     """An area with the members of its groups that lie elsewhere."""
     members = [
         (p, p + 1)
-        for segment in view.log.segments
-        for head, far in segment.far.items()
-        if head < view.end and contains(area, head)
-        for p in far
-        if p < view.end
+        for head in view.log.scattered(view.end)
+        if contains(area, head)
+        for p in view.log.group(head, view.end)
     ]
     return united([*area, *members])
 
@@ -99,4 +103,6 @@ def _shown_content(view: View, away: Iterable[Interval]) -> list[Interval]:
 
 
 def _is_instruction(item: Item) -> bool:
-    return isinstance(item, ConfigChange) or (isinstance(item, Message) and item.role in ("system", "developer"))
+    return isinstance(item, ConfigChange) or (
+        isinstance(item, Message) and item.role in ("system", "developer")
+    )

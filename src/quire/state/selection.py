@@ -1,4 +1,7 @@
-"""Choosing items by what they are: small questions that can be joined with `&`, `|` and `~`, instead of flags."""
+"""Choosing items by what they are.
+
+Small questions that can be joined with `&`, `|` and `~`, instead of flags.
+"""
 
 from collections.abc import Callable, Iterable
 

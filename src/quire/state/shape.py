@@ -1,9 +1,10 @@
 """What of a log is shown, as runs of positions: cheap to change in one place, shared everywhere else.
 
-A run is a stretch of the log shown word for word, one item with a stand-in (a masked result), or a stand-in of no width
-(a summary, which stands before the first item it covers). Runs are sorted by the time and position of what they show,
-and kept in leaves: an edit rebuilds the leaves it touches and shares the rest. After the last leaf comes the tail, all
-that was appended since the last edit; it grows without anything here being touched.
+A run is a stretch of the log shown word for word, one item with a stand-in (a masked result), or a stand-in
+of no width (a summary, which stands before the first item it covers). Runs are sorted by the time and
+position of what they show, and kept in leaves: an edit rebuilds the leaves it touches and shares the rest.
+After the last leaf comes the tail, all that was appended since the last edit; it grows without anything here
+being touched.
 """
 
 from bisect import bisect_right
@@ -55,7 +56,7 @@ class Shape(NamedTuple):
     """What is shown: the leaves, then everything from `tail` on."""
 
     leaves: tuple[Leaf, ...] = ()
-    count: int = 0  # items in the leaves
+    size: int = 0  # items in the leaves
     tail: int = 0
     pins: frozenset[int] = frozenset()  # the heads of pinned groups
     summaries: tuple[int, ...] = ()  # positions of the summaries that are shown in place of others
@@ -70,7 +71,7 @@ class Shape(NamedTuple):
             leaves = (*self.leaves[:-1], Leaf((*last.runs, run), last.key))
         else:
             leaves = (*self.leaves, Leaf((run,), run.key(time)))
-        return self._replace(leaves=leaves, count=self.count + run.width, tail=end + 1)
+        return self._replace(leaves=leaves, size=self.size + run.width, tail=end + 1)
 
 
 class Change(NamedTuple):
@@ -89,12 +90,14 @@ def spliced(shape: Shape, change: Change, bounds: Iterable[Key], time: Clock) ->
         return shape
     first = _leaf_at(shape.leaves, min(keys))
     last = _leaf_at(shape.leaves, max(keys)) + 1
-    kept = (part for leaf in shape.leaves[first:last] for run in leaf.runs for part in _remaining(run, change))
+    kept = (
+        part for leaf in shape.leaves[first:last] for run in leaf.runs for part in _remaining(run, change)
+    )
     runs = [*(part for run in kept for part in _parted(run, new, time)), *change.runs]
     runs.sort(key=lambda run: run.key(time))
     leaves = (*shape.leaves[:first], *_leaves(_joined(runs), time), *shape.leaves[last:])
     before = sum(leaf.count for leaf in shape.leaves[first:last])
-    return shape._replace(leaves=leaves, count=shape.count - before + sum(run.width for run in runs))
+    return shape._replace(leaves=leaves, size=shape.size - before + sum(run.width for run in runs))
 
 
 def first_after(start: int, stop: int, place: tuple[float, int], time: Clock) -> int:

@@ -1,4 +1,6 @@
-"""The transcript: what happened, in order. It only grows; edits are items too, and the view is the log with them applied.
+"""The transcript: what happened, in order. It only grows.
+
+Edits are items too, and the view is the log with them applied.
 
 Appending, forking and asking for the view take the same time for ten items and for a hundred thousand.
 """
@@ -8,23 +10,44 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType
-from quire.items import EDITS, KINDS, ConfigChange, Handoff, Item, Message, Summary, ToolCall, ToolResult
+from quire.items import (
+    EDITS,
+    KINDS,
+    ConfigChange,
+    Edit,
+    Handoff,
+    Item,
+    Message,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
 from quire.state.editing import Editor
 from quire.state.groups import Reply, is_edit, is_output
 from quire.state.log import EDIT, Log, Segment
+from quire.state.numbers import whole
 from quire.state.placing import Places
 from quire.state.shape import Shape
 from quire.state.view import View
 
 logger = logging.getLogger("quire.state")
 
-_MARKS = frozenset((ConfigChange, Handoff, Summary))  # with system and developer messages: what is structural
-
 
 class Transcript:
     """An append-only log with a view. One writer at a time; views and forks may be read from any thread."""
 
-    __slots__ = ("_end", "_last_far", "_last_head", "_latest", "_log", "_open", "_owned", "_reply", "_segment", "_shape")
+    __slots__ = (
+        "_end",
+        "_last_far",
+        "_last_head",
+        "_latest",
+        "_log",
+        "_open",
+        "_owned",
+        "_reply",
+        "_segment",
+        "_shape",
+    )
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self._segment = Segment(0)
@@ -32,11 +55,11 @@ class Transcript:
         self._owned = True  # whether the last segment is ours to grow
         self._end = 0
         self._shape = Shape()
-        self._latest = float("-inf")  # the time of what is shown last
+        self._latest: float = float("-inf")  # the time of what is shown last
         self._open: dict[str, tuple[int, ...]] = {}  # calls without a result, by call id
         self._reply: Reply | None = None  # the model's output at the end, which the next item may join
-        self._last_head = EDIT
-        self._last_far = False
+        self._last_head: int = EDIT
+        self._last_far: bool = False
         self.extend(items)
 
     def __len__(self) -> int:
@@ -78,13 +101,13 @@ class Transcript:
             index = bisect_right(segment.shapes, known, key=lambda entry: entry[0])
             if index:
                 return View(self._log, segment.shapes[index - 1][1], revision)
-            known = min(known, segment.start)  # what others did to the segment before, after we left it, is not ours
+            known = min(
+                known, segment.start
+            )  # what others did to the segment before, after we left it, is not ours
         return View(self._log, Shape(), revision)
 
     def _check_revision(self, revision: int) -> None:
-        if not isinstance(revision, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a revision is a whole number, not {type(revision).__name__}")
-        if not 0 <= revision <= self._end:
+        if not 0 <= whole(revision, "a revision") <= self._end:
             raise OutOfRange(f"the transcript has revisions 0 to {self._end}; there is none {revision}")
 
     def append(self, item: Item) -> None:
@@ -106,21 +129,33 @@ class Transcript:
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
         reply = self._reply.copy() if self._reply else None
-        kept = (self._end, self._shape, self._latest, dict(self._open), reply, self._last_head, self._last_far)
+        kept = (
+            self._end,
+            self._shape,
+            self._latest,
+            dict(self._open),
+            reply,
+            self._last_head,
+            self._last_far,
+        )
         try:
             for item in items:
                 self.append(item)
         except BaseException:
             end, self._shape, self._latest, self._open, self._reply, self._last_head, self._last_far = kept
             if self._end > end:
-                # The segment may be shared by forks and views, so what was added is left behind in it, unseen.
+                # The segment may be shared by forks and views, so what was added is left behind in it,
+                # unseen.
                 self._log = self._log.cut_at(end)
                 self._segment = self._log.segments[-1]
             self._end = end
             raise
 
     def fork(self) -> "Transcript":
-        """A transcript with the same past and a future of its own. Calls that wait are closed in it, and marked so."""
+        """A transcript with the same past and a future of its own.
+
+        Calls that wait are closed in it, and marked so.
+        """
         child = self._twin()
         if child._open:
             from quire.state.closing import closing_results
@@ -141,8 +176,8 @@ class Transcript:
         self._segment = self._log.segments[-1]
         self._owned = True
 
-    def _append_edit(self, edit: Item) -> None:
-        shape = Editor(self._log, self._shape, self._end, self._open_positions()).apply(edit)  # type: ignore[arg-type]
+    def _append_edit(self, edit: Edit) -> None:
+        shape = Editor(self._log, self._shape, self._end, self._open_positions()).apply(edit)
         self._segment.edits.append(self._end)
         self._record(edit, EDIT)
         self._show(shape)
@@ -180,7 +215,11 @@ class Transcript:
         if time >= self._latest:
             self._append_last(item, time)
             return
-        head = self._answered(item) if isinstance(item, ToolResult) else self._joined(item, places.around(time)[0])
+        head = (
+            self._answered(item)
+            if isinstance(item, ToolResult)
+            else self._joined(item, places.around(time)[0])
+        )
         self._store(item, head)
         self._show(Places(self._log, closed, self._end - 1).inserted())
         logger.debug("item %s came late and is shown by its time", item.id)
@@ -211,13 +250,12 @@ class Transcript:
 
     def _store(self, item: Item, head: int) -> None:
         segment, position = self._segment, self._end
-        kind = type(item)
-        if kind is Message:
-            if item.role != "assistant":  # type: ignore[union-attr]
-                (segment.users if item.role == "user" else segment.marks).append(position)  # type: ignore[union-attr]
-        elif kind is ToolCall:
-            self._open[item.call_id] = (*self._open.get(item.call_id, ()), position)  # type: ignore[union-attr]
-        elif kind in _MARKS:
+        if isinstance(item, Message):
+            if item.role != "assistant":
+                (segment.users if item.role == "user" else segment.marks).append(position)
+        elif isinstance(item, ToolCall):
+            self._open[item.call_id] = (*self._open.get(item.call_id, ()), position)
+        elif isinstance(item, ConfigChange | Handoff | Summary):  # structural, like the instructions
             segment.marks.append(position)
         self._last_far = head != position and (self._last_head != head or self._last_far)
         if self._last_far:

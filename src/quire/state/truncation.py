@@ -1,27 +1,29 @@
 """Leaving out the oldest: the one way to shrink that needs no words.
 
-The cut falls where a turn of the user begins; only when the last turn alone is too large does it fall inside that turn,
-between groups. Instructions, configuration, handoffs, summaries, pins, calls that wait and the last message of the user
-are never left out.
+The cut falls where a turn of the user begins; only when the last turn alone is too large does it fall inside
+that turn, between groups. Instructions, configuration, handoffs, summaries, pins, calls that wait and the
+last message of the user are never left out.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from quire.errors import InvalidLimit, Irreducible, WrongType
+from quire.errors import InvalidLimit, Irreducible
 from quire.items import Hide
 from quire.state.active import spans_of
 from quire.state.judging import last_user
+from quire.state.numbers import whole
 from quire.state.shape import Interval, Run, contains, first_after, subtracted, united
 from quire.state.view import View
 from quire.tokens import Counter
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
-    """The edit that brings the view within a number of tokens, or none if it is; `Irreducible` if it cannot be."""
-    if not isinstance(tokens, int) or isinstance(tokens, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tokens is a whole number, not {type(tokens).__name__}")
-    if tokens < 0:
+    """The edit that brings the view within a number of tokens, or none if it is.
+
+    `Irreducible` if it cannot be.
+    """
+    if whole(tokens, "tokens") < 0:
         raise InvalidLimit(f"tokens is at least 0, not {tokens}")
     if view.tokens(counter) <= tokens:
         return None
@@ -41,8 +43,8 @@ class _Cut:
         self._protected = united((p, p + 1) for p in self._protected_positions())
 
     def edit(self) -> Hide:
-        # Protected items only make a cut save less, so the right one lies between the cut that would be enough without
-        # them and the one that would be enough if all of them stood before it.
+        # Protected items only make a cut save less, so the right one lies between the cut that would be
+        # enough without them and the one that would be enough if all of them stood before it.
         kept = sum(self._log.tokens(start, stop, self._counter) for start, stop in self._protected)
         users = self._users_between(self._place_saving(0), self._place_saving(kept))
         index = bisect_left(users, True, key=lambda user: self._is_enough(self._area_before(user)))
@@ -117,11 +119,10 @@ class _Cut:
 
     def _astride(self, area: Sequence[Interval]) -> Iterator[int]:
         """Members of groups that an area holds in part."""
-        for segment in self._log.segments:
-            for head, far in segment.far.items():
-                members = [p for p in (head, *far) if p < self._view.end]
-                if any(contains(area, p) for p in members) and not all(contains(area, p) for p in members):
-                    yield from self._log.group(head, self._view.end)
+        for head in self._log.scattered(self._view.end):
+            members = self._log.group(head, self._view.end)
+            if len({contains(area, p) for p in members}) > 1:
+                yield from members
 
     def _area_inside_last_turn(self, user: int | None) -> list[Interval]:
         area = self._area_before(user) if user is not None else []
@@ -145,8 +146,8 @@ class _Cut:
         gone = {i.id for start, stop in area for i in self._log.items(start, stop)}
         parts = tuple(item_id for item_id in left if item_id not in gone)
         return Irreducible(
-            f"{self._remaining(area)} tokens must stay and {self._tokens} are allowed: instructions, summaries, pins, "
-            f"calls that wait and the last message of the user, {len(parts)} items",
+            f"{self._remaining(area)} tokens must stay and {self._tokens} are allowed; {len(parts)} items "
+            "are instructions, summaries, pins, calls that wait, or the last message of the user",
             parts,
         )
 

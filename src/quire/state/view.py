@@ -1,4 +1,7 @@
-"""The view: what is shown of a log at one revision. It never changes; a transcript makes a new one when asked."""
+"""The view: what is shown of a log at one revision.
+
+It never changes; a transcript makes a new one when asked.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -39,7 +42,7 @@ class View(Sequence[Item]):
         return self.end
 
     def __len__(self) -> int:
-        return self.shape.count + max(self.end - self.shape.tail, 0)
+        return self.shape.size + max(self.end - self.shape.tail, 0)
 
     def __iter__(self) -> Iterator[Item]:
         for run in self.runs():
@@ -65,7 +68,11 @@ class View(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            return list(self)[index] if index.step not in (None, 1) else self._slice(*index.indices(len(self))[:2])
+            return (
+                list(self)[index]
+                if index.step not in (None, 1)
+                else self._slice(*index.indices(len(self))[:2])
+            )
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
             raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
