@@ -14,10 +14,12 @@ Every library was given the same transcript: about 790 characters a message, eve
 three tool calls, a third of the tool outputs 2 to 8 KB long; N counts chat messages. Each library builds
 its own objects from the same strings. Where a library wants the arguments of a call as a dictionary, they
 were parsed for it beforehand. Every library and every workload ran in a process of its own, with the
-garbage collector on, and run before each measurement. Figures are the best of the runs; the median, at
-the size that the ratios are taken at, shows the spread. A call that took longer than {limit:g} s was
-stopped. The floor is plain Python: structs of the same fields with ids and times and no checks, in a
-list. A ratio below 1 means less than the floor, or less than the best peer.
+garbage collector on, and run before each measurement, and had its turn in {rounds} rounds. A fork, and a
+total of tokens that is kept, is the average of many calls in a row; all else is one call right after a
+collection, so with cold caches. Figures are the best of the runs; the median, at the size that the ratios
+are taken at, shows the spread. A call that took longer than {limit:g} s was stopped. The floor is plain
+Python: structs of the same fields with ids and times and no checks, in a list. A ratio below 1 means less
+than the floor, or less than the best peer.
 """
 NOTES = {
     "append": "From strings to the last append. Some libraries make several records of a message with calls.",
@@ -50,7 +52,7 @@ def render(report: dict[str, Any], more: str = "") -> str:
             ("aim", "measured", "verdict"), [(aim.aim, aim.measured, aim.verdict) for aim in judged(results)]
         ),
         "## How it was measured",
-        METHOD.format(limit=report["settings"]["limit"]).strip(),
+        METHOD.format(**report["settings"]).strip(),
         *(part for table in tables(results) for part in _section(table)),
         f"{BEGIN}{more or chr(10)}{END}",
         "## Left out",

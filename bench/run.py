@@ -15,6 +15,7 @@ import imports
 import page
 from aims import as_dicts, judged
 from libraries import LEFT_OUT, OURS, PEERS
+from rounds import Report, failed, merged, share
 from tables import Results, as_text, grid, tables
 from timing import Patience
 from workloads import SIZES, WORKLOADS
@@ -45,11 +46,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--only", choices=[*WORKLOADS, "import"], nargs="+", default=[*WORKLOADS, "import"])
     parser.add_argument("--libraries", choices=[*OURS, *PEERS], nargs="+", default=[*OURS, *PEERS])
+    parser.add_argument("--rounds", type=int, default=3, help="how often each library gets its turn")
     parser.add_argument("--quick", action="store_true", help="a smoke test: small, few runs, no peers")
     options = parser.parse_args()
-    options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else Patience()
+    options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else share(Patience(), options.rounds)
     if options.quick:
-        options.peers, options.sizes = None, options.sizes or [100, 1_000]
+        options.peers, options.sizes, options.rounds = None, options.sizes or [100, 1_000], 1
     return options
 
 
@@ -68,18 +70,27 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": machine,
         "versions": _versions(results),
-        "settings": {"peers": bool(options.peers), "quick": options.quick, **vars(options.patience)},
+        "settings": _settings(options),
         "left_out": LEFT_OUT,
         "results": results,
         "aims": as_dicts(judged(results)),
     }
 
 
+def _in_rounds(workload: str, pythons: dict[str, str], options: argparse.Namespace) -> dict[str, Report]:
+    found: dict[str, list[Report]] = {name: [] for name in pythons}
+    for _ in range(options.rounds):
+        for name, python in pythons.items():
+            if not found[name] or not failed(found[name][-1]):
+                found[name].append(_measured(workload, name, python, options))
+    return {name: merged(reports) for name, reports in found.items()}
+
+
 def _measured(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
     print(f"{workload:9} {library:14}", end="", file=sys.stderr, flush=True)
     start = time.perf_counter()
     if workload == "import":
-        found = imports.report(python, library, 3 if options.quick else 15)
+        found = imports.report(python, library, 3 if options.quick else 5)
     else:
         found = _worked(workload, library, python, options)
     faults = "; ".join(line["fault"] for line in found["lines"] if "fault" in line)
@@ -110,6 +121,11 @@ def _worked(workload: str, library: str, python: str, options: argparse.Namespac
         last = (done.stderr.strip().splitlines() or ["ended without a word"])[-1]
         return {"lines": [{"fault": re.sub(r" \(/[^)]*\)", "", last)[:200]}]}
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    chosen = {"peers": bool(options.peers), "quick": options.quick, "rounds": options.rounds}
+    return chosen | vars(options.patience)
 
 
 def _machine() -> dict[str, Any]:

@@ -133,7 +133,8 @@ def grid(table: Table) -> tuple[list[str], list[list[str]]]:
 
 def _line(table: Table, row: Row) -> list[str]:
     cells = [number(row.at(size)) for size in table.sizes]
-    ratios = [times(table.ratio(row, table.floor)), times(table.ratio(row, table.best_peer))]
+    like = None if row.by == "count" else table.best_peer
+    ratios = [times(table.ratio(row, table.floor)), times(table.ratio(row, like))]
     said = "; ".join(filter(None, (row.how, f"not measured: {row.fault}" if row.fault else "")))
     return [row.library, *cells, number(row.at(table.size, "median")), *ratios, said]
 

@@ -1,3 +1,76 @@
-"""Keep all that happened. Choose what the model sees. Know why."""
+"""Keep all that happened. Choose what the model sees. Know why.
+
+The names below are loaded when they are first used, so that `import quire` costs next to nothing; everything else is
+imported from its room, such as `quire.state` or `quire.tokens`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quire.errors import QuireError
+    from quire.items import (
+        Audio,
+        ConfigChange,
+        File,
+        Handoff,
+        Image,
+        Item,
+        Message,
+        Note,
+        Pin,
+        Reasoning,
+        Summary,
+        ToolCall,
+        ToolResult,
+        Undo,
+    )
+    from quire.state import Pool, Transcript, View
+    from quire.tokens import Budget, counter_for
 
 __version__ = "0.1.0"
+
+_ROOMS = {
+    "quire.errors": ("QuireError",),
+    "quire.items": (
+        *("Audio", "ConfigChange", "File", "Handoff", "Image", "Item", "Message", "Note", "Pin"),
+        *("Reasoning", "Summary", "ToolCall", "ToolResult", "Undo"),
+    ),
+    "quire.state": ("Pool", "Transcript", "View"),
+    "quire.tokens": ("Budget", "counter_for"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Audio",
+    "Budget",
+    "ConfigChange",
+    "File",
+    "Handoff",
+    "Image",
+    "Item",
+    "Message",
+    "Note",
+    "Pin",
+    "Pool",
+    "QuireError",
+    "Reasoning",
+    "Summary",
+    "ToolCall",
+    "ToolResult",
+    "Transcript",
+    "Undo",
+    "View",
+    "counter_for",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'quire' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_ROOM_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOM_OF])

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from quire.errors import Damaged, QuireError, Unencodable
+from quire.errors import Damaged, QuireError
 from quire.items.frozen import NOTHING
 from quire.items.kinds import Note
-from quire.items.newer import KEPT, put_back, read_leniently, write_unknown
-from quire.items.portable import portable, restored, with_tagged_bytes
+from quire.items.newer import KEPT, damaged, put_back, read_leniently, write_unknown
+from quire.items.portable import portable, restored, verbatim
 from quire.items.union import Item, Known
 from quire.items.unknown import Unknown
 
@@ -50,11 +50,11 @@ class Codec:
         """The items of one array."""
         try:
             items = self._decode_all(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-            return self._decode_slowly(data, fault)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._decode_slowly(data)
         if _some_have_free_values(items):
             return [
-                self._restore(item, f"$[{index}]") if _has_free_values(item) else item
+                self._accept(item, f"$[{index}]") if _has_free_values(item) else item
                 for index, item in enumerate(items)
             ]
         return items
@@ -63,9 +63,13 @@ class Codec:
         """One item."""
         try:
             item = self._decode_one(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-            return self._read_raw(self._raw(data), "$", str(fault))
-        return self._restore(item, "$") if _has_free_values(item) else item
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self.read(self._raw(data))
+        return self._accept(item, "$") if _has_free_values(item) else item
+
+    def read(self, raw: Any) -> Item:
+        """One item that was read from this format already, as plain values."""
+        return self._read_raw(raw, "$")
 
     def _write(self, value: Any, items: Sequence[Item]) -> bytes:
         try:
@@ -78,50 +82,64 @@ class Codec:
 
     def _fields(self, item: Item, path: str) -> dict[str, Any]:
         if isinstance(item, Unknown):
-            fields = write_unknown(item)
-            return with_tagged_bytes(fields) if self._tag_bytes else fields
-        free = _free_names(item)
+            unchanged: dict[str, Any] = verbatim(write_unknown(item), path, self._tag_bytes)
+            return unchanged
+        free = _free_values(item)
         typed = msgspec.structs.replace(
             item, **{name: None for name in free if name != "extras"}, extras=NOTHING
         )
         try:
-            written = self._decode_raw(self._encode(typed))
+            written: dict[str, Any] = self._decode_raw(self._encode(typed))
         except UnicodeEncodeError:
-            _blame_text(item, path)
+            _blame_text(typed, path)
             raise
-        for name in free:
-            written[name] = portable(getattr(item, name), f"{path}.{name}", self._tag_bytes)
-        return put_back(item, written) if KEPT in item.extras else written
+        for name, value in free.items():
+            written[name] = portable(value, f"{path}.{name}", self._tag_bytes)
+        if KEPT in item.extras:
+            put_back(item, written, path, self._tag_bytes)
+        return written
+
+    def _accept(self, item: Item, path: str) -> Item:
+        if KEPT in item.extras:
+            raise Damaged("this key is reserved", f"{path}.extras.{KEPT}")
+        return self._restore(item, path)
 
     def _restore(self, item: Item, path: str) -> Item:
         if not self._tag_bytes or isinstance(item, Unknown):
             return item
-        found = {name: restored(getattr(item, name), f"{path}.{name}") for name in _free_names(item)}
-        changed = {name: value for name, value in found.items() if value != getattr(item, name)}
-        return msgspec.structs.replace(item, **changed) if changed else item
+        free = _free_values(item)
+        changed = {name: restored(value, f"{path}.{name}") for name, value in free.items()}
+        if changed == free:
+            return item
+        if KEPT in item.extras and isinstance(changed.get("extras", {}), dict):
+            changed["extras"] = {**changed.get("extras", {}), KEPT: item.extras[KEPT]}
+        try:
+            return msgspec.structs.replace(item, **changed)
+        except QuireError as fault:
+            raise Damaged(str(fault), path) from None
 
-    def _decode_slowly(self, data: bytes, fault: Exception) -> list[Item]:
+    def _decode_slowly(self, data: bytes) -> list[Item]:
         raws = self._raw(data)
         if not isinstance(raws, list):
             raise Damaged("expected an array of items", "$")
-        return [self._read_raw(raw, f"$[{index}]", str(fault)) for index, raw in enumerate(raws)]  # pyright: ignore
+        return [self._read_raw(raw, f"$[{index}]") for index, raw in enumerate(raws)]  # pyright: ignore
 
     def _raw(self, data: bytes) -> Any:
         try:
             return self._decode_raw(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-            raise Damaged(str(fault), "$") from None
+            raise damaged(str(fault), "$") from None
         except RecursionError:
             raise Damaged("nested too deep", "$") from None
 
-    def _read_raw(self, raw: Any, path: str, _fault: str) -> Item:
+    def _read_raw(self, raw: Any, path: str) -> Item:
         if not isinstance(raw, dict):
             raise Damaged(f"expected an item, got {type(raw).__name__}", path)
         try:
             item: Item = msgspec.convert(raw, Known)
         except (msgspec.ValidationError, QuireError) as fault:
-            item = read_leniently(raw, path, str(fault))  # pyright: ignore[reportUnknownArgumentType]
-        return self._restore(item, path) if _has_free_values(item) else item
+            return self._restore(read_leniently(raw, path, str(fault)), path)  # pyright: ignore[reportUnknownArgumentType]
+        return self._accept(item, path) if _has_free_values(item) else item
 
 
 def _some_have_free_values(items: Sequence[Item]) -> bool:
@@ -134,28 +152,31 @@ def _has_free_values(item: Item) -> bool:
     return item.extras is not NOTHING or type(item) is Note or type(item) is Unknown
 
 
-def _free_names(item: Item) -> tuple[str, ...]:
-    names: tuple[str, ...] = ("extras",) if item.extras is not NOTHING else ()
-    return (*names, "content") if isinstance(item, Note) else names
+def _free_values(item: Item) -> dict[str, Any]:
+    # What a newer version wrote is kept as it was read, so it is none of them.
+    extras = {key: value for key, value in item.extras.items() if key != KEPT}
+    free: dict[str, Any] = {"extras": extras} if extras else {}
+    return {**free, "content": item.content} if isinstance(item, Note) else free
 
 
-def _blame_text(item: msgspec.Struct, path: str) -> None:
-    for name in item.__struct_fields__:
-        try:
-            msgspec.json.encode(getattr(item, name))
-        except UnicodeEncodeError:
-            raise Unencodable("the text holds half of a surrogate pair", f"{path}.{name}") from None
-        except TypeError:
-            continue  # a free value, written elsewhere
+def _blame_text(value: Any, path: str) -> None:
+    if isinstance(value, str):
+        portable(value, path, False)
+    elif isinstance(value, tuple):
+        for index, inner in enumerate(value):  # pyright: ignore
+            _blame_text(inner, f"{path}[{index}]")
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            _blame_text(getattr(value, name), f"{path}.{name}")
 
 
 JSON = Codec(msgspec.json, tag_bytes=True)
 MSGPACK = Codec(msgspec.msgpack, tag_bytes=False)
 
 
-def to_builtins(value: Any) -> Any:
+def to_builtins(value: msgspec.Struct) -> Any:
     """An item or a part as plain JSON values."""
-    if type(value).__struct_config__.tag_field == "kind":
+    if isinstance(value, Item):
         return msgspec.json.decode(JSON.encode_item(value))
     return msgspec.to_builtins(value)
 
@@ -164,7 +185,7 @@ def from_builtins(raw: dict[str, Any], kind: type[Struct]) -> Struct:
     """The item or part that these plain JSON values describe."""
     if kind.__struct_config__.tag_field != "kind":
         return msgspec.convert(raw, kind)
-    item = JSON.decode_item(msgspec.json.encode(raw))
+    item = JSON.read(raw)
     if not isinstance(item, kind):
         raise Damaged(f"expected {kind.__name__}, got {type(item).__name__}")
     return item

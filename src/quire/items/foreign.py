@@ -3,7 +3,7 @@
 pydantic is not needed to use Quire: these two methods are called by it, never by us.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -25,7 +25,8 @@ class PydanticReady:
     @classmethod
     def __get_pydantic_json_schema__(cls, _core_schema: Any, _handler: Any) -> dict[str, Any]:
         (schema,), definitions = msgspec.json.schema_components([cls], ref_template="#/$defs/{name}")
-        return _inlined(schema, definitions)
+        inlined: dict[str, Any] = _inlined(schema, definitions)
+        return inlined
 
     @classmethod
     def _from_foreign(cls, value: Any) -> Any:
@@ -35,7 +36,7 @@ class PydanticReady:
             raise ValueError(f"expected {cls.__name__} or a dictionary")
         from quire.items.codec import from_builtins
 
-        return from_builtins(value, cls)
+        return from_builtins(cast(dict[str, Any], value), cast(type[msgspec.Struct], cls))
 
 
 def _to_foreign(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Free values that cannot change: dictionaries and lists that equal plain ones and refuse every mutation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from quire.errors import WrongType
@@ -14,8 +14,16 @@ class FrozenDict(dict[str, Any]):
     """A dictionary inside an item."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __new__(cls, source: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> "FrozenDict":
+        frozen: FrozenDict = freeze(dict(source))
+        return frozen
+
+    def __init__(self, source: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        """Nothing is left to do, and a second call does nothing either."""
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -34,8 +42,16 @@ class FrozenList(list[Any]):
     """A list inside an item."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+
+    def __new__(cls, source: Iterable[Any] = ()) -> "FrozenList":
+        frozen: FrozenList = freeze(list(source))
+        return frozen
+
+    def __init__(self, source: Iterable[Any] = ()) -> None:
+        """Nothing is left to do, and a second call does nothing either."""
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -76,14 +92,22 @@ class Nothing(Mapping[str, Any]):
 
 NOTHING = Nothing()
 
+# How a frozen value gets what it holds, once: its own methods refuse.
+_fill_dict: Callable[[dict[str, Any], dict[str, Any]], None] = dict.update
+_fill_list: Callable[[list[Any], list[Any]], None] = list.extend
+
 
 def freeze(value: Any) -> Any:
     """The same value, unable to change, as deep as dictionaries and lists go; other objects stay what they are."""
-    kind = type(value)
+    kind: type[object] = type(value)
     if kind is dict:
-        return FrozenDict({key: freeze(inner) for key, inner in value.items()})
+        frozen_dict = dict.__new__(FrozenDict)
+        _fill_dict(frozen_dict, {key: freeze(inner) for key, inner in value.items()})
+        return frozen_dict
     if kind is list:
-        return FrozenList([freeze(inner) for inner in value])
+        frozen_list = list.__new__(FrozenList)
+        _fill_list(frozen_list, [freeze(inner) for inner in value])
+        return frozen_list
     return value
 
 

@@ -85,9 +85,12 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
         if not (
             type(self.content) is str
             and len(self.content) <= MAX_TEXT
+            and type(self.role) is str
             and self.role in ROLES
             and self.interrupted is False
-            and self.wording is self.address is self.state is None
+            and self.wording is None
+            and self.address is None
+            and self.state is None
             and self.extras is NOTHING
             and self.agent_id is None
             and type(self.created_at) is float

@@ -4,15 +4,18 @@ Fields that this version does not know are kept in `extras` under one reserved k
 it does not know is shown as a short text. A kind it does not know becomes `Unknown`.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import msgspec
 
-from quire.errors import Damaged, QuireError
+from quire.errors import Damaged, QuireError, Unencodable, WrongType
 from quire.items.edits import Span
-from quire.items.kinds import Address, Opaque, Wording
+from quire.items.kinds import Address, Note, Opaque, Wording
 from quire.items.parts import Audio, File, Image
+from quire.items.portable import verbatim
+from quire.items.settle import without_content
 from quire.items.union import KNOWN, Item, Known, kind_of
 from quire.items.unknown import Unknown
 
@@ -40,26 +43,32 @@ def read_leniently(raw: Mapping[str, Any], path: str, fault: str) -> Item:
         return _unknown(kind, raw, path)
     known, kept = _parted(KNOWN[kind], raw)
     if not kept:
-        raise Damaged(fault, path)
-    known["extras"] = {**(known.get("extras") or {}), KEPT: kept}
+        raise damaged(fault, path)
     try:
-        return _convert(known, KNOWN[kind])
+        return _convert({**known, "extras": _with_kept(known.get("extras", {}), kept)}, KNOWN[kind])
     except (msgspec.ValidationError, QuireError) as again:
         if _is_newer(raw):
             return _unknown(kind, raw, path)
-        raise Damaged(str(again), path) from None
+        raise damaged(str(again), path) from None
 
 
-def put_back(item: Known, written: dict[str, Any]) -> dict[str, Any]:
-    """The written fields of an item with what was kept of the newer version in its old place."""
-    extras = written.get("extras", {})
-    kept: dict[str, Any] = extras.pop(KEPT, {})
-    if not extras:
-        written.pop("extras", None)
+def damaged(fault: str, path: str) -> Damaged:
+    """What msgspec found at fault, with its place, and without the value."""
+    text, place = without_content(fault)
+    return Damaged(text, path + place)
+
+
+def put_back(item: Known, written: dict[str, Any], path: str, tag_bytes: bool) -> None:
+    """Put what was kept of the newer version in its old place among the written fields."""
+    kept = item.extras[KEPT]
+    if not _is_kept(kept, type(item)):
+        raise Unencodable("this key is reserved", f"{path}.extras.{KEPT}")
     for name, original in kept.get("nested", {}).items():
         if _says_the_same(item, name, original):
-            written[name] = original
-    return {**written, **kept.get("fields", {})}
+            spelled = _with_spelled_data(original) if tag_bytes and name == "content" else original
+            written[name] = verbatim(spelled, f"{path}.{name}", tag_bytes)
+    for name, value in kept.get("fields", {}).items():
+        written[name] = verbatim(value, f"{path}.{name}", tag_bytes)
 
 
 def write_unknown(item: Unknown) -> dict[str, Any]:
@@ -67,9 +76,30 @@ def write_unknown(item: Unknown) -> dict[str, Any]:
     return {"kind": kind_of(item), **item.fields}
 
 
+def _with_kept(extras: Any, kept: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(extras, dict) or KEPT in extras:
+        raise WrongType("extras are no mapping, or hold a reserved key")
+    return {**extras, KEPT: kept}
+
+
+def _is_kept(kept: Any, kind: type[Known]) -> bool:
+    # Only what was read has this form for sure; anybody can write to the reserved key.
+    ours = {*kind.__struct_fields__, "kind"}
+    return (
+        isinstance(kept, dict)
+        and kept.keys() <= {"fields", "nested"}
+        and all(isinstance(inner, dict) for inner in kept.values())  # pyright: ignore
+        and not kept.get("fields", {}).keys() & ours  # pyright: ignore
+        and kept.get("nested", {}).keys() <= {"content", *_NESTED} & ours  # pyright: ignore
+    )
+
+
 def _says_the_same(item: Known, name: str, original: Any) -> bool:
     wanted = next(field.type for field in msgspec.structs.fields(item) if field.name == name)
-    return bool(msgspec.convert(_pruned(name, original), wanted) == getattr(item, name))
+    try:
+        return bool(msgspec.convert(_pruned(type(item), name, original), wanted) == getattr(item, name))
+    except msgspec.ValidationError:
+        return False
 
 
 def _is_newer(raw: Mapping[str, Any]) -> bool:
@@ -85,26 +115,63 @@ def _unknown(kind: str, raw: Mapping[str, Any], path: str) -> Unknown:
     try:
         return Unknown(name=kind, fields=fields, **common)
     except QuireError as fault:
-        raise Damaged(str(fault), path) from None
+        raise damaged(str(fault), path) from None
 
 
 def _parted(kind: type[Known], raw: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     ours = set(kind.__struct_fields__)
-    known = {name: _pruned(name, value) for name, value in raw.items() if name in ours}
+    known = {name: _pruned(kind, name, value) for name, value in raw.items() if name in ours}
     fields = {name: value for name, value in raw.items() if name not in ours and name != "kind"}
-    nested = {name: raw[name] for name in known if known[name] != raw[name]}
+    nested = {name: _with_plain_data(raw[name]) for name in known if known[name] != raw[name]}
     return known, {name: kept for name, kept in (("fields", fields), ("nested", nested)) if kept}
 
 
-def _pruned(name: str, value: Any) -> Any:
-    if name == "content" and isinstance(value, list):
+def _pruned(kind: type[Known], name: str, value: Any) -> Any:
+    if name == "content" and kind is not Note and isinstance(value, list):
         return [_pruned_part(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
-    kind = _NESTED.get(name)
-    if kind is None:
+    struct = _NESTED.get(name)
+    if struct is None:
         return value
     if isinstance(value, list):
-        return [_pruned_struct(kind, inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
-    return _pruned_struct(kind, value)
+        return [_pruned_struct(struct, inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+    return _pruned_struct(struct, value)
+
+
+def _with_plain_data(content: Any) -> Any:
+    """The parts of a content with their bytes as bytes, whichever format they were read from."""
+    return _with_data(content, str, _plain)
+
+
+def _with_spelled_data(content: Any) -> Any:
+    """The same parts with their bytes spelled as JSON spells them."""
+    return _with_data(content, bytes, _spelled)
+
+
+def _with_data(content: Any, kind: type, turned: Callable[[Any], Any]) -> Any:
+    if not isinstance(content, list):
+        return content
+    parts = cast(list[Any], content)
+    return [
+        {**part, "data": turned(part["data"])}
+        if _is_known_part(part) and isinstance(part.get("data"), kind)
+        else part
+        for part in parts
+    ]
+
+
+def _plain(text: str) -> bytes | str:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        return text
+
+
+def _spelled(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _is_known_part(part: Any) -> bool:
+    return isinstance(part, dict) and str(part.get("part")) in _PARTS  # pyright: ignore
 
 
 def _pruned_part(part: Any) -> Any:

@@ -8,7 +8,7 @@ error with its path.
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from quire.errors import Damaged, Unencodable
 
@@ -24,8 +24,18 @@ def portable(value: Any, path: str, tag_bytes: bool) -> Any:
         raise Unencodable("the value is nested too deep, or holds itself", path) from None
 
 
+def verbatim(value: Any, path: str, tag_bytes: bool) -> Any:
+    """The value as it was read, with nothing changed but bytes for a format that has none."""
+    try:
+        checked = _portable(value, path, False)
+        return _with_tagged_bytes(checked) if tag_bytes else checked
+    except RecursionError:
+        raise Unencodable("the value is nested too deep, or holds itself", path) from None
+
+
 def _portable(value: Any, path: str, tag_bytes: bool) -> Any:
-    write = _WRITERS.get(type(value)) or _writer_of_subclass(value)
+    kind: type[object] = type(value)
+    write = _WRITERS.get(kind) or _writer_of_subclass(value)
     if write is None:
         raise Unencodable(f"a value of type {type(value).__name__} lives in memory only", path)
     return write(value, path, tag_bytes)
@@ -41,18 +51,17 @@ def restored(value: Any, path: str) -> Any:
         if BYTES in value:
             return _bytes_of(value[BYTES], path)
         if isinstance(value.get(DICT), dict):  # pyright: ignore
-            value = value[DICT]
+            value = cast(dict[str, Any], value[DICT])
     return {key: restored(inner, f"{path}.{key}") for key, inner in value.items()}  # pyright: ignore
 
 
-def with_tagged_bytes(value: Any) -> Any:
-    """Raw values with nothing changed but bytes, for a format that has none."""
+def _with_tagged_bytes(value: Any) -> Any:
     if isinstance(value, bytes):
         return {BYTES: b64encode(value).decode()}
     if isinstance(value, list):
-        return [with_tagged_bytes(inner) for inner in value]  # pyright: ignore
+        return [_with_tagged_bytes(inner) for inner in value]  # pyright: ignore
     if isinstance(value, dict):
-        return {key: with_tagged_bytes(inner) for key, inner in value.items()}  # pyright: ignore
+        return {key: _with_tagged_bytes(inner) for key, inner in value.items()}  # pyright: ignore
     return value
 
 

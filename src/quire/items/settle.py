@@ -13,6 +13,7 @@ import msgspec
 from quire.errors import InvalidValue, QuireError, TooLarge, WrongType
 from quire.items.frozen import NOTHING, FrozenDict, freeze
 
+NOT_ONE_OF = "not one of the values it may have"
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text of one item may have: several times the largest window on the market."""
 
@@ -44,10 +45,13 @@ def _settled(where: str, wanted: Any, value: Any) -> Any:
         return _frozen(where, value)
     if wanted == Mapping[str, Any]:
         return _frozen_mapping(where, value)
+    if isinstance(value, set | frozenset):
+        raise WrongType(f"{where} must be in order, not a set")
     try:
-        settled = msgspec.convert(value, wanted)
+        # Bytes are given as bytes here; msgspec alone would take any text for base64.
+        settled = msgspec.convert(value, wanted, builtin_types=(bytes,) if wanted == bytes | None else None)
     except msgspec.ValidationError as fault:
-        raise _explained(where, str(fault)) from None
+        raise _explained(where, fault) from None
     _check_texts(where, settled)
     return settled
 
@@ -76,8 +80,17 @@ def _check_texts(where: str, settled: Any) -> None:
                 check_length(part, where)
 
 
-def _explained(where: str, fault: str) -> QuireError:
-    if fault.startswith("Invalid enum value"):  # msgspec quotes the value; ours do not
-        return InvalidValue(f"{where} is not one of the values it may have")
-    text = fault.replace("`$", f"`{where}")
-    return WrongType(text if where in text else f"{where}: {text}")
+def _explained(where: str, fault: msgspec.ValidationError) -> QuireError:
+    text, place = without_content(str(fault))
+    if text == NOT_ONE_OF:
+        return InvalidValue(f"{where}{place} is {text}")
+    error = InvalidValue if isinstance(fault.__cause__, InvalidValue) else WrongType
+    return error(f"{where}{place}: {text}")
+
+
+def without_content(fault: str) -> tuple[str, str]:
+    """What msgspec says is wrong, without the value that it may quote, and the place below the one it looked at."""
+    text, _, place = fault.partition(" - at `$")
+    if text.startswith(("Invalid enum value", "Invalid value")):
+        text = NOT_ONE_OF
+    return text, place.partition("`")[0]

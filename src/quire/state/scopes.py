@@ -74,14 +74,15 @@ def _start_of_turn(view: View, turns: int) -> int | None:
 
 
 def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
-    """An area with the members of its groups that lie elsewhere."""
-    members = [
-        (p, p + 1)
-        for head in view.log.scattered(view.end)
-        if contains(area, head)
-        for p in view.log.group(head, view.end)
-    ]
-    return united([*area, *members])
+    """An area without groups that it holds in part, or with all of them: a group belongs where it begins."""
+    out: list[Interval] = []
+    for head in view.log.scattered(view.end):
+        members = [(p, p + 1) for p in view.log.group(head, view.end)]
+        if contains(area, head):
+            area = united([*area, *members])
+        else:
+            out += members
+    return [part for interval in area for part in subtracted(interval, united(out))]
 
 
 def _other_tools(view: View, tools: Collection[str] | None) -> Iterable[Interval]:

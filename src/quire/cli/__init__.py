@@ -1,0 +1,1 @@
+"""A door: what a person runs from a terminal."""

@@ -1,0 +1,86 @@
+"""The demonstration: plays the story through the core and prints what is recorded, counted and shown."""
+
+from quire.cli.story import story
+from quire.items import (
+    ConfigChange,
+    Handoff,
+    Item,
+    Message,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    kind_of,
+    text_of,
+)
+from quire.state import Transcript, View, truncate
+from quire.tokens import Counter, counter_for
+
+MODEL = "gpt-5.6"
+BUDGET = 400
+
+
+def main() -> None:
+    """Print the whole story."""
+    transcript = Transcript(story())
+    counter = counter_for(MODEL)
+    everything = transcript.view
+    _print_view(f"What happened, counted for {MODEL}", everything, everything, counter)
+
+    cut = truncate(everything, tokens=BUDGET, counter=counter)
+    if cut is not None:
+        transcript.append(cut)
+    _print_view(f"Truncated to {BUDGET} tokens", transcript.view, everything, counter)
+    print("The frame stays: instructions, configuration, handoff, the call that waits, the message to be answered.")
+    print("Calls went with their results, and nothing is lost: the cut is an item of its own.\n")
+
+    if cut is not None:
+        transcript.append(Undo(cut.id))
+    _print_totals("Undone", transcript.view, counter)
+    child = transcript.fork()
+    _print_totals("A fork, in which the open call is closed and marked", child.view, counter)
+    print(f"Revisions 0 to {transcript.revision} can all be shown again.")
+
+
+def _print_view(title: str, view: View, everything: View, counter: Counter) -> None:
+    _print_totals(title, view, counter)
+    print(f"  {'#':>2}  {'kind':13} {'group':>5} {'tokens':>6}  {'shown':7} what")
+    number_of = {item.id: number for number, group in enumerate(everything.groups(), 1) for item in group.items}
+    for index, item in enumerate(everything, 1):
+        state = view.fate(item.id).state
+        tokens = counter.count(item)
+        kind = kind_of(item)
+        print(f"  {index:>2}  {kind:13} {number_of[item.id]:>5} {tokens:>6}  {state:7} {_glimpse(item)}")
+    print()
+
+
+def _print_totals(title: str, view: View, counter: Counter) -> None:
+    waiting = len(view.pending())
+    print(f"{title}: {len(view)} items, {len(view.groups())} groups, {view.tokens(counter)} tokens, {waiting} waiting")
+
+
+def _glimpse(item: Item) -> str:
+    """A few words to recognise an item by."""
+    match item:
+        case Message():
+            media = "".join(f" +{type(part).__name__.lower()}" for part in item.parts if not isinstance(part, str))
+            words = f"{item.role}: {item.text}"
+            return _short(words, 60 - len(media)) + media
+        case ToolCall():
+            return _short(f"{item.name}({item.arguments})")
+        case ToolResult():
+            return _short(f"{item.name} {'failed' if item.is_error else 'gave'}: {text_of(item.content)}")
+        case Reasoning() | Summary():
+            return _short(item.text)
+        case Handoff():
+            return _short(f"to {item.to_agent}: {item.reason}")
+        case ConfigChange():
+            return _short(f"tools: {', '.join(item.tools or ())}")
+        case _:
+            return kind_of(item)
+
+
+def _short(text: str, width: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

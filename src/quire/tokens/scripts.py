@@ -1,0 +1,68 @@
+"""The scripts of a text beyond plain Latin, as weights for the estimate. Scripts are told by the page of Unicode."""
+
+_BLOCK = 1 << 14
+
+# First page, last page, script. Later rows win, so that a narrow range can be cut out of a wide one.
+_PAGES = (
+    (0x01, 0x02, "latin"),
+    (0x03, 0x1F, "other"),
+    (0x04, 0x04, "cyrillic"),
+    (0x06, 0x07, "arabic"),
+    (0x1E, 0x1E, "latin"),
+    (0x20, 0x2F, "symbol"),
+    (0x30, 0x33, "kana"),
+    (0x34, 0x9F, "han"),
+    (0xA0, 0xD7, "hangul"),
+    (0xF9, 0xFA, "han"),
+    (0xFB, 0xFE, "arabic"),
+    (0xFF, 0xFF, "kana"),
+)
+_BITS = {
+    name: 1 << bit
+    for bit, name in enumerate(("latin", "cyrillic", "arabic", "other", "symbol", "kana", "han", "hangul"))
+}
+# Tokens by which a character of the script differs from one of plain Latin, and once more for each pair of them.
+_WEIGHTS = {
+    "latin": (0.359, 0.0),
+    "cyrillic": (-0.780, 0.142),
+    "arabic": (-1.432, 1.027),
+    "other": (-1.147, 0.729),
+    "symbol": (0.801, 0.0),
+    "kana": (-0.294, 0.0),
+    "han": (-0.035, 0.0),
+    "hangul": (-0.131, -0.396),
+}
+
+
+def _script_table() -> bytes:
+    table = bytearray(256)
+    for first, last, script in _PAGES:
+        table[first : last + 1] = bytes((_BITS[script],)) * (last - first + 1)
+    return bytes(table)
+
+
+_SCRIPTS = _script_table()
+_FIRST_PAGE = bytes((0xFF,)) + bytes(255)
+_MASKS = tuple(
+    (int.from_bytes(bytes((_BITS[script],)) * _BLOCK * 2, "little"), single, pair)
+    for script, (single, pair) in _WEIGHTS.items()
+)
+_LATIN = _MASKS[0][0]
+
+
+def scripts_and_letters(wide: bytes) -> tuple[int, int, int]:
+    """For a text in UTF-16: the script of each unit, which units are on the first page, which extend Latin."""
+    pages = wide[1::2]
+    scripts = int.from_bytes(pages.translate(_SCRIPTS), "little")
+    return scripts, int.from_bytes(pages.translate(_FIRST_PAGE), "little"), scripts & _LATIN
+
+
+def script_weight(scripts: int) -> float:
+    """What the scripts add to an estimate that took all characters for plain Latin."""
+    pairs = scripts & (scripts >> 8)
+    weight = 0.0
+    for mask, single, pair in _MASKS:
+        found = (scripts & mask).bit_count()
+        if found:
+            weight += single * found + (pair * (pairs & mask).bit_count() if pair else 0.0)
+    return weight
