@@ -1,4 +1,4 @@
-"""Several rounds of one measurement taken as one, so that a busy minute of the machine does not fall on one library."""
+"""Several rounds of one measurement taken as one, so that a busy minute does not fall on one library."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ def failed(report: Report) -> bool:
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """One report: the best of the bests, the median of the medians, all runs. Faults are of the last round."""
+    """One report: the best of the bests, the median of the medians, the faults of the last round."""
     rounds = [{_key(line): line for line in report["lines"]} for report in reports]
     lines = [
         line if "fault" in line else _merged([found[key] for found in rounds if "best" in found.get(key, {})])

@@ -50,6 +50,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a smoke test: small, few runs, no peers")
     options = parser.parse_args()
     options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else share(Patience(), options.rounds)
+    if options.peers and not Path(options.peers).exists():
+        parser.error(f"there is no {options.peers}; make .venv-peers/.done sets the peers up")
     if options.quick:
         options.peers, options.sizes, options.rounds = None, options.sizes or [100, 1_000], 1
     return options
@@ -63,9 +65,7 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
     chosen = {name: python for name, python in pythons.items() if name in options.libraries}
     results: Results = {}
     for workload in options.only:
-        results[workload] = {
-            name: _measured(workload, name, python, options) for name, python in chosen.items()
-        }
+        results[workload] = _in_rounds(workload, chosen, options)
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": machine,

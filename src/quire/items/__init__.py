@@ -1,4 +1,4 @@
-"""What is recorded: frozen items in one tagged union, the parts of their content, and the codec that writes them."""
+"""What is recorded: frozen items in one tagged union, the parts of their content, and how to write them."""
 
 from quire.items.clock import new_id, now, use_clock
 from quire.items.codec import JSON, MSGPACK, Codec

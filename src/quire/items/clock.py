@@ -1,8 +1,8 @@
 """The one clock, and ids that sort by it.
 
-Everything that asks for the time asks here, so that a test can set it. An id is sixteen hexadecimal digits of time
-and a counter, then twelve that are this process's own: ids of one process sort in the order they were made, ids of
-several processes by the millisecond.
+Everything that asks for the time asks here, so that a test can set it. An id is sixteen hexadecimal digits of
+time and a counter, then twelve that are this process's own: ids of one process sort in the order they were
+made, ids of several processes by the millisecond.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Items to bytes and back, exactly: what goes in comes out, for every kind, also what a newer version made.
 
-There are two formats with one contract: `JSON` (an array of items and nothing else) and `MSGPACK`. Both take the native
-path of msgspec for whole batches and look closer only at items that have free values.
+There are two formats with one contract: `JSON` (an array of items and nothing else) and `MSGPACK`. Both take
+the native path of msgspec for whole batches and look closer only at items that have free values.
 """
 
 from collections.abc import Callable, Sequence
@@ -138,7 +138,7 @@ class Codec:
         try:
             item: Item = msgspec.convert(raw, Known)
         except (msgspec.ValidationError, QuireError) as fault:
-            return self._restore(read_leniently(raw, path, str(fault)), path)  # pyright: ignore[reportUnknownArgumentType]
+            return self._restore(read_leniently(raw, path, str(fault)), path)  # pyright: ignore
         return self._accept(item, path) if _has_free_values(item) else item
 
 

@@ -1,7 +1,7 @@
 """Edits: items that change what is shown of other items, and never the items themselves.
 
-A `Span` names what lies between two items in the order they were recorded, both included. Edits in between are not
-part of it.
+A `Span` names what lies between two items in the order they were recorded, both included. Edits in between
+are not part of it.
 """
 
 import msgspec

@@ -93,20 +93,19 @@ class Nothing(Mapping[str, Any]):
 NOTHING = Nothing()
 
 # How a frozen value gets what it holds, once: its own methods refuse.
-_fill_dict: Callable[[dict[str, Any], dict[str, Any]], None] = dict.update
-_fill_list: Callable[[list[Any], list[Any]], None] = list.extend
+_fill_dict: Callable[[dict[str, Any], dict[str, Any]], None] = dict[str, Any].update
+_fill_list: Callable[[list[Any], list[Any]], None] = list[Any].extend
 
 
 def freeze(value: Any) -> Any:
-    """The same value, unable to change, as deep as dictionaries and lists go; other objects stay what they are."""
-    kind: type[object] = type(value)
-    if kind is dict:
+    """The same value, unable to change, as deep as dictionaries and lists go; other objects stay."""
+    if type(value) is dict:
         frozen_dict = dict.__new__(FrozenDict)
-        _fill_dict(frozen_dict, {key: freeze(inner) for key, inner in value.items()})
+        _fill_dict(frozen_dict, {key: freeze(inner) for key, inner in value.items()})  # pyright: ignore
         return frozen_dict
-    if kind is list:
+    if type(value) is list:
         frozen_list = list.__new__(FrozenList)
-        _fill_list(frozen_list, [freeze(inner) for inner in value])
+        _fill_list(frozen_list, [freeze(inner) for inner in value])  # pyright: ignore
         return frozen_list
     return value
 
@@ -114,7 +113,7 @@ def freeze(value: Any) -> Any:
 def thaw(value: Any) -> Any:
     """A plain copy that may be changed."""
     if isinstance(value, dict):
-        return {key: thaw(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: thaw(inner) for key, inner in value.items()}  # pyright: ignore
     if isinstance(value, list):
         return [thaw(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
     return value

@@ -1,4 +1,4 @@
-"""The kinds of item that record what happened. The edits, which change what is shown of it, are in `edits`."""
+"""The kinds of item that record what happened. Edits, which change what is shown of it, are in `edits`."""
 
 from typing import Any, Literal
 
@@ -20,8 +20,8 @@ class Opaque(
 ):
     """State that only the model that made it can read: signatures, encrypted reasoning.
 
-    It goes back to that provider and model alone, and only while what came before it is unchanged; `prefix` is the
-    digest of what that was.
+    It goes back to that provider and model alone, and only while what came before it is unchanged; `prefix`
+    is the digest of what that was.
     """
 
     provider: str
@@ -81,7 +81,8 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
     state: Opaque | None = None
 
     def __post_init__(self) -> None:
-        # What nearly all messages are, in one condition without a call: it runs for every message ever made or read.
+        # What nearly all messages are, in one condition without a call: it runs for every message ever made
+        # or read.
         if not (
             type(self.content) is str
             and len(self.content) <= MAX_TEXT
@@ -118,7 +119,7 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
 class ToolCall(
     Record, frozen=True, tag="tool_call", gc=False, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A model's wish to have a tool run; `arguments` is the JSON text as the model wrote it, right or wrong."""
+    """A model's wish to have a tool run; `arguments` is the JSON text as the model wrote it, right or not."""
 
     call_id: str
     name: str
@@ -130,8 +131,8 @@ class ToolCall(
             type(self.arguments) is str
             and len(self.arguments) <= MAX_TEXT
             and type(self.call_id) is type(self.name) is str
-            and "" != self.call_id
-            and "" != self.name
+            and self.call_id != ""
+            and self.name != ""
             and self.state is None
             and self.extras is NOTHING
             and self.agent_id is None
@@ -161,8 +162,8 @@ class ToolResult(
             type(self.content) is str
             and len(self.content) <= MAX_TEXT
             and type(self.call_id) is type(self.name) is str
-            and "" != self.call_id
-            and "" != self.name
+            and self.call_id != ""
+            and self.name != ""
             and type(self.is_error) is bool
             and self.extras is NOTHING
             and self.agent_id is None

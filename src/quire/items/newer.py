@@ -1,12 +1,12 @@
 """Reading what a newer version wrote, so that it can be written again untouched.
 
-Fields that this version does not know are kept in `extras` under one reserved key and put back where they were. A part
-it does not know is shown as a short text. A kind it does not know becomes `Unknown`.
+Fields that this version does not know are kept in `extras` under one reserved key and put back where they
+were. A part it does not know is shown as a short text. A kind it does not know becomes `Unknown`.
 """
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -20,7 +20,7 @@ from quire.items.union import KNOWN, Item, Known, kind_of
 from quire.items.unknown import Unknown
 
 VERSION = 1
-"""The version this code writes. Items of version 1 carry no stamp; a later one is stamped in the field `v`."""
+"""The version this code writes. Items of version 1 have no stamp; later ones are stamped in the field `v`."""
 
 KEPT = "quire.newer"
 """The reserved key of `extras` that holds what this version does not know."""
@@ -133,7 +133,7 @@ def _pruned(kind: type[Known], name: str, value: Any) -> Any:
     if struct is None:
         return value
     if isinstance(value, list):
-        return [_pruned_struct(struct, inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_pruned_struct(struct, inner) for inner in value]  # pyright: ignore
     return _pruned_struct(struct, value)
 
 
@@ -150,12 +150,11 @@ def _with_spelled_data(content: Any) -> Any:
 def _with_data(content: Any, kind: type, turned: Callable[[Any], Any]) -> Any:
     if not isinstance(content, list):
         return content
-    parts = cast(list[Any], content)
     return [
         {**part, "data": turned(part["data"])}
-        if _is_known_part(part) and isinstance(part.get("data"), kind)
+        if _is_known_part(part) and isinstance(part.get("data"), kind)  # pyright: ignore
         else part
-        for part in parts
+        for part in content  # pyright: ignore
     ]
 
 

@@ -1,7 +1,7 @@
 """Pieces of content. Text is plain `str`; everything else is a small frozen struct.
 
-A part holds its bytes or says where they are, never both. Sizes (`width`, `seconds`, `pages`) are what a token count
-needs; where they are left out the count falls back to the provider's usual figure.
+A part holds its bytes or says where they are, never both. Sizes (`width`, `seconds`, `pages`) are what a
+token count needs; where they are left out the count falls back to the provider's usual figure.
 """
 
 from typing import Literal

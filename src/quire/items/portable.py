@@ -1,8 +1,8 @@
 """Free values on their way to bytes and back.
 
-JSON has no bytes and quietly changes what it cannot say (a tuple, an integer key, a number that is none). Here bytes
-are tagged, a dictionary that looks like a tag is wrapped, and everything else that would come back different is an
-error with its path.
+JSON has no bytes and quietly changes what it cannot say (a tuple, an integer key, a number that is none).
+Here bytes are tagged, a dictionary that looks like a tag is wrapped, and everything else that would come back
+different is an error with its path.
 """
 
 import math
@@ -34,8 +34,7 @@ def verbatim(value: Any, path: str, tag_bytes: bool) -> Any:
 
 
 def _portable(value: Any, path: str, tag_bytes: bool) -> Any:
-    kind: type[object] = type(value)
-    write = _WRITERS.get(kind) or _writer_of_subclass(value)
+    write = _WRITERS.get(cast(type[object], type(value))) or _writer_of_subclass(value)
     if write is None:
         raise Unencodable(f"a value of type {type(value).__name__} lives in memory only", path)
     return write(value, path, tag_bytes)
@@ -127,7 +126,8 @@ _WRITERS: dict[type, Callable[[Any, str, bool], Any]] = {
 
 
 def _writer_of_subclass(value: Any) -> Callable[[Any, str, bool], Any] | None:
-    # Frozen dictionaries and lists are ours; other subclasses would come back as their parent, so they are refused.
+    # Frozen dictionaries and lists are ours; other subclasses would come back as their parent, so they are
+    # refused.
     from quire.items.frozen import FrozenDict, FrozenList, Nothing
 
     if isinstance(value, FrozenDict):

@@ -18,8 +18,8 @@ FAR_PAST = -FAR_FUTURE
 class Record(PydanticReady, msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", gc=False):
     """The fields common to all kinds of item.
 
-    The cyclic garbage collector does not visit items (they would slow every collection down), so an object put in
-    `extras` must not refer back to its item.
+    The cyclic garbage collector does not visit items (they would slow every collection down), so an object
+    put in `extras` must not refer back to its item.
     """
 
     id: str = msgspec.field(default_factory=new_id)

@@ -1,7 +1,8 @@
 """How a field comes to its stored form when an item or a part is made.
 
-Structs do not look at their arguments, so each kind checks itself. What may be converted is (a list of parts to a
-tuple, an integer to a time), free values are frozen, and what is wrong is named by its field, never by its value.
+Structs do not look at their arguments, so each kind checks itself. What may be converted is (a list of parts
+to a tuple, an integer to a time), free values are frozen, and what is wrong is named by its field, never by
+its value.
 """
 
 from collections.abc import Mapping
@@ -89,7 +90,7 @@ def _explained(where: str, fault: msgspec.ValidationError) -> QuireError:
 
 
 def without_content(fault: str) -> tuple[str, str]:
-    """What msgspec says is wrong, without the value that it may quote, and the place below the one it looked at."""
+    """What msgspec says is wrong, without the value that it may quote, and the place below the one given."""
     text, _, place = fault.partition(" - at `$")
     if text.startswith(("Invalid enum value", "Invalid value")):
         text = NOT_ONE_OF

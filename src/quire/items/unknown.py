@@ -11,7 +11,7 @@ from quire.items.record import Record
 
 
 class Unknown(Record, frozen=True, tag="unknown", gc=False):
-    """What was read, so that it can be written again; `name` is the kind's name, `fields` all the rest of it."""
+    """What was read, to be written again; `name` is the kind's name, `fields` all the rest of it."""
 
     name: str
     fields: Mapping[str, Any]
@@ -26,8 +26,8 @@ class Unknown(Record, frozen=True, tag="unknown", gc=False):
             msgspec.structs.force_setattr(self, "fields", freeze({**self.fields, **stale}))
 
     def _stale(self) -> dict[str, Any]:
-        # What all items have is written from `fields` too, so a change of it has to go there. A time that was not
-        # read is not made up.
+        # What all items have is written from `fields` too, so a change of it has to go there. A time that was
+        # not read is not made up.
         made_here = "id" not in self.fields
         wanted = {"id": self.id, "created_at": self.created_at, "agent_id": self.agent_id}
         if not made_here and "created_at" not in self.fields:

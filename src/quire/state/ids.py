@@ -29,8 +29,8 @@ class Strays:
             self._offsets.add(offset)
             if len(self._ids) > max(_MANY, offset >> 2):
                 self._ids.update((item.id, index) for index, item in enumerate(items))
-                self._offsets.clear()
-                self.complete = True
+                self.complete = True  # before the offsets go: another thread may be searching
+                self._offsets = set()
 
     def find(self, item_id: str, items: Sequence[Item]) -> int | None:
         """The offset of the item with this id, stray or not."""

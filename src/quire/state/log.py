@@ -55,9 +55,11 @@ class Segment:
         for name in ("users", "marks", "edits", "late"):
             positions = getattr(self, name)
             setattr(copy, name, positions[: bisect_left(positions, end)])
-        copy.far = {head: [p for p in members if p < end] for head, members in self.far.items() if head < end}
-        copy.placed = {position: time for position, time in self.placed.items() if position < end}
-        copy.sums = {key: sums[: length + 1] for key, sums in self.sums.items()}
+        copy.far = {
+            head: [p for p in members if p < end] for head, members in self.far.copy().items() if head < end
+        }
+        copy.placed = {position: time for position, time in self.placed.copy().items() if position < end}
+        copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
         for offset, item in enumerate(copy.items):
             if item.id > copy.highest and not copy.strays.complete:
@@ -78,12 +80,16 @@ class Segment:
         """
         sums = self.sums.get(counter.key)
         if sums is None:
-            sums = self.sums[counter.key] = array("q", (0,))
-        if len(sums) <= length:
-            total = sums[-1]
-            for item in self.items[len(sums) - 1 : length]:
+            sums = self.sums.setdefault(counter.key, array("q", (0,)))
+        known = len(sums)
+        if known <= length:
+            more = array("q")
+            total = sums[known - 1]
+            for item in self.items[known - 1 : length]:
                 total += counter.count(item)
-                sums.append(total)
+                more.append(total)
+            # Two threads may come here at once; both put the same numbers in the same places.
+            sums[known : known + len(more)] = more
         return sums
 
 

@@ -21,7 +21,9 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    kind_of,
 )
+from quire.state.closing import closing_results
 from quire.state.editing import Editor
 from quire.state.groups import Reply, is_edit, is_output
 from quire.state.log import EDIT, Log, Segment
@@ -31,6 +33,9 @@ from quire.state.shape import Shape
 from quire.state.view import View
 
 logger = logging.getLogger("quire.state")
+
+_Tip = tuple[int, Shape, float, dict[str, tuple[int, ...]], Reply | None, int, bool]
+"""All that a transcript knows beyond its log, to be taken over by a fork or restored after an error."""
 
 
 class Transcript:
@@ -101,9 +106,7 @@ class Transcript:
             index = bisect_right(segment.shapes, known, key=lambda entry: entry[0])
             if index:
                 return View(self._log, segment.shapes[index - 1][1], revision)
-            known = min(
-                known, segment.start
-            )  # what others did to the segment before, after we left it, is not ours
+            known = min(known, segment.start)  # what came later in an earlier segment is not ours
         return View(self._log, Shape(), revision)
 
     def _check_revision(self, revision: int) -> None:
@@ -128,8 +131,33 @@ class Transcript:
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
+        kept = self._tip()
+        try:
+            for item in items:
+                self.append(item)
+        except BaseException:
+            if self._end > kept[0]:
+                # Forks and views may share the segment, so what was added is left behind in it, unseen.
+                self._log = self._log.cut_at(kept[0])
+                self._segment = self._log.segments[-1]
+            self._set_tip(kept)
+            raise
+
+    def fork(self) -> "Transcript":
+        """A transcript with the same past and a future of its own.
+
+        Calls that wait are closed in it, and marked so.
+        """
+        child = Transcript.__new__(Transcript)  # a fork needs no empty log of its own to begin with
+        child._segment, child._log, child._owned = self._segment, self._log, False
+        child._set_tip(self._tip())
+        if child._open:
+            child.extend(closing_results(child.view))
+        return child
+
+    def _tip(self) -> _Tip:
         reply = self._reply.copy() if self._reply else None
-        kept = (
+        return (
             self._end,
             self._shape,
             self._latest,
@@ -138,38 +166,9 @@ class Transcript:
             self._last_head,
             self._last_far,
         )
-        try:
-            for item in items:
-                self.append(item)
-        except BaseException:
-            end, self._shape, self._latest, self._open, self._reply, self._last_head, self._last_far = kept
-            if self._end > end:
-                # The segment may be shared by forks and views, so what was added is left behind in it,
-                # unseen.
-                self._log = self._log.cut_at(end)
-                self._segment = self._log.segments[-1]
-            self._end = end
-            raise
 
-    def fork(self) -> "Transcript":
-        """A transcript with the same past and a future of its own.
-
-        Calls that wait are closed in it, and marked so.
-        """
-        child = self._twin()
-        if child._open:
-            from quire.state.closing import closing_results
-
-            child.extend(closing_results(child.view))
-        return child
-
-    def _twin(self) -> "Transcript":
-        child = Transcript.__new__(Transcript)
-        child._segment, child._log, child._owned = self._segment, self._log, False
-        child._end, child._shape, child._latest = self._end, self._shape, self._latest
-        child._open, child._reply = dict(self._open), self._reply.copy() if self._reply else None
-        child._last_head, child._last_far = self._last_head, self._last_far
-        return child
+    def _set_tip(self, tip: _Tip) -> None:
+        self._end, self._shape, self._latest, self._open, self._reply, self._last_head, self._last_far = tip
 
     def _own(self) -> None:
         self._log = self._log.forked_at(self._end)
@@ -181,7 +180,7 @@ class Transcript:
         self._segment.edits.append(self._end)
         self._record(edit, EDIT)
         self._show(shape)
-        logger.debug("edit %s of kind %s, %d shown", edit.id, type(edit).__name__, len(self.view))
+        logger.debug("edit %s of kind %s", edit.id, kind_of(edit))
 
     def _append_last(self, item: Item, time: float) -> None:
         self._latest = time

@@ -1,12 +1,12 @@
-"""An estimate of tokens by the class of each character and of its neighbour, for models with no tokenizer offline.
+"""An estimate of tokens by the class of each character and its neighbour, where no tokenizer is at hand.
 
-A character mostly starts a token unless it joins the one before it: a small letter joins a small letter, a word the
-blank before it, a digit a digit. How often each kind of pair joins was fitted to o200k on one body of text and
-tested on another. Whole bodies of held-out text came out at: English prose -5 to -2 %, Python +3 %, JSON -6 to +2 %,
-base64 -2 %, minified JavaScript +1 %, Chinese 0 % (traditional -10 %, classical -20 %), HTML -2 %, logs, CSV and
-numbers within 2 %, hexadecimal -7 %; Russian, Arabic, Japanese, Korean, Hindi, French and Spanish within 5 %. Nine
-texts in ten are within 10 to 15 % of their own count, texts of a few words within 30 %. Known to be weak: Polish,
-Turkish, Ukrainian, Italian and Hebrew, 18 to 30 % low.
+A character mostly starts a token unless it joins the one before it: a small letter joins a small letter, a
+word the blank before it, a digit a digit. How often each kind of pair joins was fitted to o200k on one body
+of text and tested on another. Whole bodies of held-out text came out at: English prose -5 to -2 %, Python
++3 %, JSON -6 to +2 %, base64 -2 %, minified JavaScript 0 %, Chinese 0 % (traditional -10 %, classical -20
+%), HTML -2 %, logs, CSV and numbers within 2 %, hexadecimal -7 %; Russian, Arabic, Japanese, Korean, Hindi,
+French and Spanish within 5 %. Nine texts in ten are within 8 to 15 % of their own count, a few words within
+30 %. Known to be low: Italian, Hebrew, Ukrainian and Turkish by a fifth, Polish by three tenths.
 """
 
 from quire.tokens.scripts import script_weight, scripts_and_letters
@@ -62,8 +62,8 @@ def _of_classes(classes: int, length: int) -> float:
     pairs = classes & (classes >> 8)
     fours = pairs & (pairs >> 16)
     eights = fours & (fours >> 32)
-    # A shift by a character and a bit more puts each class over the one named next to it: capital over digit, mark
-    # over letter (9), blank over mark (10), blank over letter (11).
+    # A shift by a character and some bits finds pairs of two classes: a capital before a digit and a mark
+    # before a letter (9), a blank before a mark (10), a blank before a letter (11).
     joints = classes & (classes >> 9)
     return (
         0.848 * length

@@ -1,4 +1,4 @@
-"""The scripts of a text beyond plain Latin, as weights for the estimate. Scripts are told by the page of Unicode."""
+"""The scripts of a text beyond plain Latin, told by their pages of Unicode, as weights for the estimate."""
 
 _BLOCK = 1 << 14
 
@@ -21,7 +21,7 @@ _BITS = {
     name: 1 << bit
     for bit, name in enumerate(("latin", "cyrillic", "arabic", "other", "symbol", "kana", "han", "hangul"))
 }
-# Tokens by which a character of the script differs from one of plain Latin, and once more for each pair of them.
+# Tokens by which a character of the script differs from one of plain Latin, and a pair of them once more.
 _WEIGHTS = {
     "latin": (0.359, 0.0),
     "cyrillic": (-0.780, 0.142),
@@ -51,7 +51,7 @@ _LATIN = _MASKS[0][0]
 
 
 def scripts_and_letters(wide: bytes) -> tuple[int, int, int]:
-    """For a text in UTF-16: the script of each unit, which units are on the first page, which extend Latin."""
+    """For a text in UTF-16: the script of each unit, which are on the first page, which extend Latin."""
     pages = wide[1::2]
     scripts = int.from_bytes(pages.translate(_SCRIPTS), "little")
     return scripts, int.from_bytes(pages.translate(_FIRST_PAGE), "little"), scripts & _LATIN

@@ -1,0 +1,128 @@
+"""A token window and how it is shared out. Pure integer arithmetic: the same requests get the same tokens."""
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import cast
+
+import msgspec
+
+from quire.errors import InvalidLimit, WrongType
+from quire.items import FrozenDict
+
+
+class Share(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What one section may have: `minimum` if it asks for that much, then by `weight` up to `maximum`."""
+
+    minimum: int = 0
+    maximum: int | None = None
+    weight: int = 1
+
+    def __post_init__(self) -> None:
+        _check_whole("Share.minimum", self.minimum, least=0)
+        _check_whole("Share.weight", self.weight, least=0)
+        if self.maximum is None:
+            return
+        _check_whole("Share.maximum", self.maximum, least=0)
+        if self.minimum > self.maximum:
+            raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The window of a model, what of it is kept free for the answer, and the shares of sections by name."""
+
+    window: int
+    reserve: int = 0
+    shares: Mapping[str, Share] = FrozenDict()
+
+    def __post_init__(self) -> None:
+        _check_whole("Budget.window", self.window, least=1)
+        _check_whole("Budget.reserve", self.reserve, least=0)
+        if self.reserve >= self.window:
+            raise InvalidLimit(
+                f"Budget.reserve {self.reserve:,} leaves nothing of a window of {self.window:,}"
+            )
+        self._check_shares()
+
+    @property
+    def available(self) -> int:
+        """Tokens that a request may take."""
+        return self.window - self.reserve
+
+    def shared_out(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
+        """Tokens for each section: minimums first, the rest by weight up to what each asks for and may have.
+
+        `requests` says how many tokens each section could use; sections given by name alone take all they
+        can get. What one does not need goes to the others. The sum is never above what is available.
+        """
+        caps, granted = self._caps(requests), dict[str, int]()
+        for name, cap in caps.items():
+            granted[name] = min(cap, self._share(name).minimum)
+        left = self.available - sum(granted.values())
+        weights = {name: self._share(name).weight for name in caps}
+        return _poured(left, granted, caps, weights)
+
+    def _caps(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
+        asked: dict[str, int]
+        if isinstance(requests, Mapping):
+            asked = dict(cast("Mapping[str, int]", requests))
+        else:
+            asked = dict.fromkeys(requests, self.available)
+        for name, wanted in asked.items():
+            _check_whole(f"the request of {name!r}", wanted, least=0)
+        return {name: self._capped(name, wanted) for name, wanted in asked.items()}
+
+    def _capped(self, name: str, wanted: int) -> int:
+        maximum = self._share(name).maximum
+        return min(wanted, self.available if maximum is None else maximum)
+
+    def _share(self, name: str) -> Share:
+        return self.shares.get(name, _OPEN)
+
+    def _check_shares(self) -> None:
+        if not isinstance(self.shares, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Budget.shares must be a mapping, not {type(self.shares).__name__}")
+        for name, share in self.shares.items():
+            if not isinstance(name, str) or not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType("Budget.shares must map names to Share")
+        promised = sum(share.minimum for share in self.shares.values())
+        if promised > self.available:
+            raise InvalidLimit(
+                f"minimums of {promised:,} tokens exceed the {self.available:,} that are available"
+            )
+        msgspec.structs.force_setattr(self, "shares", FrozenDict(self.shares))
+
+
+def _poured(
+    left: int, granted: dict[str, int], caps: Mapping[str, int], weights: Mapping[str, int]
+) -> dict[str, int]:
+    """Give what is left by weight, round after round, until it is gone or nobody has room."""
+    thirsty: list[str] = [name for name in caps if granted[name] < caps[name] and weights[name] > 0]
+    while left > 0 and thirsty:
+        total = sum(weights[name] for name in thirsty)
+        for name, part in zip(thirsty, _parts(left, [weights[name] for name in thirsty], total), strict=True):
+            given = min(part, caps[name] - granted[name])
+            granted[name] += given
+            left -= given
+        thirsty = [name for name in thirsty if granted[name] < caps[name]]
+    return granted
+
+
+def _parts(left: int, weights: list[int], total: int) -> list[int]:
+    """Whole numbers in proportion to the weights that add up to `left` exactly."""
+    edges, so_far = [0], 0
+    for weight in weights:
+        so_far += weight
+        edges.append(left * so_far // total)
+    return [after - before for before, after in pairwise(edges)]
+
+
+def _check_whole(name: str, number: object, *, least: int) -> None:
+    if type(number) is not int:
+        raise WrongType(f"{name} must be an integer, not {type(number).__name__}")
+    if number < least:
+        raise InvalidLimit(f"{name} is {number:,}; it must be {'above zero' if least else 'zero or more'}")
+
+
+_OPEN = Share()

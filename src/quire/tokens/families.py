@@ -1,0 +1,109 @@
+"""Which models count alike, as one table. Names are matched by how they begin; the longest match wins.
+
+The scales of models without an offline tokenizer are first guesses from published comparisons; calibration by
+reported usage corrects them. They lean high, because a context that is too long is refused.
+"""
+
+from typing import NamedTuple
+
+from quire.errors import InvalidValue, WrongType
+from quire.tokens.counter import Counter
+from quire.tokens.measured import Estimate, Exact
+
+
+class Family(NamedTuple):
+    """Models that count alike; `vocabulary` is the name of an encoding, or the scale of an estimate."""
+
+    prefix: str
+    vocabulary: str | float
+    framing: str
+    media: str
+
+
+UNKNOWN = Family("", 1.0, "plain", "claude")
+
+FAMILIES = (
+    Family("gpt-3.5", "cl100k_base", "openai-gpt-4", "gpt-4o"),
+    Family("gpt-4", "cl100k_base", "openai-gpt-4", "gpt-4o"),
+    Family("gpt-4o", "o200k_base", "openai", "gpt-4o"),
+    Family("gpt-4o-mini", "o200k_base", "openai", "gpt-4o-mini"),
+    Family("chatgpt-4o", "o200k_base", "openai", "gpt-4o"),
+    Family("gpt-4.1", "o200k_base", "openai", "gpt-4o"),
+    Family("gpt-4.1-mini", "o200k_base", "openai", "patches-1.62"),
+    Family("gpt-4.1-nano", "o200k_base", "openai", "patches-2.46"),
+    Family("gpt-4.5", "o200k_base", "openai", "gpt-4o"),
+    Family("o1", "o200k_base", "openai", "o1"),
+    Family("o3", "o200k_base", "openai", "o1"),
+    Family("o4-mini", "o200k_base", "openai", "patches-1.72"),
+    Family("gpt-5", "o200k_base", "openai", "gpt-5"),
+    Family("gpt-5-mini", "o200k_base", "openai", "patches-1.62"),
+    Family("gpt-5-nano", "o200k_base", "openai", "patches-2.46"),
+    Family("gpt-5.2", "o200k_base", "openai", "gpt-5.2"),
+    Family("gpt-5.3", "o200k_base", "openai", "gpt-5.2"),
+    Family("gpt-5.4", "o200k_base", "openai", "gpt-5.4"),
+    Family("gpt-5.4-mini", "o200k_base", "openai", "gpt-5.2"),
+    Family("gpt-5.4-nano", "o200k_base", "openai", "gpt-5.2"),
+    Family("gpt-5.5", "o200k_base", "openai", "gpt-5.5"),
+    Family("gpt-5.6", "o200k_base", "openai", "gpt-5.6"),
+    Family("gpt-6", "o200k_base", "openai", "gpt-5.6"),
+    Family("gpt-oss", "o200k_base", "openai", "gpt-4o"),
+    Family("gpt-", "o200k_base", "openai", "gpt-5.6"),
+    Family("claude", 1.45, "anthropic", "claude-high"),
+    Family("claude-2", 1.15, "anthropic", "claude"),
+    Family("claude-3", 1.15, "anthropic", "claude"),
+    Family("claude-instant", 1.15, "anthropic", "claude"),
+    Family("claude-haiku-4", 1.15, "anthropic", "claude"),
+    Family("claude-sonnet-4", 1.15, "anthropic", "claude"),
+    Family("claude-opus-4", 1.15, "anthropic", "claude"),
+    Family("claude-opus-4-7", 1.45, "anthropic", "claude-high"),
+    Family("claude-opus-4-8", 1.45, "anthropic", "claude-high"),
+    Family("claude-opus-4-9", 1.45, "anthropic", "claude-high"),
+    Family("gemini", 1.05, "google", "gemini-3"),
+    Family("gemini-1", 1.05, "google", "gemini-2"),
+    Family("gemini-2", 1.05, "google", "gemini-2"),
+)
+
+_counters: dict[tuple[str | float, str, str], Counter] = {}
+
+
+def counter_for(model: str) -> Counter:
+    """The counter of a model, by its name, with or without a provider before it; unknown names are estimated.
+
+    Models that count alike share one counter, and with it every count that was kept.
+    """
+    family = family_of(model)
+    vocabulary, framing, media = alike = (family.vocabulary, family.framing, family.media)
+    if alike not in _counters:
+        made = (
+            Exact(vocabulary, framing=framing, media=media)
+            if isinstance(vocabulary, str)
+            else Estimate(vocabulary, framing=framing, media=media)
+        )
+        # Two threads may both make one; the first that is put down is the one that all get.
+        return _counters.setdefault(alike, made)
+    return _counters[alike]
+
+
+def family_of(model: str) -> Family:
+    """The row of the table that a model's name belongs to."""
+    if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a model is named by text, not by {type(model).__name__}")
+    name = _bare(model)
+    if not name:
+        raise InvalidValue("the name of the model is empty")
+    return max((row for row in FAMILIES if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
+
+
+def _bare(model: str) -> str:
+    """The name without what comes before it: `provider:`, `vendor/`, `region.vendor.` or `ft:`."""
+    name = model.strip().lower().removeprefix("ft:")
+    for row in FAMILIES:
+        for mark in ":/.":
+            before, found, after = name.partition(mark + row.prefix)
+            if found and before:
+                return row.prefix + after
+    return name
+
+
+def _length(family: Family) -> int:
+    return len(family.prefix)

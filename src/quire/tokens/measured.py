@@ -1,0 +1,175 @@
+"""A counter made of three parts: a measure of text, the framing of a provider, and its costs of media."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, assert_never
+
+import msgspec
+
+from quire.errors import InvalidLimit, InvalidValue
+from quire.items import (
+    Audio,
+    ConfigChange,
+    Content,
+    File,
+    Handoff,
+    Hide,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Part,
+    Pin,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    Unknown,
+)
+from quire.tokens.counter import Definition
+from quire.tokens.estimate import estimate
+from quire.tokens.exact import exact
+from quire.tokens.framing import FRAMINGS, Framing
+from quire.tokens.media import MEDIA, Media, media_tokens
+from quire.tokens.schemas import definition_tokens
+
+T = TypeVar("T")
+
+
+class Measured:
+    """Counts items by measuring their text.
+
+    Counted are the words and media of messages and tool results, names and arguments of calls, the text of
+    reasoning, summaries, handoffs and changes of configuration, and of a note its description and content (as
+    JSON where it is no text). State that only its own model can read, edits that change what is shown, and
+    kinds from a newer version count nothing.
+    """
+
+    def __init__(self, key: str, measure: Callable[[str], int], framing: Framing, media: Media) -> None:
+        self.key = f"{key}/{framing.name}/{media.name}"
+        self.framing = framing
+        self.media = media
+        self._measure = measure
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.key!r})"
+
+    def text(self, text: str) -> int:
+        """Tokens of a bare text."""
+        return self._measure(text) if text else 0
+
+    def count(self, item: Item) -> int:
+        """Tokens of one item with its framing."""
+        framing = self.framing
+        match item:
+            case Message():
+                return framing.message + self._content(item.content)
+            case ToolCall():
+                return framing.call + self.text(item.name) + self.text(item.arguments)
+            case ToolResult():
+                return framing.result + self._content(item.content)
+            case Reasoning():
+                return self.text(item.text)
+            case Summary():
+                return framing.message + self.text(item.text)
+            case Handoff():
+                words = (item.from_agent or "", item.to_agent, item.reason or "")
+                return framing.message + sum(map(self.text, words))
+            case ConfigChange():
+                return (
+                    framing.message
+                    + self.text(item.instructions or "")
+                    + sum(map(self.text, item.tools or ()))
+                )
+            case Note():
+                return (
+                    framing.message + self.text(item.description or "") + self.text(_note_text(item.content))
+                )
+            case Mask() | Hide() | Pin() | Undo() | Unknown():
+                return 0
+            case _:
+                assert_never(item)
+
+    def total(self, counted: int) -> int:
+        """Tokens of a request: what its items count and what every request adds."""
+        return counted + self.framing.request
+
+    def count_tools(self, tools: Sequence[Definition]) -> int:
+        """Tokens that tool definitions add to a request."""
+        if not tools:
+            return 0
+        framing = self.framing
+        return framing.tools + sum(
+            framing.tool + definition_tokens(tool, self.text, framing.typed) for tool in tools
+        )
+
+    def _content(self, content: Content) -> int:
+        if isinstance(content, str):
+            return self.text(content)
+        return sum(map(self._part, content))
+
+    def _part(self, part: Part) -> int:
+        match part:
+            case str():
+                return self.text(part)
+            case Audio() if self.media.second is None:
+                return self.text(part.transcript or "")
+            case File() if part.data is not None and (part.media_type or "").startswith("text/"):
+                return self.text(part.data.decode("utf-8", "replace"))
+            case Image() | Audio() | File():
+                return media_tokens(part, self.media)
+            case _:
+                assert_never(part)
+
+
+class Exact(Measured):
+    """Counts exactly, by the tokenizer of an encoding."""
+
+    def __init__(
+        self,
+        encoding: str = "o200k_base",
+        *,
+        framing: str | Framing = "openai",
+        media: str | Media = "gpt-4o",
+    ) -> None:
+        super().__init__(encoding, exact(encoding), _framing(framing), _media(media))
+
+
+class Estimate(Measured):
+    """Counts by an estimate of o200k, times `scale` for a family whose tokens are shorter or longer."""
+
+    def __init__(
+        self, scale: float = 1.0, *, framing: str | Framing = "plain", media: str | Media = "claude"
+    ) -> None:
+        measure = estimate if scale == 1 else _scaled(scale)
+        super().__init__(f"estimate-1x{scale:g}", measure, _framing(framing), _media(media))
+
+
+def _framing(given: str | Framing) -> Framing:
+    return given if isinstance(given, Framing) else _named(given, FRAMINGS, "framing")
+
+
+def _media(given: str | Media) -> Media:
+    return given if isinstance(given, Media) else _named(given, MEDIA, "media costs")
+
+
+def _named(name: str, table: Mapping[str, T], what: str) -> T:
+    if name not in table:
+        raise InvalidValue(f"no {what} {name!r}; there are {', '.join(table)}")
+    return table[name]
+
+
+def _scaled(scale: float) -> Callable[[str], int]:
+    if not 0 < scale < 100:
+        raise InvalidLimit("the scale of an estimate must be above zero, and below a hundred")
+    return lambda text: max(1, round(scale * estimate(text)))
+
+
+def _note_text(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    try:
+        return msgspec.json.encode(content, enc_hook=repr).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(content)

@@ -1,0 +1,94 @@
+"""Tokens of tool definitions. Definitions are read in the shapes providers take, and never validated."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from quire.errors import WrongType
+from quire.items import Message
+from quire.tokens.counter import Counter, CountsTools, Definition
+
+_PROPERTIES = 3
+_PROPERTY = 3
+_CHOICES = -3
+_CHOICE = 3
+"""What OpenAI's rewriting of a schema adds, by its published recipe."""
+
+_DEEPEST = 32
+"""Schemas nested further are cut off there: no provider takes them, and a schema may hold itself."""
+
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+
+
+def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
+    """Tokens that tool definitions add to a request; where a counter knows no tools, those of their JSON."""
+    if isinstance(counter, CountsTools):
+        return counter.count_tools(tools)
+    return sum(counter.count(Message(role="system", content=_json(tool))) for tool in tools)
+
+
+def definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bool) -> int:
+    """Tokens of one definition without its framing."""
+    name, description, schema = _read(tool)
+    if not typed:
+        return measure(_json({"name": name, "description": description, "parameters": schema}))
+    return measure(f"{name}:{description.removesuffix('.')}") + _typed(schema, measure, 0)
+
+
+def _read(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
+    inner = _mapping(tool.get("function")) or tool
+    name = inner.get("name")
+    if not isinstance(name, str):
+        raise WrongType("a tool definition needs a name, as text")
+    schemas = [_mapping(inner[key]) for key in _SCHEMA_KEYS if key in inner]
+    return name, str(inner.get("description") or ""), schemas[0] if schemas else {}
+
+
+def _typed(schema: Mapping[str, Any], measure: Callable[[str], int], depth: int) -> int:
+    properties = _mapping(schema.get("properties"))
+    if not properties or depth > _DEEPEST:
+        return 0
+    return _PROPERTIES + sum(
+        _property(name, _mapping(inner), measure, depth) for name, inner in properties.items()
+    )
+
+
+def _property(name: str, schema: Mapping[str, Any], measure: Callable[[str], int], depth: int) -> int:
+    kind = schema.get("type", "")
+    line = f"{name}:{kind if isinstance(kind, str) else _json(kind)}:{_description(schema)}"
+    tokens = _PROPERTY + measure(line) + _choices(schema.get("enum"), measure)
+    for nested in (schema, _mapping(schema.get("items")), *_alternatives(schema)):
+        tokens += _typed(nested, measure, depth + 1)
+    return tokens
+
+
+def _description(schema: Mapping[str, Any]) -> str:
+    return str(schema.get("description") or "").removesuffix(".")
+
+
+def _choices(choices: Any, measure: Callable[[str], int]) -> int:
+    if not isinstance(choices, list | tuple):
+        return 0
+    texts = [str(choice) for choice in cast("Sequence[object]", choices)]
+    return _CHOICES + sum(_CHOICE + measure(text) for text in texts)
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = []
+    for key in ("anyOf", "oneOf", "allOf"):
+        several = schema.get(key)
+        if isinstance(several, list | tuple):
+            found.extend(_mapping(one) for one in cast("Sequence[object]", several))
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=repr).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)

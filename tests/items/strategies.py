@@ -1,0 +1,214 @@
+"""Every kind of item with every field varied, and the free values that can and cannot be written."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from quire.items import (
+    Address,
+    Audio,
+    ConfigChange,
+    Content,
+    File,
+    Handoff,
+    Hide,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Opaque,
+    Part,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    Unknown,
+    Wording,
+)
+
+SPECIAL_TEXTS = st.sampled_from(
+    [
+        "",
+        " ",
+        "\0",
+        "a\0b",
+        "line\r\nline\u2028",
+        "👩‍👩‍👧‍👦🏽",
+        "é",
+        "\u202eabc",
+        "\\u0000",
+        '"\\',
+        "$bytes",
+        "\uffff",
+    ]
+)
+
+
+def texts() -> st.SearchStrategy[str]:
+    """Unicode of all planes, without halves of surrogate pairs."""
+    return SPECIAL_TEXTS | st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+def filled() -> st.SearchStrategy[str]:
+    """Texts with something to see, as a stub or a summary needs."""
+    return texts().map(lambda text: f"x{text}")
+
+
+def ids() -> st.SearchStrategy[str]:
+    """Ids of ours, and foreign ones of any form."""
+    foreign = st.sampled_from(["call_9f|fc_07", "toolu_01A", "0", "id with space", "🆔", "x" * 300])
+    return foreign | st.uuids().map(str) | texts().filter(bool)
+
+
+def times() -> st.SearchStrategy[float]:
+    """Seconds before and after 1970, whole and not."""
+    seconds = st.floats(-9e10, 9e10, allow_nan=False)
+    return st.sampled_from([0.0, -0.0, -1.5, 1e-300, 1.1, 5e-324]) | seconds | st.integers(-(10**10), 10**10)
+
+
+def json_leaves() -> st.SearchStrategy[Any]:
+    """What JSON holds, without what holds others."""
+    ints = st.integers(-(2**63), 2**64 - 1) | st.sampled_from([2**64 - 1, -(2**63), 2**53 + 1, 0])
+    floats = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1.0, -0.0, 1e22])
+    return st.none() | st.booleans() | ints | floats | texts()
+
+
+def keys() -> st.SearchStrategy[str]:
+    """Keys, many of which look like tags or like our own fields."""
+    return st.sampled_from(["$bytes", "$dict", "id", "kind", "extras", "", "a.b", "part", "v"]) | texts()
+
+
+def _nested(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    def around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        like_tags = st.dictionaries(st.sampled_from(["$bytes", "$dict"]), inner, min_size=1, max_size=2)
+        return st.lists(inner, max_size=3) | st.dictionaries(keys(), inner, max_size=3) | like_tags
+
+    return st.recursive(leaves, around, max_leaves=6)
+
+
+def json_values() -> st.SearchStrategy[Any]:
+    """Any JSON value, also such as look like our tags."""
+    return _nested(json_leaves() | st.sampled_from(["AA==", "!", "aGk="]))
+
+
+def free_values() -> st.SearchStrategy[Any]:
+    """Whatever a codec can write: JSON values and bytes."""
+    return _nested(json_leaves() | st.binary(max_size=8))
+
+
+def free_mappings() -> st.SearchStrategy[dict[str, Any]]:
+    """What `extras` may hold and a codec can write."""
+    return st.dictionaries(keys(), free_values(), max_size=3)
+
+
+def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+def _blobs(kind: Callable[..., Part], **sizes: st.SearchStrategy[Any]) -> st.SearchStrategy[Part]:
+    where = st.one_of(
+        st.fixed_dictionaries({"url": texts().filter(bool)}),
+        st.fixed_dictionaries({"data": st.binary(min_size=1, max_size=30)}),
+    )
+    rest = st.fixed_dictionaries({}, optional={"media_type": _maybe(texts()), **sizes})
+
+    def made(place: dict[str, Any], more: dict[str, Any]) -> Part:
+        return kind(**place, **more)
+
+    return st.builds(made, where, rest)
+
+
+def parts() -> st.SearchStrategy[Part]:
+    """A text, a picture, a recording or a document."""
+    sizes = _maybe(st.integers(1, 10**9 - 1))
+    details = st.sampled_from(["auto", "low", "high"])
+    seconds = _maybe(st.floats(0, 1e9, exclude_min=True, exclude_max=True) | st.integers(1, 9))
+    return st.one_of(
+        texts(),
+        _blobs(Image, detail=details, width=sizes, height=sizes),
+        _blobs(Audio, seconds=seconds, transcript=_maybe(texts())),
+        _blobs(File, name=_maybe(texts()), pages=sizes),
+    )
+
+
+def contents() -> st.SearchStrategy[Content]:
+    """A text or a tuple of parts."""
+    return texts() | st.lists(parts(), min_size=1, max_size=4).map(tuple)
+
+
+def opaques() -> st.SearchStrategy[Opaque]:
+    """Sealed state of a provider."""
+    return st.builds(Opaque, texts(), texts(), texts(), _maybe(texts()))
+
+
+def addresses() -> st.SearchStrategy[Address]:
+    """To whom, how urgent, until when."""
+    shares = st.floats(0, 1) | st.sampled_from([0, 1])
+    return st.builds(Address, texts().filter(bool), _maybe(shares), _maybe(times()))
+
+
+def spans() -> st.SearchStrategy[tuple[Span, ...]]:
+    """One or more ranges of ids."""
+    return st.lists(st.builds(Span, ids(), ids()), min_size=1, max_size=3).map(tuple)
+
+
+def _record() -> dict[str, Any]:
+    return {"id": ids(), "created_at": times(), "agent_id": _maybe(texts()), "extras": free_mappings()}
+
+
+def _kinds() -> dict[type[Item], dict[str, st.SearchStrategy[Any]]]:
+    roles = st.sampled_from(["system", "developer", "user", "assistant"])
+    wordings = st.builds(Wording, voice=_maybe(texts()), reading=_maybe(texts()))
+    call = {"call_id": ids(), "name": ids()}
+    states, optional = _maybe(opaques()), _maybe(texts())
+    message = {"interrupted": st.booleans(), "wording": _maybe(wordings), "address": _maybe(addresses())}
+    fields = st.dictionaries(keys().filter(lambda key: key not in COMMON), free_values(), max_size=3)
+    return {
+        Message: {"role": roles, "content": contents(), **message, "state": states},
+        ToolCall: {**call, "arguments": texts(), "state": states},
+        ToolResult: {**call, "content": contents(), "is_error": st.booleans()},
+        Reasoning: {"text": texts(), "state": states},
+        Handoff: {"to_agent": ids(), "from_agent": optional, "reason": optional},
+        ConfigChange: {"instructions": optional, "tools": _maybe(st.lists(texts(), max_size=3).map(tuple))},
+        Note: {"content": free_values(), "key": _maybe(ids()), "description": optional},
+        Summary: {"text": filled(), "spans": spans() | st.just(())},
+        Mask: {"target": ids(), "stub": filled()},
+        Hide: {"spans": spans()},
+        Pin: {"target": ids()},
+        Undo: {"target": ids()},
+        Unknown: {"name": texts().map(lambda text: f"future {text}"), "fields": fields},
+    }
+
+
+COMMON = ("kind", "id", "created_at", "agent_id")
+FIELDS = _kinds()
+
+
+def of_kind(kind: type[Item]) -> st.SearchStrategy[Item]:
+    """Items of one kind with every field varied."""
+    common = _record()
+    if kind is Unknown:
+        del common["extras"]
+    make: Callable[..., Item] = kind
+    bare = st.builds(make, **FIELDS[kind], id=ids(), created_at=times())
+    return st.builds(make, **FIELDS[kind], **common) | bare
+
+
+def items() -> st.SearchStrategy[Item]:
+    """Items of every kind with every field varied, with and without extras."""
+    return st.sampled_from(list(FIELDS)).flatmap(of_kind)
+
+
+def batches() -> st.SearchStrategy[list[Item]]:
+    """A few items of mixed kinds."""
+    return st.lists(items(), max_size=4)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal in value and in type, all the way down: `1`, `1.0` and `True` are three values."""
+    return left == right and repr(left) == repr(right)

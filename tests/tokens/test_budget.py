@@ -1,0 +1,149 @@
+"""The budget: what is refused, and the laws of sharing out."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.errors import InvalidLimit, WrongType
+from quire.tokens import Budget, Share
+
+NAMES = ["system", "history", "notes", "recall", "input"]
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> Budget:
+    window = draw(st.integers(10, 200_000))
+    reserve = draw(st.integers(0, window // 2))
+    left, shares = window - reserve, dict[str, Share]()
+    for name in draw(st.lists(st.sampled_from(NAMES), unique=True)):
+        minimum = draw(st.integers(0, left // 3))
+        left -= minimum
+        maximum = draw(st.none() | st.integers(minimum, window))
+        shares[name] = Share(minimum=minimum, maximum=maximum, weight=draw(st.integers(0, 9)))
+    return Budget(window=window, reserve=reserve, shares=shares)
+
+
+REQUESTS = st.dictionaries(st.sampled_from([*NAMES, "other"]), st.integers(0, 300_000))
+
+
+@given(budgets(), REQUESTS)
+def test_never_more_than_available_asked_for_or_allowed(budget: Budget, requests: dict[str, int]) -> None:
+    granted = budget.shared_out(requests)
+    assert list(granted) == list(requests)
+    assert sum(granted.values()) <= budget.available
+    for name, tokens in granted.items():
+        maximum = budget.shares.get(name, Share()).maximum
+        assert 0 <= tokens <= requests[name]
+        assert maximum is None or tokens <= maximum
+
+
+@given(budgets(), REQUESTS)
+def test_minimums_are_kept(budget: Budget, requests: dict[str, int]) -> None:
+    for name, tokens in budget.shared_out(requests).items():
+        assert tokens >= min(requests[name], budget.shares.get(name, Share()).minimum)
+
+
+@given(budgets(), REQUESTS)
+def test_nothing_is_left_while_a_section_could_use_it(budget: Budget, requests: dict[str, int]) -> None:
+    granted = budget.shared_out(requests)
+    left = budget.available - sum(granted.values())
+    for name, tokens in granted.items():
+        share = budget.shares.get(name, Share())
+        wants_more = tokens < min(
+            requests[name], budget.available if share.maximum is None else share.maximum
+        )
+        assert left == 0 or not wants_more or share.weight == 0
+
+
+@given(budgets(), REQUESTS)
+def test_the_same_requests_get_the_same_tokens(budget: Budget, requests: dict[str, int]) -> None:
+    assert budget.shared_out(requests) == budget.shared_out(dict(requests))
+
+
+@given(st.integers(1, 10**7), st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_by_weight_to_the_last_token(window: int, weights: list[int]) -> None:
+    shares = {str(place): Share(weight=weight) for place, weight in enumerate(weights)}
+    granted = Budget(window=window, shares=shares).shared_out(shares)
+    assert sum(granted.values()) == window
+    for place, weight in enumerate(weights):
+        assert abs(granted[str(place)] - window * weight / sum(weights)) < 1
+
+
+def test_what_one_does_not_need_goes_to_the_others() -> None:
+    budget = Budget(
+        window=1000,
+        reserve=100,
+        shares={"history": Share(minimum=200, weight=3), "notes": Share(maximum=150), "recall": Share()},
+    )
+    assert budget.available == 900
+    assert budget.shared_out({"history": 10_000, "notes": 10_000, "recall": 20}) == {
+        "history": 730,
+        "notes": 150,
+        "recall": 20,
+    }
+    assert budget.shared_out(["notes"]) == {"notes": 150}
+    assert budget.shared_out([]) == {}
+
+
+def test_without_weight_a_section_gets_its_minimum_alone() -> None:
+    budget = Budget(window=100, shares={"a": Share(minimum=10, weight=0)})
+    assert budget.shared_out({"a": 100}) == {"a": 10}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"window": 0}, "window is 0"),
+        ({"window": -5}, "window is -5"),
+        ({"window": 10, "reserve": -1}, "reserve is -1"),
+        ({"window": 10, "reserve": 10}, "leaves nothing"),
+        ({"window": 10, "reserve": 11}, "leaves nothing"),
+        ({"window": 10, "shares": {"a": Share(minimum=6), "b": Share(minimum=5)}}, "minimums of 11"),
+        ({"window": 10, "reserve": 5, "shares": {"a": Share(minimum=6)}}, "exceed the 5"),
+    ],
+)
+def test_limits_that_cannot_be_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidLimit, match=message):
+        Budget(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"minimum": 5, "maximum": 4}, {"minimum": -1}, {"maximum": -1}, {"weight": -1}]
+)
+def test_shares_that_cannot_be_are_refused(fields: dict[str, int]) -> None:
+    with pytest.raises(InvalidLimit):
+        Share(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"window": "10"},
+        {"window": 10.0},
+        {"window": True},
+        {"window": 9, "shares": 5},
+        {"window": 9, "shares": {"a": 1}},
+    ],
+)
+def test_wrong_types_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(WrongType):
+        Budget(**fields)
+
+
+def test_a_request_must_be_a_whole_number_of_tokens() -> None:
+    with pytest.raises(InvalidLimit, match="'a'"):
+        Budget(window=10).shared_out({"a": -1})
+    with pytest.raises(WrongType, match="'a'"):
+        Budget(window=10).shared_out({"a": "many"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_budget_is_a_value() -> None:
+    shares = {"a": Share(minimum=1)}
+    budget = Budget(window=10, shares=shares)
+    shares["b"] = Share()
+    assert "b" not in budget.shares
+    assert hash(budget) == hash(Budget(window=10, shares={"a": Share(minimum=1)}))
+    assert msgspec.json.decode(msgspec.json.encode(budget), type=Budget) == budget
