@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.items import JSON, KINDS, MSGPACK, Codec, Item, Message, Note, ToolCall, Unknown, kind_of
-from tests.items.strategies import FIELDS, batches, free_values, items, of_kind, same
+from quire.items import JSON, KINDS, MSGPACK, Codec, Item, Message, Note, ToolCall, kind_of
+from tests.items.strategies import FEW, FIELDS, batches, free_values, items, of_kind, same
 
 pytestmark = pytest.mark.laws
 
@@ -21,40 +21,35 @@ def test_the_strategies_cover_every_kind_and_every_field_of_it() -> None:
         assert {*fields, "id", "created_at", "agent_id", "extras"} == set(kind.__struct_fields__)
 
 
-@BOTH
 @pytest.mark.parametrize("kind", sorted(KINDS, key=str))
+@FEW
 @given(data=st.data())
-def test_one_item_comes_back_as_it_was(codec: Codec, kind: type[Item], data: st.DataObject) -> None:
+def test_one_item_comes_back_as_it_was(kind: type[Item], data: st.DataObject) -> None:
     item = data.draw(of_kind(kind))
-    back = codec.decode_item(codec.encode_item(item))
-    assert type(back) is kind
-    assert same(back, item)
+    for codec in (JSON, MSGPACK):
+        back = codec.decode_item(codec.encode_item(item))
+        assert type(back) is kind
+        assert same(back, item)
 
 
-@BOTH
 @given(batch=batches())
-def test_a_batch_comes_back_as_it_was(codec: Codec, batch: list[Item]) -> None:
-    assert same(codec.decode(codec.encode(batch)), batch)
-    assert same(codec.decode(codec.encode(tuple(batch))), batch)
+def test_a_batch_comes_back_as_it_was(batch: list[Item]) -> None:
+    for codec in (JSON, MSGPACK):
+        assert same(codec.decode(codec.encode(batch)), batch)
+        assert same(codec.decode(codec.encode(tuple(batch))), batch)
 
 
-@BOTH
+@FEW
 @given(batch=batches())
-def test_a_batch_and_single_items_are_written_alike(codec: Codec, batch: list[Item]) -> None:
-    singles = [codec.encode_item(item) for item in batch]
-    assert same([codec.decode_item(data) for data in singles], codec.decode(codec.encode(batch)))
-    if codec is JSON:
-        assert codec.encode(batch) == b"[" + b",".join(singles) + b"]"
-
-
-def has_bytes_of_its_own(item: Item) -> bool:
-    """Whether an item of an unknown kind holds bytes, which JSON can only show as a tag."""
-    return isinstance(item, Unknown) and "b'" in repr(item) + repr(item).replace('b"', "b'")
+def test_a_batch_and_single_items_are_written_alike(batch: list[Item]) -> None:
+    singles = [JSON.encode_item(item) for item in batch]
+    assert JSON.encode(batch) == b"[" + b",".join(singles) + b"]"
+    packed = [MSGPACK.encode_item(item) for item in batch]
+    assert MSGPACK.encode(batch) == bytes([0x90 + len(batch)]) + b"".join(packed)
 
 
 @given(batch=batches())
 def test_across_the_formats_items_and_bytes_stay_the_same(batch: list[Item]) -> None:
-    batch = [item for item in batch if not has_bytes_of_its_own(item)]
     written = JSON.encode(batch)
     packed = MSGPACK.encode(JSON.decode(written))
     assert packed == MSGPACK.encode(batch)
@@ -62,6 +57,7 @@ def test_across_the_formats_items_and_bytes_stay_the_same(batch: list[Item]) -> 
     assert JSON.encode(MSGPACK.decode(packed)) == written
 
 
+@FEW
 @given(batch=batches())
 def test_json_is_an_array_of_objects_that_any_reader_takes(batch: list[Item]) -> None:
     raws = json.loads(JSON.encode(batch))
@@ -69,6 +65,7 @@ def test_json_is_an_array_of_objects_that_any_reader_takes(batch: list[Item]) ->
     assert [raw["id"] for raw in raws] == [item.id for item in batch]
 
 
+@FEW
 @given(batch=batches())
 def test_json_with_spaces_and_escapes_says_the_same(batch: list[Item]) -> None:
     raws = json.loads(JSON.encode(batch))
@@ -86,6 +83,7 @@ def test_free_values_keep_their_types(codec: Codec, value: object) -> None:
 
 
 @BOTH
+@FEW
 @given(item=items())
 def test_writing_does_not_change_the_item(codec: Codec, item: Item) -> None:
     before = repr(item)
@@ -125,6 +123,7 @@ def test_nothing_is_written_for_an_empty_batch_and_nothing_read(codec: Codec) ->
 
 
 @BOTH
+@FEW
 @given(data=st.data())
 def test_a_replaced_field_is_the_only_one_that_differs(codec: Codec, data: st.DataObject) -> None:
     item = data.draw(items())

@@ -42,7 +42,7 @@ def test_long_runs_of_one_character_are_counted(unit: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_at_all_has_a_count(text: str) -> None:
-    assert 0 <= exact("o200k_base")(text) <= 3 * len(text)
+    assert 0 <= exact("o200k_base")(text) <= 4 * len(text)
 
 
 def test_an_unknown_encoding_is_named_with_those_there_are() -> None:
@@ -66,7 +66,8 @@ def test_threads_count_alike() -> None:
 
 def test_the_tokenizer_is_imported_when_first_used() -> None:
     code = (
-        "import sys; from quire.tokens import counter_for; from quire.items import Message; c = counter_for('gpt-5');"
+        "import sys; from quire.tokens import counter_for; from quire.items import Message;"
+        "c = counter_for('gpt-5');"
         "before = 'splintr' in sys.modules; c.count(Message(role='user', content='hi'));"
         "sys.exit(0 if not before and 'splintr' in sys.modules else 1)"
     )

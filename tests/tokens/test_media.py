@@ -29,7 +29,7 @@ from quire.tokens.images import USUAL_SIZE
         ("gpt-5.4", 512, 512, "low", 307),
         ("gpt-5.5", 3200, 3200, "auto", 12_000),
         ("gpt-5.6", 4000, 2500, "auto", 11_850),
-        ("gpt-5.6", 4000, 2500, "high", 2458),
+        ("gpt-5.6", 4000, 2500, "high", 2948),
         ("claude", 200, 200, "auto", 64),
         ("claude", 1092, 1092, "auto", 1521),
         ("claude-high", 1092, 1092, "auto", 1521),

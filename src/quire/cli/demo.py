@@ -32,7 +32,9 @@ def main() -> None:
     if cut is not None:
         transcript.append(cut)
     _print_view(f"Truncated to {BUDGET} tokens", transcript.view, everything, counter)
-    print("The frame stays: instructions, configuration, handoff, the call that waits, the message to be answered.")
+    print(
+        "The frame stays: instructions, configuration, handoff, the call that waits, the message to be answered."
+    )
     print("Calls went with their results, and nothing is lost: the cut is an item of its own.\n")
 
     if cut is not None:
@@ -46,7 +48,9 @@ def main() -> None:
 def _print_view(title: str, view: View, everything: View, counter: Counter) -> None:
     _print_totals(title, view, counter)
     print(f"  {'#':>2}  {'kind':13} {'group':>5} {'tokens':>6}  {'shown':7} what")
-    number_of = {item.id: number for number, group in enumerate(everything.groups(), 1) for item in group.items}
+    number_of = {
+        item.id: number for number, group in enumerate(everything.groups(), 1) for item in group.items
+    }
     for index, item in enumerate(everything, 1):
         state = view.fate(item.id).state
         tokens = counter.count(item)
@@ -57,14 +61,18 @@ def _print_view(title: str, view: View, everything: View, counter: Counter) -> N
 
 def _print_totals(title: str, view: View, counter: Counter) -> None:
     waiting = len(view.pending())
-    print(f"{title}: {len(view)} items, {len(view.groups())} groups, {view.tokens(counter)} tokens, {waiting} waiting")
+    print(
+        f"{title}: {len(view)} items, {len(view.groups())} groups, {view.tokens(counter)} tokens, {waiting} waiting"
+    )
 
 
 def _glimpse(item: Item) -> str:
     """A few words to recognise an item by."""
     match item:
         case Message():
-            media = "".join(f" +{type(part).__name__.lower()}" for part in item.parts if not isinstance(part, str))
+            media = "".join(
+                f" +{type(part).__name__.lower()}" for part in item.parts if not isinstance(part, str)
+            )
             words = f"{item.role}: {item.text}"
             return _short(words, 60 - len(media)) + media
         case ToolCall():

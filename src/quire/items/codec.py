@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from quire.errors import Damaged, QuireError
+from quire.errors import Damaged, InvalidValue, QuireError, WrongType
 from quire.items.frozen import NOTHING
 from quire.items.kinds import Note
-from quire.items.newer import KEPT, damaged, put_back, read_leniently, write_unknown
-from quire.items.portable import portable, restored, verbatim
+from quire.items.newer import KEPT, damaged, put_back, read_leniently, with_kept, write_unknown
+from quire.items.portable import portable, reread, restored, verbatim
 from quire.items.union import Item, Known
 from quire.items.unknown import Unknown
 
@@ -105,18 +105,17 @@ class Codec:
         return self._restore(item, path)
 
     def _restore(self, item: Item, path: str) -> Item:
-        if not self._tag_bytes or isinstance(item, Unknown):
+        if not self._tag_bytes:
             return item
-        free = _free_values(item)
-        changed = {name: restored(value, f"{path}.{name}") for name, value in free.items()}
-        if changed == free:
-            return item
-        if KEPT in item.extras and isinstance(changed.get("extras", {}), dict):
-            changed["extras"] = {**changed.get("extras", {}), KEPT: item.extras[KEPT]}
         try:
+            changed = _restored(item, path)
+            if all(value == getattr(item, name) for name, value in changed.items()):
+                return item
             return msgspec.structs.replace(item, **changed)
-        except QuireError as fault:
+        except (WrongType, InvalidValue) as fault:
             raise Damaged(str(fault), path) from None
+        except RecursionError:
+            raise Damaged("nested too deep", path) from None
 
     def _decode_slowly(self, data: bytes) -> list[Item]:
         raws = self._raw(data)
@@ -157,6 +156,19 @@ def _free_values(item: Item) -> dict[str, Any]:
     extras = {key: value for key, value in item.extras.items() if key != KEPT}
     free: dict[str, Any] = {"extras": extras} if extras else {}
     return {**free, "content": item.content} if isinstance(item, Note) else free
+
+
+def _restored(item: Item, path: str) -> dict[str, Any]:
+    if isinstance(item, Unknown):
+        return {"fields": reread(item.fields)}
+    changed = {name: restored(value, f"{path}.{name}") for name, value in _free_values(item).items()}
+    if KEPT in item.extras:
+        kept = {
+            group: {name: reread(value) for name, value in fields.items()}
+            for group, fields in item.extras[KEPT].items()
+        }
+        changed["extras"] = with_kept(changed.get("extras", {}), kept)
+    return changed
 
 
 def _blame_text(value: Any, path: str) -> None:

@@ -45,7 +45,7 @@ def read_leniently(raw: Mapping[str, Any], path: str, fault: str) -> Item:
     if not kept:
         raise damaged(fault, path)
     try:
-        return _convert({**known, "extras": _with_kept(known.get("extras", {}), kept)}, KNOWN[kind])
+        return _convert({**known, "extras": with_kept(known.get("extras", {}), kept)}, KNOWN[kind])
     except (msgspec.ValidationError, QuireError) as again:
         if _is_newer(raw):
             return _unknown(kind, raw, path)
@@ -76,7 +76,8 @@ def write_unknown(item: Unknown) -> dict[str, Any]:
     return {"kind": kind_of(item), **item.fields}
 
 
-def _with_kept(extras: Any, kept: dict[str, Any]) -> dict[str, Any]:
+def with_kept(extras: Any, kept: dict[str, Any]) -> dict[str, Any]:
+    """Extras with what this version does not know under the reserved key."""
     if not isinstance(extras, dict) or KEPT in extras:
         raise WrongType("extras are no mapping, or hold a reserved key")
     return {**extras, KEPT: kept}

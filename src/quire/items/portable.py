@@ -54,6 +54,25 @@ def restored(value: Any, path: str) -> Any:
     return {key: restored(inner, f"{path}.{key}") for key, inner in value.items()}  # pyright: ignore
 
 
+def reread(value: Any) -> Any:
+    """What `verbatim` wrote with tags, with its bytes as bytes again; all else, also other tags, as it is."""
+    if isinstance(value, list):
+        return [reread(inner) for inner in value]  # pyright: ignore
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1 and isinstance(value.get(BYTES), str):  # pyright: ignore
+        return _bytes_if_written_by_us(cast(dict[str, str], value))
+    return {key: reread(inner) for key, inner in value.items()}  # pyright: ignore
+
+
+def _bytes_if_written_by_us(tag: dict[str, str]) -> Any:
+    try:
+        data = b64decode(tag[BYTES], validate=True)
+    except ValueError:
+        return tag
+    return data if b64encode(data).decode() == tag[BYTES] else tag
+
+
 def _with_tagged_bytes(value: Any) -> Any:
     if isinstance(value, bytes):
         return {BYTES: b64encode(value).decode()}

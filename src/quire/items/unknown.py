@@ -23,7 +23,9 @@ class Unknown(Record, frozen=True, tag="unknown", gc=False):
             raise InvalidValue("Unknown.fields holds a kind: that is its `name`")
         stale = self._stale()
         if stale:
-            msgspec.structs.force_setattr(self, "fields", freeze({**self.fields, **stale}))
+            fresh = {name: value for name, value in stale.items() if value is not None}
+            rest = {name: value for name, value in self.fields.items() if name not in stale}
+            msgspec.structs.force_setattr(self, "fields", freeze({**rest, **fresh}))
 
     def _stale(self) -> dict[str, Any]:
         # What all items have is written from `fields` too, so a change of it has to go there. A time that was

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from quire.errors import EditRefused, UnknownId
 from quire.items import Hide, Mask, Pin, Span, Summary, Undo
 from quire.state.log import EDIT, Log
+from quire.state.positions import positions
 from quire.state.shape import Interval, subtracted, united
 
 
@@ -30,7 +31,7 @@ class ActiveEdits:
         self.covers: dict[int, Cover] = {}
         self.masks: dict[int, int] = {}
         self.pins: set[int] = set()
-        for position in log.positions("edits", 0, end):
+        for position in positions(log, "edits", 0, end):
             if position not in self.undone:
                 self._take(position, end)
 
@@ -114,7 +115,7 @@ def spans_of(log: Log, area: Sequence[Interval], summaries: Iterable[int] = ()) 
 
 def _undone(log: Log, end: int, undoing: int | None) -> set[int]:
     undone = set[int]() if undoing is None else {undoing}
-    for position in reversed(log.positions("edits", 0, end)):
+    for position in reversed(positions(log, "edits", 0, end)):
         edit = log.item(position)
         if isinstance(edit, Undo) and position not in undone:
             undone.add(located(log, edit.target, end))

@@ -9,6 +9,7 @@ from quire.errors import OutOfRange, UnknownId
 from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
 from quire.state.numbers import whole
+from quire.state.positions import positions
 from quire.state.view import View
 
 
@@ -26,7 +27,7 @@ def config_at(view: View, target: str | int | None = None) -> Config:
     """
     limit = _place_of(view, target)
     log = view.log
-    marks = sorted((log.time(p), p) for p in log.positions("marks", 0, view.end))
+    marks = sorted((log.time(p), p) for p in positions(log, "marks", 0, view.end))
     config = Config()
     for place in marks:
         run = view.run_at(place[1])

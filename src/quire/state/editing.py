@@ -14,6 +14,7 @@ from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResul
 from quire.state.active import ActiveEdits, Cover, located, resolved
 from quire.state.judging import folded, judge, judge_return
 from quire.state.log import EDIT, Log
+from quire.state.positions import positions
 from quire.state.shape import (
     Change,
     Interval,
@@ -136,9 +137,9 @@ class Editor:
 
     def _natural_runs(self, visible: Sequence[Interval], stubs: dict[int, Item]) -> Iterator[Run]:
         """What is visible as runs in which no other item's place falls."""
-        late = self._log.positions("late", 0, self._end)
+        late = positions(self._log, "late", 0, self._end)
         singles = sorted({*stubs, *late})
-        breaks = united((p, p + 1) for p in (*singles, *self._log.positions("edits", 0, self._end)))
+        breaks = united((p, p + 1) for p in (*singles, *positions(self._log, "edits", 0, self._end)))
         places = sorted((self._log.time(p), p) for p in late)
         for start, stop in visible:
             for part in subtracted((start, stop), breaks):
@@ -175,7 +176,7 @@ class Editor:
         for start, stop in area:
             for position in (
                 *_natural_ends(self._log, start, stop),
-                *self._log.positions("late", start, stop),
+                *positions(self._log, "late", start, stop),
             ):
                 yield (self._log.time(position), position, 0)
                 yield (self._log.time(position), position, 1)

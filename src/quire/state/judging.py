@@ -10,6 +10,7 @@ from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup
 from quire.items import Summary
 from quire.state.active import Cover, resolved
 from quire.state.log import EDIT, Log
+from quire.state.positions import positions
 from quire.state.shape import Interval, contains, subtracted
 
 
@@ -64,7 +65,7 @@ def _meet(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
 def last_user(log: Log, end: int) -> int | None:
     """The position of the user's message that is shown last."""
     if any(segment.late for segment in log.segments):
-        users = log.positions("users", 0, end)
+        users = positions(log, "users", 0, end)
         return max(users, key=lambda p: (log.time(p), p), default=None)
     for segment in reversed(log.segments):
         index = bisect_left(segment.users, end)

@@ -179,42 +179,6 @@ class Log:
             end = min(end, segment.start)
         return None
 
-    def positions(self, name: str, start: int, end: int) -> list[int]:
-        """The positions from `start` to before `end` that the segments keep under a name, such as `users`."""
-        found: list[int] = []
-        for segment, a, b in self.pieces(start, end):
-            kept: array[int] = getattr(segment, name)
-            low = bisect_left(kept, segment.start + a)
-            found.extend(kept[low : bisect_left(kept, segment.start + b)])
-        return found
-
-    def last(self, name: str, start: int, end: int, limit: int) -> list[int]:
-        """The last few of such positions."""
-        found: list[int] = []
-        for segment, a, b in reversed(list(self.pieces(start, end))):
-            kept: array[int] = getattr(segment, name)
-            high = bisect_left(kept, segment.start + b)
-            low = max(bisect_left(kept, segment.start + a), high - limit + len(found))
-            found = [*kept[low:high], *found]
-            if len(found) == limit:
-                break
-        return found
-
-    def first(self, name: str, start: int, end: int) -> int | None:
-        """The first of such positions."""
-        for segment, a, b in self.pieces(start, end):
-            kept: array[int] = getattr(segment, name)
-            low = bisect_left(kept, segment.start + a)
-            if low < len(kept) and kept[low] < segment.start + b:
-                return kept[low]
-        return None
-
-    def scattered(self, end: int) -> set[int]:
-        """The heads of groups whose members may be shown apart from each other."""
-        heads = {head for segment in self.segments for head in segment.far if head < end}
-        heads.update(self.head(position) for position in self.positions("late", 0, end))
-        return heads
-
     def group(self, position: int, end: int) -> list[int]:
         """The positions of the group that an item belongs to, as it is before `end`."""
         head = self.head(position)

@@ -14,6 +14,7 @@ from quire.items import Item, Mask, Message, Pin, Summary, now
 from quire.state.active import ActiveEdits
 from quire.state.closing import is_closing
 from quire.state.groups import is_edit
+from quire.state.positions import positions
 from quire.state.transcript import Transcript
 from quire.state.view import View
 
@@ -93,7 +94,7 @@ def _own_edits(parent: Transcript, child: Transcript, new: Sequence[Item]) -> li
     view = child.view
     active = ActiveEdits(view.log, view.end)
     own: list[Item] = []
-    for position in view.log.positions("edits", _shared_length(parent, child), view.end):
+    for position in positions(view.log, "edits", _shared_length(parent, child), view.end):
         edit = view.log.item(position)
         if (
             position not in active.undone

@@ -11,6 +11,7 @@ from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
 from quire.state.active import spans_of
 from quire.state.judging import last_user
 from quire.state.numbers import whole
+from quire.state.positions import last_positions, positions, scattered
 from quire.state.shape import Interval, contains, first_after, subtracted, united
 from quire.state.transcript import Transcript
 from quire.state.view import View
@@ -50,7 +51,7 @@ def _before_turns(view: View, turns: int) -> list[Interval]:
     if start is None:
         return []
     cut = (log.time(start), start)
-    kept = {p for p in log.positions("marks", 0, view.end) if _is_instruction(log.item(p))}
+    kept = {p for p in positions(log, "marks", 0, view.end) if _is_instruction(log.item(p))}
     before: list[Interval] = []
     for run in view.runs():
         if (log.time(run.start), run.start) >= cut:
@@ -67,7 +68,7 @@ def _start_of_turn(view: View, turns: int) -> int | None:
     """The position of the message that opens the last so many turns, unless there are no more."""
     users: list[int] = []
     for run in view.runs(backwards=True):
-        users += reversed(view.log.last("users", run.start, run.stop, turns + 1 - len(users)))
+        users += reversed(last_positions(view.log, "users", run.start, run.stop, turns + 1 - len(users)))
         if len(users) > turns:
             return users[turns - 1]
     return None
@@ -76,7 +77,7 @@ def _start_of_turn(view: View, turns: int) -> int | None:
 def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
     """An area without groups that it holds in part, or with all of them: a group belongs where it begins."""
     out: list[Interval] = []
-    for head in view.log.scattered(view.end):
+    for head in scattered(view.log, view.end):
         members = [(p, p + 1) for p in view.log.group(head, view.end)]
         if contains(area, head):
             area = united([*area, *members])

@@ -13,6 +13,7 @@ from quire.items import Hide
 from quire.state.active import spans_of
 from quire.state.judging import last_user
 from quire.state.numbers import whole
+from quire.state.positions import first_position, positions, scattered
 from quire.state.shape import Interval, Run, contains, first_after, subtracted, united
 from quire.state.view import View
 from quire.tokens import Counter
@@ -78,11 +79,11 @@ class _Cut:
             run = self._runs[index]
             start = first[1] if index == first[0] else run.start
             if index < last[0]:
-                users += self._log.positions("users", start, run.stop)
+                users += positions(self._log, "users", start, run.stop)
                 continue
             middle = max(start, last[1]) if index == last[0] else start
-            users += self._log.positions("users", start, middle)
-            following = self._log.first("users", middle, run.stop)
+            users += positions(self._log, "users", start, middle)
+            following = first_position(self._log, "users", middle, run.stop)
             if following is not None:
                 return [*users, following]
         return users
@@ -119,7 +120,7 @@ class _Cut:
 
     def _astride(self, area: Sequence[Interval]) -> Iterator[int]:
         """Members of groups that an area holds in part."""
-        for head in self._log.scattered(self._view.end):
+        for head in scattered(self._log, self._view.end):
             members = self._log.group(head, self._view.end)
             if len({contains(area, p) for p in members}) > 1:
                 yield from members
@@ -153,7 +154,7 @@ class _Cut:
 
     def _protected_positions(self) -> Iterable[int]:
         log, end = self._log, self._view.end
-        yield from log.positions("marks", 0, end)
+        yield from positions(log, "marks", 0, end)
         for head in self._view.shape.pins:
             yield from log.group(head, end)
         for call in self._view.pending():

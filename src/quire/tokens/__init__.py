@@ -3,7 +3,7 @@
 from quire.tokens.budget import Budget, Share
 from quire.tokens.calibrated import Calibrated, Calibration, Sample
 from quire.tokens.counter import Counter, CountsTools, Definition
-from quire.tokens.estimate import estimate
+from quire.tokens.estimating import estimate
 from quire.tokens.families import FAMILIES, Family, counter_for, family_of
 from quire.tokens.framing import FRAMINGS, Framing
 from quire.tokens.measured import Estimate, Exact, Measured

@@ -1,7 +1,6 @@
 """A counter that learns from the usage a provider reports. It corrects sums and never counts items again."""
 
-from collections.abc import Sequence
-from statistics import median
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -103,9 +102,16 @@ class Calibrated:
         self._samples = tuple(samples[-WINDOW:])
         if self._samples:
             expected = self.counter.total
-            self._factor = median(
+            self._factor = _median(
                 sample.reported / max(1, expected(sample.counted)) for sample in self._samples
             )
+
+
+def _median(numbers: Iterable[float]) -> float:
+    # Not `statistics.median`: importing that module takes longer than importing all of this room.
+    ordered = sorted(numbers)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _check(name: str, number: object) -> None:

@@ -28,7 +28,7 @@ from quire.items import (
     Unknown,
 )
 from quire.tokens.counter import Definition
-from quire.tokens.estimate import estimate
+from quire.tokens.estimating import estimate
 from quire.tokens.exact import exact
 from quire.tokens.framing import FRAMINGS, Framing
 from quire.tokens.media import MEDIA, Media, media_tokens

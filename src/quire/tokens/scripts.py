@@ -1,6 +1,10 @@
 """The scripts of a text beyond plain Latin, told by their pages of Unicode, as weights for the estimate."""
 
-_BLOCK = 1 << 14
+BLOCK = 1 << 14
+"""Characters looked at in one go; longer texts are added up from blocks."""
+
+UNITS = 2 * BLOCK
+"""Units of UTF-16 that a block may have."""
 
 # First page, last page, script. Later rows win, so that a narrow range can be cut out of a wide one.
 _PAGES = (
@@ -44,7 +48,7 @@ def _script_table() -> bytes:
 _SCRIPTS = _script_table()
 _FIRST_PAGE = bytes((0xFF,)) + bytes(255)
 _MASKS = tuple(
-    (int.from_bytes(bytes((_BITS[script],)) * _BLOCK * 2, "little"), single, pair)
+    (int.from_bytes(bytes((_BITS[script],)) * UNITS, "little"), single, pair)
     for script, (single, pair) in _WEIGHTS.items()
 )
 _LATIN = _MASKS[0][0]

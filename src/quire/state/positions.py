@@ -1,0 +1,50 @@
+"""Which positions of a log are of some sort: users' messages, edits, late items."""
+
+from array import array
+from bisect import bisect_left
+from typing import Literal
+
+from quire.state.log import Log
+
+Sort = Literal["users", "marks", "edits", "late"]
+"""Messages of users; what is structural; edits; what is shown elsewhere than where it arrived."""
+
+
+def positions(log: Log, sort: Sort, start: int, end: int) -> list[int]:
+    """The positions from `start` to before `end` that are of a sort."""
+    found: list[int] = []
+    for segment, a, b in log.pieces(start, end):
+        kept: array[int] = getattr(segment, sort)
+        low = bisect_left(kept, segment.start + a)
+        found.extend(kept[low : bisect_left(kept, segment.start + b)])
+    return found
+
+
+def last_positions(log: Log, sort: Sort, start: int, end: int, limit: int) -> list[int]:
+    """The last few of such positions."""
+    found: list[int] = []
+    for segment, a, b in reversed(list(log.pieces(start, end))):
+        kept: array[int] = getattr(segment, sort)
+        high = bisect_left(kept, segment.start + b)
+        low = max(bisect_left(kept, segment.start + a), high - limit + len(found))
+        found = [*kept[low:high], *found]
+        if len(found) == limit:
+            break
+    return found
+
+
+def first_position(log: Log, sort: Sort, start: int, end: int) -> int | None:
+    """The first of such positions."""
+    for segment, a, b in log.pieces(start, end):
+        kept: array[int] = getattr(segment, sort)
+        low = bisect_left(kept, segment.start + a)
+        if low < len(kept) and kept[low] < segment.start + b:
+            return kept[low]
+    return None
+
+
+def scattered(log: Log, end: int) -> set[int]:
+    """The heads of groups whose members may be shown apart from each other."""
+    heads = {head for segment in log.segments for head in segment.far if head < end}
+    heads.update(log.head(position) for position in positions(log, "late", 0, end))
+    return heads
