@@ -1,7 +1,7 @@
 """Keep all that happened. Choose what the model sees. Know why.
 
-The names below are loaded when they are first used, so that `import quire` costs next to nothing; everything else is
-imported from its room, such as `quire.state` or `quire.tokens`.
+The names below are loaded when they are first used, so that `import quire` costs next to nothing. All else
+is imported from its room, such as `quire.state` or `quire.tokens`.
 """
 
 from importlib import import_module

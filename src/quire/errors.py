@@ -1,6 +1,7 @@
 """Every error Quire raises on purpose, in one tree.
 
-Each leaf also inherits the builtin a caller would reach for, and carries ids and strings, never objects or content.
+Each leaf also inherits the builtin a caller would reach for. Errors carry ids and strings, never objects
+or content.
 
 ::
 

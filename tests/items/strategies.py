@@ -107,7 +107,7 @@ def free_values() -> st.SearchStrategy[Any]:
 
 
 def newer_values() -> st.SearchStrategy[Any]:
-    """What a newer version may have written and this one keeps as it is; only JSON can look like a tag there."""
+    """What a newer version may have written and this one keeps as it is, but for look-alikes of tags."""
     names = texts().filter(lambda name: name != "$bytes")
     leaves = json_leaves() | st.binary(max_size=8)
     return st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=6)

@@ -1,6 +1,7 @@
 """Encoding and decoding is the identity, for every kind, in both formats and across them."""
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -94,7 +95,7 @@ def test_writing_does_not_change_the_item(codec: Codec, item: Item) -> None:
 
 @BOTH
 def test_a_dictionary_that_looks_like_a_tag_stays_a_dictionary(codec: Codec) -> None:
-    look_alikes = [
+    look_alikes: list[Any] = [
         {"$bytes": "AA=="},
         {"$bytes": b"\0"},
         {"$dict": {"$bytes": "AA=="}},

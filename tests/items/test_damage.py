@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.errors import Damaged, QuireError
+from quire.errors import Damaged, Unencodable
 from quire.items import JSON, MSGPACK, Codec, Item, Message, Note
 from tests.items.strategies import FEW, batches, json_values
 
@@ -25,10 +26,8 @@ def survives(codec: Codec, data: bytes) -> list[Item] | None:
         items = codec.decode(data)
     except Damaged:
         return None
-    try:
+    with suppress(Unencodable):  # MSGPACK can say more than we write
         codec.encode(items)
-    except QuireError:
-        pass  # read into memory, but not to be written: MSGPACK can say more than we write
     return items
 
 

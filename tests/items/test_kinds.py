@@ -1,7 +1,7 @@
 """What each kind takes for its fields, what it turns it into, and how it refuses the rest."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -65,11 +65,7 @@ VALID: dict[type[msgspec.Struct], dict[str, Any]] = {
 }
 FREE = {(Note, "content")}
 FIELDS = [(kind, name) for kind in VALID for name in kind.__struct_fields__ if (kind, name) not in FREE]
-OPTIONAL = {
-    *("agent_id", "wording", "address", "state", "from_agent", "reason", "instructions", "tools", "key"),
-    *("description", "url", "data", "media_type", "width", "height", "seconds", "transcript", "pages"),
-    *("prefix", "voice", "reading", "priority", "expires_at"),
-}
+TYPES = {(kind, field.name): get_args(field.type) for kind in VALID for field in msgspec.structs.fields(kind)}
 
 
 def refused(kind: Callable[..., Any], fields: dict[str, Any]) -> QuireError:
@@ -86,12 +82,12 @@ def test_every_kind_is_tried_here() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_wrong_type_is_refused_by_the_name_of_its_field(kind: type[msgspec.Struct], name: str) -> None:
-    wrong: list[Any] = [object(), {SECRET}, [object(), SECRET], b"s3cr3t" if name != "data" else SECRET, 1j]
-    wrong += [None] if name not in OPTIONAL and (kind, name) != (Note, "content") else []
-    wrong += [SECRET] if name not in OPTIONAL and name in ("created_at", "extras", "fields", "spans") else []
+    wrong: list[Any] = [object(), {SECRET}, [object(), SECRET], 1j]
+    wrong.append(SECRET if bytes in TYPES[kind, name] else b"s3cr3t")
+    wrong += [None] if type(None) not in TYPES[kind, name] else []
+    wrong += [SECRET] if name in ("created_at", "extras", "fields", "spans", "state", "width") else []
     for value in wrong:
         fault = refused(kind, {**VALID[kind], name: value})
-        assert isinstance(fault, WrongType | InvalidValue)
         assert isinstance(fault, WrongType), (value, fault)
         assert f"{kind.__name__}.{name}" in str(fault)
 
@@ -199,8 +195,9 @@ def test_what_may_be_converted_is() -> None:
     spans: Any = [Span("a", "b")]
     assert Hide(spans).spans == Summary("t", spans).spans == (Span("a", "b"),)
     assert Audio(url="u", seconds=3).seconds == 3.0
-    assert Image(data=bytearray(b"a")).data == b"a"
-    assert type(Image(data=bytearray(b"a")).data) is bytes
+    data: Any = bytearray(b"a")
+    assert Image(data=data).data == b"a"
+    assert type(Image(data=data).data) is bytes
 
 
 @pytest.mark.parametrize("flag", [1, 0, "true", None])

@@ -122,16 +122,16 @@ def test_what_was_learned_with_another_counter_is_not_used() -> None:
 @pytest.mark.parametrize(("counted", "reported"), [(0, 10), (-1, 10), (10, 0), (10, -5)])
 def test_numbers_that_cannot_be_are_refused(counted: int, reported: int) -> None:
     calibrated = Calibrated(COUNTER)
-    with pytest.raises(InvalidValue, match="above zero"):
+    with pytest.raises(InvalidValue, match="at least 1"):
         calibrated.learn(counted, reported)
     assert calibrated.state.samples == ()
 
 
 @pytest.mark.parametrize("number", [1.5, "10", None, True])
 def test_what_is_no_whole_number_is_refused(number: Any) -> None:
-    with pytest.raises(WrongType, match="integer"):
+    with pytest.raises(WrongType, match="whole number"):
         Calibrated(COUNTER).learn(number, 10)
-    with pytest.raises(WrongType, match="integer"):
+    with pytest.raises(WrongType, match="whole number"):
         Calibrated(COUNTER).learn(10, number)
 
 

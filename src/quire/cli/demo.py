@@ -32,9 +32,7 @@ def main() -> None:
     if cut is not None:
         transcript.append(cut)
     _print_view(f"Truncated to {BUDGET} tokens", transcript.view, everything, counter)
-    print(
-        "The frame stays: instructions, configuration, handoff, the call that waits, the message to be answered."
-    )
+    print("The frame stays: instructions, configuration, the handoff, the waiting call, the last question.")
     print("Calls went with their results, and nothing is lost: the cut is an item of its own.\n")
 
     if cut is not None:
@@ -60,10 +58,8 @@ def _print_view(title: str, view: View, everything: View, counter: Counter) -> N
 
 
 def _print_totals(title: str, view: View, counter: Counter) -> None:
-    waiting = len(view.pending())
-    print(
-        f"{title}: {len(view)} items, {len(view.groups())} groups, {view.tokens(counter)} tokens, {waiting} waiting"
-    )
+    sizes = f"{len(view)} items, {len(view.groups())} groups, {view.tokens(counter)} tokens"
+    print(f"{title}: {sizes}, {len(view.pending())} waiting")
 
 
 def _glimpse(item: Item) -> str:

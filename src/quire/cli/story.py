@@ -1,4 +1,4 @@
-"""A short story that the demonstration plays: a support agent with tools, a large output, a picture and a handoff."""
+"""The story that the demonstration plays: an agent with tools, a large output, a picture and a handoff."""
 
 from quire.items import ConfigChange, Handoff, Image, Item, Message, Reasoning, ToolCall, ToolResult
 

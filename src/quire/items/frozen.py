@@ -1,6 +1,6 @@
 """Free values that cannot change: dictionaries and lists that equal plain ones and refuse every mutation."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from quire.errors import WrongType
@@ -66,31 +66,16 @@ class FrozenList(list[Any]):
         return FrozenList, (list(self),)
 
 
-class Nothing(Mapping[str, Any]):
+class Nothing(FrozenDict):
     """The empty mapping that every item without extras shares."""
 
     __slots__ = ()
 
-    def __getitem__(self, key: str) -> NoReturn:
-        raise KeyError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-    def __hash__(self) -> int:
-        return hash(frozenset[Any]())
-
-    def __repr__(self) -> str:
-        return "{}"
-
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> str:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         return "NOTHING"
 
 
-NOTHING = Nothing()
+NOTHING = dict.__new__(Nothing)
 
 # How a frozen value gets what it holds, once: its own methods refuse.
 _fill_dict: Callable[[dict[str, Any], dict[str, Any]], None] = dict[str, Any].update

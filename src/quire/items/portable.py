@@ -147,10 +147,8 @@ _WRITERS: dict[type, Callable[[Any, str, bool], Any]] = {
 def _writer_of_subclass(value: Any) -> Callable[[Any, str, bool], Any] | None:
     # Frozen dictionaries and lists are ours; other subclasses would come back as their parent, so they are
     # refused.
-    from quire.items.frozen import FrozenDict, FrozenList, Nothing
+    from quire.items.frozen import FrozenDict, FrozenList
 
     if isinstance(value, FrozenDict):
         return _write_dict
-    if isinstance(value, Nothing):
-        return lambda _value, _path, _tag_bytes: {}
     return _write_list if isinstance(value, FrozenList) else None

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from quire.errors import OutOfRange, UnknownId
 from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
-from quire.state.numbers import whole
 from quire.state.positions import positions
 from quire.state.view import View
+from quire.tokens.numbers import whole
 
 
 class Config(NamedTuple):

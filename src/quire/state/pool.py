@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
+from quire.errors import InvalidValue, UnknownKey, WrongType
 from quire.items import Note
-from quire.state.numbers import whole
+from quire.tokens.numbers import whole
 
 
 class Inherit(Enum):
@@ -89,10 +89,8 @@ class Pool:
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """A limit that can be kept, or an error that says why not."""
-    if limit is not None and whole(limit, "a limit") < 1:
-        raise InvalidLimit(f"a limit is at least 1, not {limit}")
-    return limit
+    """A limit that can be kept; `None` is one."""
+    return limit if limit is None else whole(limit, "a limit", least=1)
 
 
 def _key_of(note: Note) -> str:

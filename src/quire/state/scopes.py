@@ -6,15 +6,15 @@ wide one.
 
 from collections.abc import Collection, Iterable
 
-from quire.errors import InvalidLimit, InvalidValue
+from quire.errors import InvalidValue
 from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
 from quire.state.active import spans_of
 from quire.state.judging import last_user
-from quire.state.numbers import whole
 from quire.state.positions import last_positions, positions, scattered
 from quire.state.shape import Interval, contains, first_after, subtracted, united
 from quire.state.transcript import Transcript
 from quire.state.view import View
+from quire.tokens.numbers import whole
 
 
 def fork(parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None) -> Transcript:
@@ -44,8 +44,7 @@ def brief(instructions: str, task: str | None = None, agent_id: str | None = Non
 
 
 def _before_turns(view: View, turns: int) -> list[Interval]:
-    if whole(turns, "turns") < 1:
-        raise InvalidLimit(f"a fork keeps at least 1 turn, not {turns}")
+    whole(turns, "turns", least=1)
     log = view.log
     start = _start_of_turn(view, turns)
     if start is None:

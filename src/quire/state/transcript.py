@@ -27,10 +27,10 @@ from quire.state.closing import closing_results
 from quire.state.editing import Editor
 from quire.state.groups import Reply, is_edit, is_output
 from quire.state.log import EDIT, Log, Segment
-from quire.state.numbers import whole
 from quire.state.placing import Places
 from quire.state.shape import Shape
 from quire.state.view import View
+from quire.tokens.numbers import whole
 
 logger = logging.getLogger("quire.state")
 

@@ -8,15 +8,15 @@ last message of the user are never left out.
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from quire.errors import InvalidLimit, Irreducible
+from quire.errors import Irreducible
 from quire.items import Hide
 from quire.state.active import spans_of
 from quire.state.judging import last_user
-from quire.state.numbers import whole
 from quire.state.positions import first_position, positions, scattered
 from quire.state.shape import Interval, Run, contains, first_after, subtracted, united
 from quire.state.view import View
 from quire.tokens import Counter
+from quire.tokens.numbers import whole
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
@@ -24,8 +24,7 @@ def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
 
     `Irreducible` if it cannot be.
     """
-    if whole(tokens, "tokens") < 0:
-        raise InvalidLimit(f"tokens is at least 0, not {tokens}")
+    whole(tokens, "tokens", least=0)
     if view.tokens(counter) <= tokens:
         return None
     return _Cut(view, tokens, counter).edit()

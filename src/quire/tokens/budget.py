@@ -8,6 +8,7 @@ import msgspec
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import FrozenDict
+from quire.tokens.numbers import whole
 
 
 class Share(
@@ -20,11 +21,11 @@ class Share(
     weight: int = 1
 
     def __post_init__(self) -> None:
-        _check_whole("Share.minimum", self.minimum, least=0)
-        _check_whole("Share.weight", self.weight, least=0)
+        whole(self.minimum, "Share.minimum", least=0)
+        whole(self.weight, "Share.weight", least=0)
         if self.maximum is None:
             return
-        _check_whole("Share.maximum", self.maximum, least=0)
+        whole(self.maximum, "Share.maximum", least=0)
         if self.minimum > self.maximum:
             raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
 
@@ -37,8 +38,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     shares: Mapping[str, Share] = FrozenDict()
 
     def __post_init__(self) -> None:
-        _check_whole("Budget.window", self.window, least=1)
-        _check_whole("Budget.reserve", self.reserve, least=0)
+        whole(self.window, "Budget.window", least=1)
+        whole(self.reserve, "Budget.reserve", least=0)
         if self.reserve >= self.window:
             raise InvalidLimit(
                 f"Budget.reserve {self.reserve:,} leaves nothing of a window of {self.window:,}"
@@ -70,7 +71,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         else:
             asked = dict.fromkeys(requests, self.available)
         for name, wanted in asked.items():
-            _check_whole(f"the request of {name!r}", wanted, least=0)
+            whole(wanted, f"the request of {name!r}", least=0)
         return {name: self._capped(name, wanted) for name, wanted in asked.items()}
 
     def _capped(self, name: str, wanted: int) -> int:
@@ -116,13 +117,6 @@ def _parts(left: int, weights: list[int], total: int) -> list[int]:
         so_far += weight
         edges.append(left * so_far // total)
     return [after - before for before, after in pairwise(edges)]
-
-
-def _check_whole(name: str, number: object, *, least: int) -> None:
-    if type(number) is not int:
-        raise WrongType(f"{name} must be an integer, not {type(number).__name__}")
-    if number < least:
-        raise InvalidLimit(f"{name} is {number:,}; it must be {'above zero' if least else 'zero or more'}")
 
 
 _OPEN = Share()

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from quire.errors import InvalidValue, WrongType
 from quire.items import Item
 from quire.tokens.counter import Counter, Definition
+from quire.tokens.numbers import whole
 from quire.tokens.schemas import schema_tokens
 
 WINDOW = 16
@@ -28,7 +28,7 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         for name in ("counted", "reported", "predicted"):
-            _check(name, getattr(self, name))
+            whole(getattr(self, name), name, least=1)
 
 
 class Calibration(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Calibrated:
 
     def learn(self, counted: int, reported: int) -> None:
         """Take in what a provider reported for a request whose items added up to `counted`."""
-        _check("counted", counted)
+        whole(counted, "counted", least=1)
         self._keep((*self._samples, Sample(counted, reported, max(1, self.total(counted)))))
 
     def _keep(self, samples: Sequence[Sample]) -> None:
@@ -112,10 +112,3 @@ def _median(numbers: Iterable[float]) -> float:
     ordered = sorted(numbers)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _check(name: str, number: object) -> None:
-    if type(number) is not int:
-        raise WrongType(f"{name} must be an integer, not {type(number).__name__}")
-    if number <= 0:
-        raise InvalidValue(f"{name} must be above zero")
