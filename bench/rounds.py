@@ -22,13 +22,16 @@ def failed(report: Report) -> bool:
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """One report: the best of the bests, the median of the medians, the faults of the last round."""
-    rounds = [{_key(line): line for line in report["lines"]} for report in reports]
-    lines = [
-        line if "fault" in line else _merged([found[key] for found in rounds if "best" in found.get(key, {})])
-        for key, line in rounds[-1].items()
-    ]
-    return reports[-1] | {"lines": lines}
+    """One report: the best of the bests, the median of the medians, and what failed in any round."""
+    found: dict[tuple[Any, Any], list[Report]] = {}
+    faults: list[Report] = []
+    for line in (line for report in reports for line in report["lines"]):
+        if "fault" in line:
+            faults.append(line)
+        else:
+            found.setdefault((line.get("size"), line.get("way")), []).append(line)
+    about = {name: value for report in reports for name, value in report.items()}
+    return about | {"lines": [*map(_merged, found.values()), *faults]}
 
 
 def _merged(lines: Sequence[Report]) -> Report:
@@ -37,7 +40,3 @@ def _merged(lines: Sequence[Report]) -> Report:
         "median": median(line["median"] for line in lines),
         "runs": sum(line["runs"] for line in lines),
     }
-
-
-def _key(line: Report) -> tuple[Any, Any]:
-    return line.get("size"), line.get("way")

@@ -64,6 +64,7 @@ def test_an_unknown_kind_survives(name: str, fields: dict[str, Any]) -> None:
     assert all(written == raws for written in through_all(raws))
 
 
+@FEW
 @given(data=st.data(), fields=st.dictionaries(NAMES, json_values(), min_size=1, max_size=3))
 def test_unknown_fields_of_a_known_kind_survive(data: st.DataObject, fields: dict[str, Any]) -> None:
     kind = data.draw(st.sampled_from([Message, ToolCall, Note]))
@@ -102,6 +103,7 @@ def test_an_unknown_kind_takes_changes_of_what_all_items_have() -> None:
     assert msgspec.structs.replace(changed, id="u", agent_id=None) == item
 
 
+@FEW
 @given(fields=st.dictionaries(NAMES.filter(lambda name: name != "$bytes"), newer_values(), max_size=3))
 def test_bytes_of_a_newer_version_go_through_both_formats(fields: dict[str, Any]) -> None:
     for raw in (
