@@ -15,8 +15,9 @@ three tool calls, a third of the tool outputs 2 to 8 KB long; N counts chat mess
 its own objects from the same strings. Where a library wants the arguments of a call as a dictionary, they
 were parsed for it beforehand. Every library and every workload ran in a process of its own, with the
 garbage collector on, and run before each measurement, and had its turn in {rounds} rounds. A fork, and a
-total of tokens that is kept, is the average of many calls in a row; all else is one call right after a
-collection, so with cold caches. Figures are the best of the runs; the median, at the size that the ratios
+total of tokens that is kept, is the average of many calls in a row; short truncations are timed in a row
+and, on a line of their own, right after a collection; all else is one call right after a collection, so
+with cold caches. Figures are the best of the runs; the median, at the size that the ratios
 are taken at, shows the spread. A call that took longer than {limit:g} s was stopped. The floor is plain
 Python: structs of the same fields with ids and times and no checks, in a list. A ratio below 1 means less
 than the floor, or less than the best peer.

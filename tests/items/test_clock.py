@@ -10,6 +10,8 @@ import pytest
 
 from quire.items import Message, ToolCall, new_id, now, use_clock
 
+COUNT = 5_125  # with 4,194,304,000 ticks in a second, the sixth of these and the one held up would be one
+
 
 def many_ids(count: int) -> list[str]:
     return [new_id() for _ in range(count)]
@@ -48,22 +50,24 @@ def test_ids_of_threads_are_unique() -> None:
 
 
 def test_a_thread_that_is_held_up_between_clock_and_counter_takes_nobodys_id() -> None:
-    grain = 2.0**-22  # what a float of today's time can tell apart
+    grain = (
+        2.0**-22
+    )  # what a float of today's time can tell apart: a thousand ticks of 1000 << 22 in a second
     start = 1_700_000_000.0
     others: list[str] = []
 
     def other_threads() -> Iterator[float]:
-        yield from (start + grain * step for step in range(5_000))
+        yield from (start + grain * step for step in range(COUNT))
 
     def held_up() -> float:
         clock = other_threads()
         with use_clock(lambda: next(clock)):
-            others.extend(many_ids(5_000))
+            others.extend(many_ids(COUNT))
         return start
 
     with use_clock(held_up):
         mine = new_id()
-    assert len({mine, *others}) == 5_001
+    assert len({mine, *others}) == COUNT + 1
 
 
 def test_ids_of_forked_processes_are_unique() -> None:

@@ -19,7 +19,8 @@ class Span(PydanticReady, msgspec.Struct, frozen=True, gc=False, forbid_unknown_
     last: str
 
     def __post_init__(self) -> None:
-        settle(self)
+        if not (type(self.first) is type(self.last) is str):
+            settle(self)
 
 
 class Summary(Record, frozen=True, tag="summary", omit_defaults=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ import msgspec
 from quire.errors import InvalidValue, QuireError, TooLarge, WrongType
 from quire.items.frozen import NOTHING, FrozenDict, freeze
 
+_SETS = (set, frozenset)
 NOT_ONE_OF = "not one of the values it may have"
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text of one item may have: several times the largest window on the market."""
@@ -46,11 +47,11 @@ def _settled(where: str, wanted: Any, value: Any) -> Any:
         return _frozen(where, value)
     if wanted == Mapping[str, Any]:
         return _frozen_mapping(where, value)
-    if isinstance(value, set | frozenset):
+    if isinstance(value, _SETS):
         raise WrongType(f"{where} must be in order, not a set")
     try:
-        # Bytes are given as bytes here; msgspec alone would take any text for base64.
-        settled = msgspec.convert(value, wanted, builtin_types=(bytes,) if wanted == bytes | None else None)
+        # Bytes are given as bytes here; without being told, msgspec takes any text for base64.
+        settled = msgspec.convert(value, wanted, builtin_types=(bytes,))
     except msgspec.ValidationError as fault:
         raise _explained(where, fault) from None
     _check_texts(where, settled)

@@ -9,6 +9,8 @@ from typing import NamedTuple, TypeGuard
 
 from quire.items import EDITS, Edit, Item, Message, Reasoning, Summary, ToolCall, ToolResult
 
+_OUTPUT = (ToolCall, Reasoning)
+
 
 class Group(NamedTuple):
     """Items that stand or fall together."""
@@ -26,37 +28,40 @@ class Reply:
 
     __slots__ = ("agent_id", "called", "head", "said")
 
-    def __init__(self, head: int, agent_id: str | None) -> None:
-        self.head = head
-        self.agent_id = agent_id
+    def __init__(self) -> None:
+        self.head = -1  # the position of its first item; below zero where there is no reply to join
+        self.agent_id: str | None = None
         self.said = False  # holds a message
         self.called = False  # holds a call
 
     def copy(self) -> "Reply":
         """The same reply, to grow on its own."""
-        twin = Reply(self.head, self.agent_id)
-        twin.said, twin.called = self.said, self.called
+        twin = Reply()
+        twin.head, twin.agent_id, twin.said, twin.called = self.head, self.agent_id, self.said, self.called
         return twin
 
-    def takes(self, item: Item) -> bool:
-        """Whether an item belongs to this reply.
+    def join(self, output: Item, position: int) -> int:
+        """The head of the group of a model's next output, which is this reply or the beginning of another.
 
-        Calls join what was said before them. Words and thoughts after plain words begin something new.
+        Calls join what was said before them. Words and thoughts after plain words begin something new, and so
+        does another agent.
         """
-        if item.agent_id != self.agent_id:
-            return False
-        return self.called or not self.said or type(item) is ToolCall
-
-    def add(self, item: Item) -> None:
-        """Take note of an item that belongs to this reply."""
-        self.said = self.said or type(item) is Message
-        self.called = self.called or type(item) is ToolCall
+        kind = type(output)
+        words_after_words = self.said and not self.called and kind is not ToolCall
+        if self.head < 0 or words_after_words or output.agent_id != self.agent_id:
+            self.head, self.agent_id, self.said, self.called = position, output.agent_id, False, False
+        if kind is ToolCall:
+            self.called = True
+        elif kind is Message:
+            self.said = True
+        return self.head
 
 
 def is_output(item: Item) -> bool:
     """Whether a model made it as part of a reply."""
-    kind = type(item)
-    return kind is ToolCall or kind is Reasoning or (isinstance(item, Message) and item.role == "assistant")
+    if isinstance(item, Message):
+        return item.role == "assistant"
+    return isinstance(item, _OUTPUT)
 
 
 def is_edit(item: Item) -> TypeGuard[Edit]:
@@ -68,16 +73,13 @@ def groups(items: Iterable[Item]) -> list[Group]:
     """Any sequence of items in the smallest pieces that may be dropped or moved."""
     members: dict[int, list[Item]] = {}
     waiting: dict[str, list[int]] = {}
-    reply: Reply | None = None
+    reply = Reply()
     for index, item in enumerate(items):
         head = index
         if is_output(item):
-            if reply is None or not reply.takes(item):
-                reply = Reply(index, item.agent_id)
-            reply.add(item)
-            head = reply.head
+            head = reply.join(item, index)
         else:
-            reply = None
+            reply.head = -1
         if isinstance(item, ToolCall):
             waiting.setdefault(item.call_id, []).append(head)
         elif isinstance(item, ToolResult) and waiting.get(item.call_id):

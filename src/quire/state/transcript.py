@@ -34,7 +34,9 @@ from quire.tokens.numbers import whole
 
 logger = logging.getLogger("quire.state")
 
-_Tip = tuple[int, Shape, float, dict[str, tuple[int, ...]], Reply | None, int, bool]
+_FRAME = (ConfigChange, Handoff, Summary)  # structural, like messages of the system and the developer
+
+_Tip = tuple[int, Shape, float, dict[str, tuple[int, ...]], Reply, int, bool]
 """All that a transcript knows beyond its log, to be taken over by a fork or restored after an error."""
 
 
@@ -62,7 +64,7 @@ class Transcript:
         self._shape = Shape()
         self._latest: float = float("-inf")  # the time of what is shown last
         self._open: dict[str, tuple[int, ...]] = {}  # calls without a result, by call id
-        self._reply: Reply | None = None  # the model's output at the end, which the next item may join
+        self._reply = Reply()  # the model's output at the end, which the next item may join
         self._last_head: int = EDIT
         self._last_far: bool = False
         self.extend(items)
@@ -156,7 +158,7 @@ class Transcript:
         return child
 
     def _tip(self) -> _Tip:
-        reply = self._reply.copy() if self._reply else None
+        reply = self._reply.copy()
         return (
             self._end,
             self._shape,
@@ -184,20 +186,11 @@ class Transcript:
 
     def _append_last(self, item: Item, time: float) -> None:
         self._latest = time
-        if isinstance(item, ToolResult):
-            self._reply = None
-            self._store(item, self._answered(item))
-        elif is_output(item):
-            self._store(item, self._head_of_output(item))
+        if is_output(item):
+            self._store(item, self._reply.join(item, self._end))
         else:
-            self._reply = None
-            self._store(item, self._end)
-
-    def _head_of_output(self, item: Item) -> int:
-        if self._reply is None or not self._reply.takes(item):
-            self._reply = Reply(self._end, item.agent_id)
-        self._reply.add(item)
-        return self._reply.head
+            self._reply.head = -1  # closed: whatever comes next begins something new
+            self._store(item, self._answered(item) if isinstance(item, ToolResult) else self._end)
 
     def _append_late(self, item: Item) -> None:
         closed = self._shape.closed(self._end, self._log.time)
@@ -225,24 +218,25 @@ class Transcript:
 
     def _joined(self, item: Item, before: int | None) -> int:
         """The head of the reply that a late item completes, or its own position."""
-        reply = self._reply_at(before) if is_output(item) else None
-        return reply.head if reply is not None and reply.takes(item) else self._end
+        return self._reply_at(before).join(item, self._end) if is_output(item) else self._end
 
-    def _reply_at(self, position: int | None) -> Reply | None:
-        """The reply that an item is the end of, if it is a model's output."""
-        if position is None or not is_output(self._log.item(position)):
-            return None
-        reply = Reply(self._log.head(position), self._log.item(position).agent_id)
-        for member in self._log.group(position, self._end):
-            reply.add(self._log.item(member))
+    def _reply_at(self, position: int | None) -> Reply:
+        """The reply that an item is the end of; a closed one if it is not a model's output."""
+        reply = Reply()
+        if position is not None and is_output(self._log.item(position)):
+            reply.head, reply.agent_id = self._log.head(position), self._log.item(position).agent_id
+            kinds = {type(self._log.item(member)) for member in self._log.group(position, self._end)}
+            reply.said, reply.called = Message in kinds, ToolCall in kinds
         return reply
 
     def _answered(self, result: ToolResult) -> int:
         """The head of the group of the call that a result answers; a result without a call stands alone."""
         waiting = self._open.pop(result.call_id, ())
+        if not waiting:
+            return self._end
         if len(waiting) > 1:
             self._open[result.call_id] = waiting[1:]
-        return self._log.head(waiting[0]) if waiting else self._end
+        return self._log.head(waiting[0])
 
     def _open_positions(self) -> tuple[int, ...]:
         return tuple(position for positions in self._open.values() for position in positions)
@@ -250,11 +244,14 @@ class Transcript:
     def _store(self, item: Item, head: int) -> None:
         segment, position = self._segment, self._end
         if isinstance(item, Message):
-            if item.role != "assistant":
-                (segment.users if item.role == "user" else segment.marks).append(position)
+            if item.role == "user":
+                segment.users.append(position)
+            elif item.role != "assistant":
+                segment.marks.append(position)
         elif isinstance(item, ToolCall):
-            self._open[item.call_id] = (*self._open.get(item.call_id, ()), position)
-        elif isinstance(item, ConfigChange | Handoff | Summary):  # structural, like the instructions
+            earlier = self._open.get(item.call_id)
+            self._open[item.call_id] = (position,) if earlier is None else (*earlier, position)
+        elif isinstance(item, _FRAME):
             segment.marks.append(position)
         self._last_far = head != position and (self._last_head != head or self._last_far)
         if self._last_far:

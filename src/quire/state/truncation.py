@@ -5,7 +5,7 @@ that turn, between groups. Instructions, configuration, handoffs, summaries, pin
 last message of the user are never left out.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from quire.errors import Irreducible
@@ -13,7 +13,7 @@ from quire.items import Hide
 from quire.state.active import spans_of
 from quire.state.judging import last_user
 from quire.state.positions import first_position, positions, scattered
-from quire.state.shape import Interval, Run, contains, first_after, subtracted, united
+from quire.state.shape import Interval, contains, subtracted, united
 from quire.state.view import View
 from quire.tokens import Counter
 from quire.tokens.numbers import whole
@@ -39,37 +39,44 @@ class _Cut:
         self._tokens = tokens
         self._counter = counter
         self._counted = view.counted(counter)
+        # The largest sum of counts whose total is within the tokens; -1 where even nothing is too much.
+        self._allowed = bisect_right(range(self._counted), tokens, key=counter.total) - 1
         self._runs = [run for run in view.runs() if run.stop > run.start]
+        self._masked = [run for run in self._runs if run.stand_in is not None]
+        self._scattered = scattered(self._log, view.end)
         self._protected = united((p, p + 1) for p in self._protected_positions())
 
     def edit(self) -> Hide:
+        area = self._area_of_turns()
+        if area is None:
+            area = self._area_inside_last_turn(last_user(self._log, self._view.end))
+        return Hide(spans_of(self._log, area))
+
+    def _area_of_turns(self) -> list[Interval] | None:
+        """The least that can be left out in whole turns to be enough, if that can be."""
         # Protected items only make a cut save less, so the right one lies between the cut that would be
         # enough without them and the one that would be enough if all of them stood before it.
         kept = sum(self._log.tokens(start, stop, self._counter) for start, stop in self._protected)
         users = self._users_between(self._place_saving(0), self._place_saving(kept))
-        index = bisect_left(users, True, key=lambda user: self._is_enough(self._area_before(user)))
-        if index < len(users):
-            area = self._area_before(users[index])
-        else:
-            area = self._area_inside_last_turn(last_user(self._log, self._view.end))
-        return Hide(spans_of(self._log, area))
+        areas: dict[int, list[Interval]] = {}
+
+        def enough(user: int) -> bool:
+            areas[user] = self._area_before(user)
+            return self._is_enough(areas[user])
+
+        index = bisect_left(users, True, key=enough)
+        return areas[users[index]] if index < len(users) else None
 
     def _place_saving(self, kept: int) -> tuple[int, int]:
         """The first run and position such that leaving out all before, but for `kept` tokens, is enough."""
-        left = self._counted + kept
+        surplus = self._counted + kept - self._allowed
         for index, run in enumerate(self._runs):
             size = self._view.run_tokens(run, self._counter)
-            if self._counter.total(left - size) <= self._tokens:
-                return index, self._position_saving(run, left)
-            left -= size
+            if size >= surplus:
+                position = self._log.reaching(run.start, run.stop, surplus, self._counter)
+                return index, run.stop if run.stand_in is not None else position
+            surplus -= size
         return len(self._runs), self._view.end
-
-    def _position_saving(self, run: Run, left: int) -> int:
-        def enough(position: int) -> bool:
-            gone = self._log.tokens(run.start, position, self._counter)
-            return self._counter.total(left - gone) <= self._tokens
-
-        return run.start + bisect_left(range(run.start, run.stop), True, key=enough)
 
     def _users_between(self, first: tuple[int, int], last: tuple[int, int]) -> list[int]:
         """Messages of the user from one place to the one that follows another."""
@@ -88,38 +95,31 @@ class _Cut:
         return users
 
     def _is_enough(self, area: Sequence[Interval]) -> bool:
-        return self._remaining(area) <= self._tokens
-
-    def _remaining(self, area: Sequence[Interval]) -> int:
-        return self._counter.total(self._counted - self._area_tokens(area))
+        return self._counted - self._area_tokens(area) <= self._allowed
 
     def _area_tokens(self, area: Sequence[Interval]) -> int:
-        return sum(self._run_tokens(run, area) for run in self._runs)
+        tokens = sum(self._log.tokens(start, stop, self._counter) for start, stop in area)
+        for run in self._masked:
+            if contains(area, run.start):
+                tokens += self._view.run_tokens(run, self._counter)
+                tokens -= self._log.tokens(run.start, run.stop, self._counter)
+        return tokens
 
-    def _run_tokens(self, run: Run, area: Sequence[Interval]) -> int:
-        if run.stand_in is not None:
-            return self._counter.count(run.stand_in) if contains(area, run.start) else 0
-        outside = list(subtracted((run.start, run.stop), area))
-        inside = subtracted((run.start, run.stop), outside)
-        return sum(self._log.tokens(start, stop, self._counter) for start, stop in inside)
-
-    def _area_before(self, cut: int) -> list[Interval]:
-        """All that is shown before a position and may be left out, in whole groups."""
-        place = (self._log.time(cut), cut)
+    def _area_before(self, user: int) -> list[Interval]:
+        """All that is shown before a message of the user and may be left out, in whole groups."""
         before: list[Interval] = []
         for run in self._runs:
-            stop = first_after(run.start, run.stop, place, self._log.time)
-            if stop > run.start:
-                before.append((run.start, stop))
-            if stop < run.stop:
+            if run.start <= user < run.stop:
+                before.append((run.start, user))
                 break
+            before.append((run.start, run.stop))
         area = [part for interval in united(before) for part in subtracted(interval, self._protected)]
         astride = united((p, p + 1) for p in self._astride(area))
-        return [part for interval in area for part in subtracted(interval, astride)]
+        return [part for interval in area for part in subtracted(interval, astride)] if astride else area
 
     def _astride(self, area: Sequence[Interval]) -> Iterator[int]:
         """Members of groups that an area holds in part."""
-        for head in scattered(self._log, self._view.end):
+        for head in self._scattered:
             members = self._log.group(head, self._view.end)
             if len({contains(area, p) for p in members}) > 1:
                 yield from members
@@ -145,8 +145,9 @@ class _Cut:
         left = [i.id for run in self._runs for i in self._log.items(run.start, run.stop)]
         gone = {i.id for start, stop in area for i in self._log.items(start, stop)}
         parts = tuple(item_id for item_id in left if item_id not in gone)
+        stays = self._counter.total(self._counted - self._area_tokens(area))
         return Irreducible(
-            f"{self._remaining(area)} tokens must stay and {self._tokens} are allowed; {len(parts)} items "
+            f"{stays} tokens must stay and {self._tokens} are allowed; {len(parts)} items "
             "are instructions, summaries, pins, calls that wait, or the last message of the user",
             parts,
         )
