@@ -88,16 +88,22 @@ class Irreducible(QuireError, ValueError):
     """What must stay is larger than what is allowed; `parts` names what must stay, by id."""
 
     def __init__(self, message: str, parts: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
+        super().__init__(message, parts)
         self.parts = parts
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CodecError(QuireError, ValueError):
     """Items could not be written or read; `path` says where."""
 
     def __init__(self, message: str, path: str = "$") -> None:
-        super().__init__(f"{message} (at {path})")
+        super().__init__(message, path)
         self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} (at {self.path})"
 
 
 class Unencodable(CodecError):
@@ -112,5 +118,8 @@ class MissingExtra(QuireError, ImportError):
     """An optional part is not installed."""
 
     def __init__(self, part: str, extra: str) -> None:
-        super().__init__(f"{part} is not installed; add it with: pip install 'quire[{extra}]'")
+        super().__init__(part, extra)
         self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is not installed; add it with: pip install 'quire[{self.extra}]'"

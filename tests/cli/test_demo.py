@@ -8,7 +8,11 @@ import sys
 
 def played() -> str:
     result = subprocess.run(
-        [sys.executable, "-m", "quire"], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONUTF8": "1"}
+        [sys.executable, "-m", "quire"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONUTF8": "1"},
     )
     assert result.stderr == ""
     return result.stdout

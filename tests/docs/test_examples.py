@@ -1,4 +1,4 @@
-"""Every Python block in the README and the documentation runs, page by page, each page in a folder of its own."""
+"""Every Python block in the README and the documentation runs, page by page, in a folder of its own."""
 
 import ast
 import asyncio
@@ -21,7 +21,8 @@ BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def compiled(source: str, page: Path, line: int) -> CodeType:
     tree = ast.parse(source)
     ast.increment_lineno(tree, line)
-    return compile(tree, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    code: CodeType = compile(tree, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    return code
 
 
 async def run_page(page: Path) -> int:

@@ -3,6 +3,7 @@
 from quire.items.clock import new_id, now, use_clock
 from quire.items.codec import JSON, MSGPACK, Codec
 from quire.items.edits import Hide, Mask, Pin, Span, Summary, Undo
+from quire.items.foreign import fit_for_pydantic as _fit_for_pydantic
 from quire.items.frozen import NOTHING, FrozenDict, FrozenList, freeze, thaw
 from quire.items.kinds import (
     Address,
@@ -67,3 +68,5 @@ __all__ = [
     "thaw",
     "use_clock",
 ]
+
+_fit_for_pydantic()

@@ -6,7 +6,7 @@ the native path of msgspec for whole batches and look closer only at items that 
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -14,12 +14,12 @@ from quire.errors import Damaged, InvalidValue, QuireError, WrongType
 from quire.items.frozen import NOTHING
 from quire.items.kinds import Note
 from quire.items.newer import KEPT, damaged, put_back, read_leniently, with_kept, write_unknown
-from quire.items.portable import portable, reread, restored, verbatim
-from quire.items.union import Item, Known
+from quire.items.portable import is_plain, portable, reread, restored, verbatim
+from quire.items.union import KINDS, Item, Known
 from quire.items.unknown import Unknown
 
+_CANNOT_WRITE = (TypeError, ValueError, OverflowError, RecursionError)
 _extras_of = attrgetter("extras")
-Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class Codec:
@@ -34,17 +34,28 @@ class Codec:
 
     def encode(self, items: Sequence[Item]) -> bytes:
         """Items as one array."""
+        _check_kinds(items)
         batch: Sequence[Any] = items
         if _some_have_free_values(items):
             batch = [
-                self._fields(item, f"$[{index}]") if _has_free_values(item) else item
+                item if _is_native(item) else self._fields(item, f"$[{index}]")
                 for index, item in enumerate(items)
             ]
-        return self._write(batch, items)
+        try:
+            return self._encode(batch)
+        except _CANNOT_WRITE:
+            for index, item in enumerate(items):
+                self._fields(item, f"$[{index}]")  # only typed texts can still be at fault: find the one
+            raise
 
     def encode_item(self, item: Item) -> bytes:
         """One item."""
-        return self._write(self._fields(item, "$") if _has_free_values(item) else item, [item])
+        _check_kinds([item])
+        try:
+            return self._encode(item if _is_native(item) else self._fields(item, "$"))
+        except _CANNOT_WRITE:
+            self._fields(item, "$")
+            raise
 
     def decode(self, data: bytes) -> list[Item]:
         """The items of one array."""
@@ -54,7 +65,7 @@ class Codec:
             return self._decode_slowly(data)
         if _some_have_free_values(items):
             return [
-                self._accept(item, f"$[{index}]") if _has_free_values(item) else item
+                item if _is_native(item) else self._accept(item, f"$[{index}]")
                 for index, item in enumerate(items)
             ]
         return items
@@ -65,20 +76,11 @@ class Codec:
             item = self._decode_one(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self.read(self._raw(data))
-        return self._accept(item, "$") if _has_free_values(item) else item
+        return item if _is_native(item) else self._accept(item, "$")
 
     def read(self, raw: Any) -> Item:
         """One item that was read from this format already, as plain values."""
         return self._read_raw(raw, "$")
-
-    def _write(self, value: Any, items: Sequence[Item]) -> bytes:
-        try:
-            return self._encode(value)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            # Only typed texts can still be at fault: find the one.
-            for index, item in enumerate(items):
-                self._fields(item, f"$[{index}]" if items is value or len(items) > 1 else "$")
-            raise
 
     def _fields(self, item: Item, path: str) -> dict[str, Any]:
         if isinstance(item, Unknown):
@@ -138,7 +140,7 @@ class Codec:
             item: Item = msgspec.convert(raw, Known)
         except (msgspec.ValidationError, QuireError) as fault:
             return self._restore(read_leniently(raw, path, str(fault)), path)  # pyright: ignore
-        return self._accept(item, path) if _has_free_values(item) else item
+        return item if _is_native(item) else self._accept(item, path)
 
 
 def _some_have_free_values(items: Sequence[Item]) -> bool:
@@ -147,8 +149,23 @@ def _some_have_free_values(items: Sequence[Item]) -> bool:
     return Note in kinds or Unknown in kinds or list(map(_extras_of, items)).count(NOTHING) != len(items)
 
 
-def _has_free_values(item: Item) -> bool:
-    return item.extras is not NOTHING or type(item) is Note or type(item) is Unknown
+def _check_kinds(items: Sequence[Item]) -> None:
+    for kind in set(map(type, items)) - KINDS:
+        raise WrongType(f"a codec writes items, not {kind.__name__}")
+
+
+def _is_native(item: Item) -> bool:
+    """Whether msgspec writes and reads an item exactly, because its free values need no care."""
+    if item.extras is not NOTHING and (KEPT in item.extras or not _is_plain(item.extras)):
+        return False
+    return not (type(item) is Unknown or (isinstance(item, Note) and not _is_plain(item.content)))
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        return is_plain(value)
+    except RecursionError:
+        return False
 
 
 def _free_values(item: Item) -> dict[str, Any]:
@@ -184,20 +201,3 @@ def _blame_text(value: Any, path: str) -> None:
 
 JSON = Codec(msgspec.json, tag_bytes=True)
 MSGPACK = Codec(msgspec.msgpack, tag_bytes=False)
-
-
-def to_builtins(value: msgspec.Struct) -> Any:
-    """An item or a part as plain JSON values."""
-    if isinstance(value, Item):
-        return msgspec.json.decode(JSON.encode_item(value))
-    return msgspec.to_builtins(value)
-
-
-def from_builtins(raw: dict[str, Any], kind: type[Struct]) -> Struct:
-    """The item or part that these plain JSON values describe."""
-    if kind.__struct_config__.tag_field != "kind":
-        return msgspec.convert(raw, kind)
-    item = JSON.read(raw)
-    if not isinstance(item, kind):
-        raise Damaged(f"expected {kind.__name__}, got {type(item).__name__}")
-    return item

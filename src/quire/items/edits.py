@@ -7,12 +7,11 @@ are not part of it.
 import msgspec
 
 from quire.errors import InvalidValue
-from quire.items.foreign import PydanticReady
 from quire.items.record import Record
 from quire.items.settle import settle
 
 
-class Span(PydanticReady, msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+class Span(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """All that was recorded from one item to another."""
 
     first: str

@@ -5,7 +5,6 @@ from typing import Any, Literal
 import msgspec
 
 from quire.errors import InvalidValue
-from quire.items.foreign import PydanticReady
 from quire.items.frozen import NOTHING
 from quire.items.parts import Content, Part, parts_of, text_of
 from quire.items.record import FAR_FUTURE, FAR_PAST, Record
@@ -15,9 +14,7 @@ Role = Literal["system", "developer", "user", "assistant"]
 ROLES = frozenset(("system", "developer", "user", "assistant"))
 
 
-class Opaque(
-    PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
+class Opaque(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """State that only the model that made it can read: signatures, encrypted reasoning.
 
     It goes back to that provider and model alone, and only while what came before it is unchanged; `prefix`
@@ -34,7 +31,6 @@ class Opaque(
 
 
 class Wording(
-    PydanticReady,
     msgspec.Struct,
     frozen=True,
     kw_only=True,
@@ -51,9 +47,7 @@ class Wording(
         settle(self)
 
 
-class Address(
-    PydanticReady, msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
+class Address(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Whom a direct message is for, how much it matters (0 to 1), and the time after which it is void."""
 
     to: str
@@ -93,7 +87,7 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
             and self.address is None
             and self.state is None
             and self.extras is NOTHING
-            and self.agent_id is None
+            and (self.agent_id is None or type(self.agent_id) is str)
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
             and type(self.id) is str
@@ -135,7 +129,7 @@ class ToolCall(
             and self.name != ""
             and self.state is None
             and self.extras is NOTHING
-            and self.agent_id is None
+            and (self.agent_id is None or type(self.agent_id) is str)
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
             and type(self.id) is str
@@ -166,7 +160,7 @@ class ToolResult(
             and self.name != ""
             and type(self.is_error) is bool
             and self.extras is NOTHING
-            and self.agent_id is None
+            and (self.agent_id is None or type(self.agent_id) is str)
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
             and type(self.id) is str

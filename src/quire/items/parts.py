@@ -9,7 +9,6 @@ from typing import Literal
 import msgspec
 
 from quire.errors import InvalidValue, TooLarge
-from quire.items.foreign import PydanticReady
 from quire.items.settle import settle
 
 MAX_DATA = 64 * 1024 * 1024
@@ -18,7 +17,9 @@ MAX_DATA = 64 * 1024 * 1024
 Detail = Literal["auto", "low", "high"]
 
 
-class _Blob(PydanticReady, msgspec.Struct, frozen=True, kw_only=True, tag_field="part", gc=False):
+class Blob(msgspec.Struct, frozen=True, kw_only=True, tag_field="part", gc=False):
+    """What all media have: their bytes, or where they are."""
+
     url: str | None = None
     data: bytes | None = None
     media_type: str | None = None
@@ -38,7 +39,7 @@ class _Blob(PydanticReady, msgspec.Struct, frozen=True, kw_only=True, tag_field=
                 raise InvalidValue(f"{name}.{field} must be above zero, and finite")
 
 
-class Image(_Blob, frozen=True, kw_only=True, tag="image", omit_defaults=True, forbid_unknown_fields=True):
+class Image(Blob, frozen=True, kw_only=True, tag="image", omit_defaults=True, forbid_unknown_fields=True):
     """A picture, by address or by its bytes."""
 
     detail: Detail = "auto"
@@ -46,14 +47,14 @@ class Image(_Blob, frozen=True, kw_only=True, tag="image", omit_defaults=True, f
     height: int | None = None
 
 
-class Audio(_Blob, frozen=True, kw_only=True, tag="audio", omit_defaults=True, forbid_unknown_fields=True):
+class Audio(Blob, frozen=True, kw_only=True, tag="audio", omit_defaults=True, forbid_unknown_fields=True):
     """A recording; `transcript` is what was said, for readers that cannot hear."""
 
     seconds: float | None = None
     transcript: str | None = None
 
 
-class File(_Blob, frozen=True, kw_only=True, tag="file", omit_defaults=True, forbid_unknown_fields=True):
+class File(Blob, frozen=True, kw_only=True, tag="file", omit_defaults=True, forbid_unknown_fields=True):
     """A document such as a PDF."""
 
     name: str | None = None

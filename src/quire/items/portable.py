@@ -11,9 +11,27 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from quire.errors import Damaged, Unencodable
+from quire.items.frozen import FrozenDict, FrozenList, Nothing
 
 BYTES = "$bytes"
 DICT = "$dict"
+_PLAIN = frozenset((str, bool, type(None)))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a free value is the same in every format, with nothing to tag, wrap or refuse.
+
+    Texts are not looked at: the writers refuse those they cannot write.
+    """
+    kind = cast(type[object], type(value))
+    if kind is dict or kind is FrozenDict or kind is Nothing:
+        keys_are_plain = all(type(key) is str for key in value) and not _looks_like_a_tag(value)
+        return keys_are_plain and all(map(is_plain, value.values()))
+    if kind is list or kind is FrozenList:
+        return all(map(is_plain, value))
+    if kind is int:
+        return _fits(value)
+    return kind in _PLAIN or (kind is float and math.isfinite(value))
 
 
 def portable(value: Any, path: str, tag_bytes: bool) -> Any:
@@ -34,7 +52,7 @@ def verbatim(value: Any, path: str, tag_bytes: bool) -> Any:
 
 
 def _portable(value: Any, path: str, tag_bytes: bool) -> Any:
-    write = _WRITERS.get(cast(type[object], type(value))) or _writer_of_subclass(value)
+    write = _WRITERS.get(cast(type[object], type(value)))
     if write is None:
         raise Unencodable(f"a value of type {type(value).__name__} lives in memory only", path)
     return write(value, path, tag_bytes)
@@ -96,8 +114,11 @@ def _write_dict(value: dict[Any, Any], path: str, tag_bytes: bool) -> dict[str, 
         if type(key) is not str:
             raise Unencodable(f"a key of type {type(key).__name__} would come back as text", path)
         written[_write_text(key, f"{path} (a key)", tag_bytes)] = _portable(inner, f"{path}.{key}", tag_bytes)
-    looks_like_a_tag = tag_bytes and len(written) == 1 and next(iter(written)) in (BYTES, DICT)
-    return {DICT: written} if looks_like_a_tag else written
+    return {DICT: written} if tag_bytes and _looks_like_a_tag(written) else written
+
+
+def _looks_like_a_tag(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)) in (BYTES, DICT)
 
 
 def _write_list(value: list[Any], path: str, tag_bytes: bool) -> list[Any]:
@@ -119,9 +140,13 @@ def _write_float(value: float, path: str, _tag_bytes: bool) -> float:
 
 
 def _write_int(value: int, path: str, _tag_bytes: bool) -> int:
-    if not -(2**63) <= value < 2**64:
+    if not _fits(value):
         raise Unencodable("an integer beyond 64 bits", path)
     return value
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**64
 
 
 def _write_bytes(value: bytes, _path: str, tag_bytes: bool) -> Any:
@@ -141,14 +166,8 @@ _WRITERS: dict[type, Callable[[Any, str, bool], Any]] = {
     bytes: _write_bytes,
     bool: _as_it_is,
     type(None): _as_it_is,
+    # Frozen dictionaries and lists are ours; other subclasses would come back as their parent: refused.
+    FrozenDict: _write_dict,
+    Nothing: _write_dict,
+    FrozenList: _write_list,
 }
-
-
-def _writer_of_subclass(value: Any) -> Callable[[Any, str, bool], Any] | None:
-    # Frozen dictionaries and lists are ours; other subclasses would come back as their parent, so they are
-    # refused.
-    from quire.items.frozen import FrozenDict, FrozenList
-
-    if isinstance(value, FrozenDict):
-        return _write_dict
-    return _write_list if isinstance(value, FrozenList) else None

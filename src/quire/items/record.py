@@ -7,7 +7,6 @@ import msgspec
 
 from quire.errors import InvalidValue
 from quire.items.clock import new_id, now
-from quire.items.foreign import PydanticReady
 from quire.items.frozen import NOTHING
 from quire.items.settle import settle
 
@@ -15,7 +14,7 @@ FAR_FUTURE = 1e11  # seconds; a time beyond it is surely in milliseconds
 FAR_PAST = -FAR_FUTURE
 
 
-class Record(PydanticReady, msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", gc=False):
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", gc=False):
     """The fields common to all kinds of item.
 
     The cyclic garbage collector does not visit items (they would slow every collection down), so an object

@@ -7,7 +7,8 @@ its value.
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args
 
 import msgspec
 
@@ -15,6 +16,7 @@ from quire.errors import InvalidValue, QuireError, TooLarge, WrongType
 from quire.items.frozen import NOTHING, FrozenDict, freeze
 
 _SETS = (set, frozenset)
+_SIMPLE = (str, bytes, int, float, bool, NoneType)
 NOT_ONE_OF = "not one of the values it may have"
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text of one item may have: several times the largest window on the market."""
@@ -22,18 +24,30 @@ MAX_TEXT = 32 * 1024 * 1024
 
 def settle(struct: msgspec.Struct) -> None:
     """Bring every field to its stored form, or say which one cannot be."""
-    for name, where, wanted in _fields(type(struct)):
+    for name, where, wanted, final in _fields(type(struct)):
         value = getattr(struct, name)
+        if type(value) in final:
+            if type(value) is str:
+                check_length(value, where)
+            continue
         settled = _settled(where, wanted, value)
         if settled is not value:
             msgspec.structs.force_setattr(struct, name, settled)
 
 
 @cache  # looking a struct's types up takes longer than everything else here
-def _fields(kind: type[msgspec.Struct]) -> list[tuple[str, str, Any]]:
+def _fields(kind: type[msgspec.Struct]) -> list[tuple[str, str, Any, frozenset[type]]]:
     return [
-        (field.name, f"{kind.__name__}.{field.name}", field.type) for field in msgspec.structs.fields(kind)
+        (field.name, f"{kind.__name__}.{field.name}", field.type, _final_types(field.type))
+        for field in msgspec.structs.fields(kind)
     ]
+
+
+def _final_types(wanted: Any) -> frozenset[type]:
+    """The types whose values are stored as they are: simple ones, and structs that settled themselves."""
+    choices = get_args(wanted) if isinstance(wanted, UnionType) else (wanted,)
+    types = (choice for choice in choices if isinstance(choice, type))
+    return frozenset(kind for kind in types if kind in _SIMPLE or issubclass(kind, msgspec.Struct))
 
 
 def check_length(text: str, where: str) -> None:

@@ -231,12 +231,13 @@ class Transcript:
 
     def _answered(self, result: ToolResult) -> int:
         """The head of the group of the call that a result answers; a result without a call stands alone."""
-        waiting = self._open.pop(result.call_id, ())
-        if not waiting:
+        waiting = self._open.pop(result.call_id, None)
+        if waiting is None:
             return self._end
+        call = waiting[0]
         if len(waiting) > 1:
             self._open[result.call_id] = waiting[1:]
-        return self._log.head(waiting[0])
+        return self._log.head(call)
 
     def _open_positions(self) -> tuple[int, ...]:
         return tuple(position for positions in self._open.values() for position in positions)
