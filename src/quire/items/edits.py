@@ -8,7 +8,7 @@ import msgspec
 
 from quire.errors import InvalidValue
 from quire.items.record import Record
-from quire.items.settle import settle
+from quire.items.settle import MAX_TEXT, settle
 
 
 class Span(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -18,7 +18,7 @@ class Span(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     last: str
 
     def __post_init__(self) -> None:
-        if not (type(self.first) is type(self.last) is str):
+        if not (type(self.first) is type(self.last) is str and len(self.first) + len(self.last) <= MAX_TEXT):
             settle(self)
 
 
