@@ -87,7 +87,7 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
             and self.address is None
             and self.state is None
             and self.extras is NOTHING
-            and (self.agent_id is None or type(self.agent_id) is str)
+            and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
             and type(self.id) is str
@@ -129,7 +129,7 @@ class ToolCall(
             and self.name != ""
             and self.state is None
             and self.extras is NOTHING
-            and (self.agent_id is None or type(self.agent_id) is str)
+            and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
             and type(self.id) is str
@@ -160,7 +160,7 @@ class ToolResult(
             and self.name != ""
             and type(self.is_error) is bool
             and self.extras is NOTHING
-            and (self.agent_id is None or type(self.agent_id) is str)
+            and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
             and type(self.id) is str
