@@ -4,7 +4,7 @@ import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, WrongType
 from quire.items import Mask, Message, Summary, ToolCall, ToolResult
-from quire.state import Transcript, brief, fork, merge_all, merge_result, plan_summary, truncate
+from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, truncate
 from tests.counting import FourCharacters, Items
 
 COUNTER = FourCharacters()
@@ -31,12 +31,12 @@ def shown(transcript: Transcript) -> str:
 
 def test_a_fork_can_see_the_last_turns_and_some_tools() -> None:
     parent = conversation()
-    assert shown(fork(parent, turns=1)) == "s u3 t3 x3 a3"
-    assert shown(fork(parent, turns=2, tools=["search"])) == "s u2 t2 x2 a2 u3 a3"
-    assert shown(fork(parent, tools=[])) == "s u0 a0 u1 a1 u2 a2 u3 a3"
-    assert shown(fork(parent, turns=9)) == shown(parent)
+    assert shown(fork_scoped(parent, turns=1)) == "s u3 t3 x3 a3"
+    assert shown(fork_scoped(parent, turns=2, tools=["search"])) == "s u2 t2 x2 a2 u3 a3"
+    assert shown(fork_scoped(parent, tools=[])) == "s u0 a0 u1 a1 u2 a2 u3 a3"
+    assert shown(fork_scoped(parent, turns=9)) == shown(parent)
     with pytest.raises(InvalidLimit):
-        fork(parent, turns=0)
+        fork_scoped(parent, turns=0)
 
 
 def test_a_brief_has_no_past() -> None:
@@ -51,7 +51,7 @@ def test_a_brief_has_no_past() -> None:
 
 def test_a_merge_brings_the_childs_own_edits_and_no_others() -> None:
     parent = conversation(2)
-    child = fork(parent, turns=1)
+    child = fork_scoped(parent, turns=1)
     child.extend(
         [
             ToolCall("k", "read", id="kt", created_at=9.0),

@@ -8,7 +8,7 @@ from quire.errors import Irreducible
 from quire.items import ConfigChange, Item, Message, Pin, Summary, ToolCall, ToolResult
 from quire.state import (
     Transcript,
-    fork,
+    fork_scoped,
     is_closing,
     merge_all,
     merge_result,
@@ -80,7 +80,7 @@ def test_a_narrow_fork_shows_its_scope(ops: list[Op], turns: int, tools: set[str
     parent, plain = Transcript(), PlainTranscript()
     play(ops, parent, plain, Author())
     before = list(parent.view)
-    child = fork(parent, turns=turns, tools=tools)
+    child = fork_scoped(parent, turns=turns, tools=tools)
     assert list(parent.view) == before
     twin = plain.copy()
     for item in child.recorded(since=len(parent)):

@@ -8,7 +8,7 @@ from quire.state.config import Config, config_at
 from quire.state.groups import Group, groups, pending_calls
 from quire.state.merging import SummaryPlan, merge_all, merge_result, plan_summary
 from quire.state.pool import Inherit, Pool
-from quire.state.scopes import brief, fork
+from quire.state.scopes import brief, fork_scoped
 from quire.state.selection import (
     Where,
     by_agent,
@@ -44,7 +44,7 @@ __all__ = [
     "closing_results",
     "config_at",
     "empty",
-    "fork",
+    "fork_scoped",
     "groups",
     "instructions",
     "is_closing",

@@ -17,7 +17,9 @@ from quire.state.view import View
 from quire.tokens.numbers import whole
 
 
-def fork(parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None) -> Transcript:
+def fork_scoped(
+    parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None
+) -> Transcript:
     """A fork that shows the instructions, the last so many turns of the user, and calls of these tools only.
 
     Pins stay shown. A reply that called any other tool is left out whole, with its results.

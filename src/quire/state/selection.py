@@ -5,7 +5,7 @@ Small questions that can be joined with `&`, `|` and `~`, instead of flags.
 
 from collections.abc import Callable, Iterable
 
-from quire.items import ConfigChange, Handoff, Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import ConfigChange, Handoff, Item, Message, Reasoning, Summary, ToolCall, ToolResult
 
 
 class Where:
@@ -75,6 +75,3 @@ structural = instructions | of_kind(ConfigChange, Handoff, Summary)
 
 tool_traffic = of_kind(ToolCall, ToolResult)
 """Calls and results."""
-
-notes = of_kind(Note)
-"""Notes that were recorded without a key."""

@@ -1,0 +1,97 @@
+"""What forks share, what threads may do at once, and what the logs say."""
+
+import logging
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from quire.items import Hide, Message, Span
+from quire.state import Transcript, truncate
+from tests.counting import FourCharacters
+
+
+def filled(length: int) -> Transcript:
+    return Transcript(Message("user", f"secret {number}", id=f"{number:08d}") for number in range(length))
+
+
+def memory_of_forks(length: int, forks: int = 50) -> float:
+    transcript = filled(length)
+    transcript.fork()
+    tracemalloc.start()
+    children = [transcript.fork() for _ in range(forks)]
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(children[-1].view) == length
+    return held / forks
+
+
+def test_a_fork_takes_the_same_memory_whatever_the_length() -> None:
+    small, large = memory_of_forks(10), memory_of_forks(20_000)
+    assert large < 1.5 * small + 64
+
+
+def test_a_fork_that_writes_keeps_only_what_is_new() -> None:
+    transcript = filled(20_000)
+    child = transcript.fork()
+    tracemalloc.start()
+    for number in range(10):
+        child.append(Message("user", "more", id=f"x{number}"))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 20_000
+    assert len(child.view) == 20_010
+
+
+def test_each_edit_shares_what_it_does_not_touch() -> None:
+    transcript = filled(3_000)
+    tracemalloc.start()
+    for number in range(0, 2_000, 2):
+        item_id = f"{number:08d}"
+        transcript.append(Hide((Span(item_id, item_id),), id=f"z{number:08d}"))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(transcript.view) == 2_000
+    assert held / 1_000 < 8_000, "every edit keeps a copy of all that is shown"
+    assert len(transcript.at(3_500)) == 2_500
+
+
+def test_readers_count_while_a_writer_appends() -> None:
+    counter, transcript = FourCharacters(), filled(500)
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in range(500, 4_000):
+            transcript.append(Message("user", f"secret {number}", id=f"{number:08d}"))
+        stop.set()
+
+    def read() -> list[tuple[int, int]]:
+        seen: list[tuple[int, int]] = []
+        while not stop.is_set():
+            view = transcript.view
+            seen.append((len(view), view.tokens(counter)))
+            child = transcript.fork()
+            child.append(Message("assistant", "aside"))
+            assert len(child.view) >= len(view)
+        return seen
+
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        pool.submit(write).result()
+    fresh = filled(4_000)
+    for reader in readers:
+        for length, tokens in reader.result()[:: max(1, len(reader.result()) // 20)]:
+            assert tokens == fresh.at(length).tokens(FourCharacters())
+
+
+def test_logs_name_ids_and_kinds_and_never_content(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="quire"):
+        transcript = filled(20)
+        transcript.append(Message("user", "secret and late", id="late", created_at=1.0))
+        edit = truncate(transcript.view, tokens=60, counter=FourCharacters())
+        assert edit is not None
+        transcript.append(edit)
+    assert {"late", edit.id} <= {word for record in caplog.records for word in record.getMessage().split()}
+    assert all(record.name.startswith("quire.") for record in caplog.records)
+    assert "secret" not in caplog.text
