@@ -23,55 +23,61 @@ class PlainTranscript:
     log: list[Item] = field(default_factory=list[Item])
     heads: list[int] = field(default_factory=list[int])
     times: list[float] = field(default_factory=list[float])
+    reply: int | None = None  # the last item recorded, if it is a model's output that the next may join
 
     def copy(self) -> "PlainTranscript":
-        return PlainTranscript(list(self.log), list(self.heads), list(self.times))
+        return PlainTranscript(list(self.log), list(self.heads), list(self.times), self.reply)
 
     def append(self, item: Item) -> None:
         position = len(self.log)
         time, head = item.created_at, position
         if not is_edit(item):
             time, head = self._place(item)
+            self.reply = position if is_output(item) else None
         self.log.append(item)
         self.heads.append(-1 if is_edit(item) else head)
         self.times.append(time)
+        if self.reply is not None and self.reply not in self.shown_positions():
+            self.reply = None
 
     def _place(self, item: Item) -> tuple[float, int]:
         position, time = len(self.log), item.created_at
         content = [p for p in range(position) if not is_edit(self.log[p])]
         latest = max((self.times[p] for p in content), default=float("-inf"))
-        shown = [p for p in self.shown_positions() if p is not None]
-        own = None
-        waiting = [
-            p for p in self.open_calls() if isinstance(item, ToolResult) and self.call_id(p) == item.call_id
-        ]
-        if waiting:
-            own = self.heads[waiting[0]]
-            if time < latest:
-                time = max([time, *(self.times[p] for p in content if self.heads[p] == own)])
-        if time < latest:
-            while True:
-                before = [p for p in shown if self.times[p] <= time]
-                after = [p for p in shown if self.times[p] > time]
-                if not (before and after and self.heads[before[-1]] == self.heads[after[0]] != own):
-                    break
-                time = max(time, self.times[after[0]])
-        if own is not None:
-            return time, own
-        before = [p for p in shown if self.times[p] <= time]
-        return time, self._joined(item, before[-1] if before else None)
+        head = self._head(item)
+        members = [self.times[p] for p in content if self.heads[p] == head]
+        if is_output(item) and members:
+            last = self.times[content[-1]]
+            time = last if last < latest else max(time, latest)
+        elif members and time < latest:
+            time = max([time, *members])
+        while time < latest:
+            before = max((p for p in content if self.times[p] <= time), key=self._place_of, default=None)
+            after = min((p for p in content if self.times[p] > time), key=self._place_of, default=None)
+            if before is None or after is None or not self.heads[before] == self.heads[after] != head:
+                break
+            time = max(time, self.times[after])
+        return time, head
 
-    def _joined(self, item: Item, before: int | None) -> int:
+    def _place_of(self, position: int) -> tuple[float, int]:
+        return self.times[position], position
+
+    def _head(self, item: Item) -> int:
         position = len(self.log)
-        if before is None or not is_output(item) or not is_output(self.log[before]):
+        if isinstance(item, ToolResult):
+            waiting = [p for p in self.open_calls() if self.call_id(p) == item.call_id]
+            return self.heads[waiting[0]] if waiting else position
+        if self.reply is None or not is_output(item):
             return position
-        members = [p for p in range(position) if self.heads[p] == self.heads[before]]
+        members = [p for p in range(position) if self.heads[p] == self.heads[self.reply]]
         said = any(isinstance(self.log[p], Message) for p in members)
         called = any(isinstance(self.log[p], ToolCall) for p in members)
-        joins = item.agent_id == self.log[before].agent_id and (
-            called or not said or isinstance(item, ToolCall)
+        same = item.agent_id == self.log[self.reply].agent_id
+        return (
+            self.heads[self.reply]
+            if same and (called or not said or isinstance(item, ToolCall))
+            else position
         )
-        return self.heads[before] if joins else position
 
     def call_id(self, position: int) -> str:
         call = self.log[position]

@@ -24,8 +24,8 @@ class Segment:
     """Items in order of arrival, with what is known about each by its position."""
 
     __slots__ = (
-        *("edits", "far", "heads", "highest", "items", "late", "marks"),
-        *("placed", "shapes", "start", "strays", "sums", "users"),
+        *("arrived", "edits", "far", "heads", "highest", "items", "late", "marks"),
+        *("placed", "places", "shapes", "start", "strays", "sums", "users"),
     )
 
     def __init__(self, start: int, highest: str = "") -> None:
@@ -39,6 +39,8 @@ class Segment:
         self.edits = array("I")
         self.late = array("I")  # positions of what is shown elsewhere than where it arrived
         self.placed: dict[int, float] = {}  # the time by which such an item is shown
+        self.places: list[tuple[float, int]] = []  # the same, sorted
+        self.arrived: dict[int, float] = {}  # of late items and edits: the latest time when they came
         self.strays = Strays()
         self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
         self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
@@ -59,6 +61,8 @@ class Segment:
             head: [p for p in members if p < end] for head, members in self.far.copy().items() if head < end
         }
         copy.placed = {position: time for position, time in self.placed.copy().items() if position < end}
+        copy.places = [place for place in self.places.copy() if place[1] < end]
+        copy.arrived = {position: time for position, time in self.arrived.copy().items() if position < end}
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
         for offset, item in enumerate(copy.items):
@@ -140,6 +144,11 @@ class Log:
         placed = segment.placed.get(position)
         return segment.items[position - segment.start].created_at if placed is None else placed
 
+    def latest(self, position: int) -> float:
+        """The latest time there was once the item at a position had come; it never falls."""
+        arrived = self.segment(position).arrived.get(position)
+        return self.time(position) if arrived is None else arrived
+
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments under a range, each with its own part of it as offsets."""
         index = self._index(start)
@@ -194,12 +203,8 @@ class Log:
         if head == EDIT:
             return []
         members = [head]
-        for member in range(head + 1, end):
-            other = self.head(member)
-            if other == head:
-                members.append(member)
-            elif other != EDIT:
-                break
+        while members[-1] + 1 < end and self.head(members[-1] + 1) == head:
+            members.append(members[-1] + 1)
         for segment in self.segments:
             members.extend(p for p in segment.far.get(head, ()) if members[-1] < p < end)
         return members

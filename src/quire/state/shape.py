@@ -84,19 +84,19 @@ class Change(NamedTuple):
 
 def spliced(shape: Shape, change: Change, bounds: Iterable[Key], time: Clock) -> Shape:
     """The shape after a change; what it takes away lies within `bounds`."""
-    new = sorted(run.key(time) for run in change.runs)
-    keys = [*bounds, *new]
+    keys = [*bounds, *(run.key(time) for run in change.runs)]
     if not keys:
         return shape
     first = _leaf_at(shape.leaves, min(keys))
     last = _leaf_at(shape.leaves, max(keys)) + 1
-    kept = (
-        part for leaf in shape.leaves[first:last] for run in leaf.runs for part in _remaining(run, change)
-    )
-    runs = [*(part for run in kept for part in _parted(run, new, time)), *change.runs]
+    touched = shape.leaves[first:last]
+    whole = [part for leaf in touched for run in leaf.runs for part in _remaining(run, change)]
+    whole.extend(change.runs)
+    places = sorted(run.key(time) for run in whole)
+    runs = [part for run in whole for part in _parted(run, places, time)]
     runs.sort(key=lambda run: run.key(time))
     leaves = (*shape.leaves[:first], *_leaves(_joined(runs), time), *shape.leaves[last:])
-    before = sum(leaf.count for leaf in shape.leaves[first:last])
+    before = sum(leaf.count for leaf in touched)
     return shape._replace(leaves=leaves, size=shape.size - before + sum(run.width for run in runs))
 
 
@@ -166,12 +166,12 @@ def _remaining(run: Run, change: Change) -> Iterable[Run]:
     return () if contains(change.area, run.start) else (run,)
 
 
-def _parted(run: Run, new: Sequence[Key], time: Clock) -> Iterator[Run]:
-    """A run cut at the places of what comes in."""
+def _parted(run: Run, places: Sequence[Key], time: Clock) -> Iterator[Run]:
+    """A run cut at the places of others that fall into it."""
     start = run.start
-    if run.stand_in is None and new:
+    if run.stand_in is None and run.stop - run.start > 1:
         last = (time(run.stop - 1), run.stop - 1, 1)
-        for key in new[bisect_right(new, run.key(time)) : bisect_right(new, last)]:
+        for key in places[bisect_right(places, run.key(time)) : bisect_right(places, last)]:
             cut = first_after(start, run.stop, key[:2], time)
             if cut > start:
                 yield Run(start, cut)

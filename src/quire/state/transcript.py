@@ -6,7 +6,7 @@ Appending, forking and asking for the view take the same time for ten items and 
 """
 
 import logging
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterable
 
 from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType
@@ -27,7 +27,7 @@ from quire.state.closing import closing_results
 from quire.state.editing import Editor
 from quire.state.groups import Reply, is_edit, is_output
 from quire.state.log import EDIT, Log, Segment
-from quire.state.placing import Places
+from quire.state.placing import inserted, settled_time
 from quire.state.shape import Shape
 from quire.state.view import View
 from quire.tokens.numbers import whole
@@ -36,7 +36,7 @@ logger = logging.getLogger("quire.state")
 
 _FRAME = (ConfigChange, Handoff, Summary)  # structural, like messages of the system and the developer
 
-_Tip = tuple[int, Shape, float, dict[str, tuple[int, ...]], Reply, int, bool]
+_Tip = tuple[int, Shape, dict[str, tuple[int, ...]], Reply, tuple[float, float | None, int, bool]]
 """All that a transcript knows beyond its log, to be taken over by a fork or restored after an error."""
 
 
@@ -44,6 +44,7 @@ class Transcript:
     """An append-only log with a view. One writer at a time; views and forks may be read from any thread."""
 
     __slots__ = (
+        "_aside",
         "_end",
         "_last_far",
         "_last_head",
@@ -65,6 +66,7 @@ class Transcript:
         self._latest: float = float("-inf")  # the time of what is shown last
         self._open: dict[str, tuple[int, ...]] = {}  # calls without a result, by call id
         self._reply = Reply()  # the model's output at the end, which the next item may join
+        self._aside: float | None = None  # the time by which the last item is shown, if that is not last
         self._last_head: int = EDIT
         self._last_far: bool = False
         self.extend(items)
@@ -126,10 +128,8 @@ class Transcript:
             raise DuplicateId(f"item {item.id!r} is in the transcript already")
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
-        elif item.created_at < self._latest:
-            self._append_late(item)
         else:
-            self._append_last(item, item.created_at)
+            self._append_content(item)
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
@@ -158,19 +158,12 @@ class Transcript:
         return child
 
     def _tip(self) -> _Tip:
-        reply = self._reply.copy()
-        return (
-            self._end,
-            self._shape,
-            self._latest,
-            dict(self._open),
-            reply,
-            self._last_head,
-            self._last_far,
-        )
+        marks = (self._latest, self._aside, self._last_head, self._last_far)
+        return (self._end, self._shape, dict(self._open), self._reply.copy(), marks)
 
     def _set_tip(self, tip: _Tip) -> None:
-        self._end, self._shape, self._latest, self._open, self._reply, self._last_head, self._last_far = tip
+        self._end, self._shape, self._open, self._reply, marks = tip
+        self._latest, self._aside, self._last_head, self._last_far = marks
 
     def _own(self) -> None:
         self._log = self._log.forked_at(self._end)
@@ -180,54 +173,55 @@ class Transcript:
     def _append_edit(self, edit: Edit) -> None:
         shape = Editor(self._log, self._shape, self._end, self._open_positions()).apply(edit)
         self._segment.edits.append(self._end)
+        self._segment.arrived[self._end] = self._latest
+        self._last_head = EDIT
         self._record(edit, EDIT)
         self._show(shape)
+        if self._reply.head >= 0 and self.view.run_at(self._reply.head) is None:
+            self._reply.head = -1  # nothing joins what is not shown
         logger.debug("edit %s of kind %s", edit.id, kind_of(edit))
 
-    def _append_last(self, item: Item, time: float) -> None:
-        self._latest = time
+    def _append_content(self, item: Item) -> None:
+        """Find the group that an item belongs to and the time by which it is shown, and store it there."""
+        head, time = self._end, item.created_at
         if is_output(item):
-            self._store(item, self._reply.join(item, self._end))
+            head = self._reply.join(item, head)
+            if head != self._end:  # it is shown with the rest of its reply, wherever that is
+                time = max(time, self._latest) if self._aside is None else self._aside
         else:
             self._reply.head = -1  # closed: whatever comes next begins something new
-            self._store(item, self._answered(item) if isinstance(item, ToolResult) else self._end)
-
-    def _append_late(self, item: Item) -> None:
-        closed = self._shape.closed(self._end, self._log.time)
-        places = Places(self._log, closed, self._end)
-        head: int | None = None
-        time = item.created_at
-        if isinstance(item, ToolResult) and self._open.get(item.call_id):
-            call = self._open[item.call_id][0]
-            head = self._log.head(call)
-            time = max(time, *(self._log.time(member) for member in self._log.group(call, self._end)))
-        time = places.settled(time, head)
-        self._segment.late.append(self._end)
-        self._segment.placed[self._end] = time
+            if isinstance(item, ToolResult):
+                head = self._answered(item)
+                if head != self._end and time < self._latest:
+                    time = max(time, *(self._log.time(p) for p in self._log.group(head, self._end)))
+        if time < self._latest:
+            time = settled_time(self._log, self._end, time, head)
         if time >= self._latest:
-            self._append_last(item, time)
-            return
-        head = (
-            self._answered(item)
-            if isinstance(item, ToolResult)
-            else self._joined(item, places.around(time)[0])
-        )
+            self._store_last(item, head, time)
+        else:
+            self._store_aside(item, head, time)
+
+    def _store_last(self, item: Item, head: int, time: float) -> None:
+        self._aside = None
+        self._latest = time
+        if time != item.created_at:
+            self._place(time)
         self._store(item, head)
-        self._show(Places(self._log, closed, self._end - 1).inserted())
+
+    def _store_aside(self, item: Item, head: int, time: float) -> None:
+        closed = self._shape.closed(self._end, self._log.time)
+        self._aside = time
+        self._place(time)
+        self._store(item, head)
+        self._show(inserted(self._log, closed, self._end - 1))
         logger.debug("item %s came late and is shown by its time", item.id)
 
-    def _joined(self, item: Item, before: int | None) -> int:
-        """The head of the reply that a late item completes, or its own position."""
-        return self._reply_at(before).join(item, self._end) if is_output(item) else self._end
-
-    def _reply_at(self, position: int | None) -> Reply:
-        """The reply that an item is the end of; a closed one if it is not a model's output."""
-        reply = Reply()
-        if position is not None and is_output(self._log.item(position)):
-            reply.head, reply.agent_id = self._log.head(position), self._log.item(position).agent_id
-            kinds = {type(self._log.item(member)) for member in self._log.group(position, self._end)}
-            reply.said, reply.called = Message in kinds, ToolCall in kinds
-        return reply
+    def _place(self, time: float) -> None:
+        segment = self._segment
+        segment.late.append(self._end)
+        segment.placed[self._end] = time
+        segment.arrived[self._end] = self._latest
+        insort(segment.places, (time, self._end))
 
     def _answered(self, result: ToolResult) -> int:
         """The head of the group of the call that a result answers; a result without a call stands alone."""
@@ -273,5 +267,3 @@ class Transcript:
     def _show(self, shape: Shape) -> None:
         self._shape = shape
         self._segment.shapes.append((self._end, shape))
-        last = next((run.stop - 1 for run in self.view.runs(backwards=True) if run.stop > run.start), None)
-        self._reply = self._reply_at(last)  # what is shown last may be another item now
