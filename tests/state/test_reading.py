@@ -102,7 +102,7 @@ def test_the_last_configuration_counts_at_every_item() -> None:
 
 
 def test_targets_that_are_not_there_are_errors() -> None:
-    transcript = Transcript([Message("user", "hello", id="1"), Mask("1", "[gone]", id="2")])
+    transcript = Transcript([Message("assistant", "hello", id="1"), Mask("1", "[gone]", id="2")])
     for target in (-1, 1, 99):
         with pytest.raises(OutOfRange):
             config_at(transcript.view, target)

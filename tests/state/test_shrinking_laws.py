@@ -12,6 +12,7 @@ from quire.state import (
     is_closing,
     merge_all,
     merge_result,
+    of_kind,
     plan_summary,
     structural,
     truncate,
@@ -125,12 +126,14 @@ def test_a_result_or_a_summary_comes_back_once(past: list[Op], theirs: list[Op])
     play(past, parent, plain, Author())
     child = parent.fork()
     play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
-    answers = [
-        i for i in child.view if isinstance(i, Message) and i.role == "assistant" and i.id not in parent
+    spoken = [
+        group.items[-1] for group in child.view.groups() if not any(map(of_kind(ToolCall), group.items))
     ]
-    said = [i for i in child.view if isinstance(i, Message) and i.role == "assistant"]
+    answers = [i.id for i in spoken if isinstance(i, Message) and i.role == "assistant"]
+    known = {item.id for item in plain.log}
     merged = merge_result(parent, child, agent_id="worker")
-    assert [i.id for i in merged] == ([said[-1].id] if answers and said[-1] is answers[-1] else [])
+    assert [i.id for i in merged] == [i for i in answers[-1:] if i not in known]
+    assert all(i.agent_id in ("worker", "helper") for i in merged)
     assert merge_result(parent, child) == []
     plan = plan_summary(parent, child, agent_id="worker")
     if plan is not None:

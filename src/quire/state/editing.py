@@ -12,7 +12,7 @@ import msgspec
 from quire.errors import EditRefused
 from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResult, Undo
 from quire.state.active import ActiveEdits, Cover, located, resolved
-from quire.state.judging import folded, judge, judge_return
+from quire.state.judging import folded, judge, judge_mask, judge_return
 from quire.state.log import EDIT, Log
 from quire.state.positions import positions
 from quire.state.shape import (
@@ -71,6 +71,7 @@ class Editor:
     def _mask(self, edit: Mask) -> Shape:
         position = located(self._log, edit.target, self._end)
         stub = masked(self._log.item(position), edit)
+        judge_mask(self._log, self._end, position)
         if self._log.head(position) in self._shape.pins:
             raise EditRefused(f"{edit.target!r} is pinned")
         if position < self._shape.tail and self._run_at(position) is None:
@@ -95,11 +96,23 @@ class Editor:
         if target in before.undone:
             raise EditRefused(f"{edit.target!r} is undone already")
         after = ActiveEdits(self._log, self._end, undoing=target)
-        for position in after.covers.keys() - before.covers.keys():
-            judge(self._log, self._end, after.covers[position], self._open)
-            if after.covers[position].is_summary:
-                judge_return(position, after.covers)
+        self._judge_return(before, after)
         return self._recomputed(self._difference(before, after), after)
+
+    def _judge_return(self, before: ActiveEdits, after: ActiveEdits) -> None:
+        """Judge what an undo brings back: an edit that was undone, or what a pin had kept from one."""
+        if before.pins - after.pins or after.covers.keys() - before.covers.keys():
+            hidden = self._hidden(after)
+            if hidden:
+                judge(self._log, self._end, Cover(hidden, frozenset(), False), self._open)
+        for position in set(after.summaries()) - set(before.summaries()):
+            judge_return(position, after.covers)
+        for position in after.masks.keys() - before.masks.keys():
+            judge_mask(self._log, self._end, position)
+
+    def _hidden(self, active: ActiveEdits) -> list[Interval]:
+        pinned = self._group_area(active.pins)
+        return [part for interval in active.hidden() for part in subtracted(interval, pinned)]
 
     def _difference(self, before: ActiveEdits, after: ActiveEdits) -> list[Interval]:
         changed = before.covers.keys() ^ after.covers.keys()
@@ -113,7 +126,7 @@ class Editor:
     def _recomputed(self, area: list[Interval], active: ActiveEdits) -> Shape:
         """The shape with everything in an area as the edits in force would have it."""
         pinned = self._group_area(active.pins)
-        hidden = [part for interval in active.hidden() for part in subtracted(interval, pinned)]
+        hidden = self._hidden(active)
         visible = [part for interval in area for part in subtracted(interval, hidden)]
         stubs = {
             position: masked(self._log.item(position), mask)
@@ -184,9 +197,9 @@ class Editor:
 
 def masked(item: Item, mask: Mask) -> Item:
     """The item with a stub for its content."""
-    if isinstance(item, ToolResult | Message):
+    if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role in ("user", "assistant")):
         return msgspec.structs.replace(item, content=mask.stub)
-    raise EditRefused(f"{item.id!r} has no content to mask")
+    raise EditRefused(f"{item.id!r} is not a result or a message of the conversation: it cannot be masked")
 
 
 def _natural_ends(log: Log, start: int, stop: int) -> tuple[int, ...]:

@@ -29,6 +29,12 @@ def judge(log: Log, end: int, cover: Cover, open_calls: Iterable[int]) -> None:
             raise SplitsGroup(f"the edit takes part of the group of {log.item(position).id!r}")
 
 
+def judge_mask(log: Log, end: int, position: int) -> None:
+    """Refuse to put a stub in place of the last message of the user."""
+    if position == last_user(log, end):
+        raise LastUserMessage(f"{log.item(position).id!r} is the message to be answered")
+
+
 def folded(log: Log, end: int, cover: Cover, summaries: Iterable[int]) -> list[int]:
     """The summaries that a new one folds in; one that it would overlap in part is a reason to refuse it."""
     return [p for p in summaries if _folds(log, end, cover, p)]

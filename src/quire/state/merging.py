@@ -10,10 +10,10 @@ from typing import NamedTuple
 import msgspec
 
 from quire.errors import EditRefused, UnknownId
-from quire.items import Item, Mask, Message, Pin, Summary, now
+from quire.items import Item, Mask, Message, Pin, Summary, ToolCall, now
 from quire.state.active import ActiveEdits
 from quire.state.closing import is_closing
-from quire.state.groups import is_edit
+from quire.state.groups import Group, is_edit
 from quire.state.positions import positions
 from quire.state.transcript import Transcript
 from quire.state.view import View
@@ -34,12 +34,20 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Record the child's final answer as said now; gives back what was new."""
-    answer = next((i for i in reversed(child.view) if isinstance(i, Message) and i.role == "assistant"), None)
+    answer = next((group.items[-1] for group in reversed(child.view.groups()) if _is_answer(group)), None)
     if answer is None or answer.id in parent:
         return []
-    answer = msgspec.structs.replace(answer, created_at=now(), agent_id=agent_id or answer.agent_id)
-    parent.append(answer)
-    return [answer]
+    recorded = _attributed(child.get(answer.id), agent_id)  # as it was said, should it be masked by now
+    said = msgspec.structs.replace(recorded, created_at=now())
+    parent.append(said)
+    return [said]
+
+
+def _is_answer(group: Group) -> bool:
+    """Whether a group is something said by the assistant, and not the opening of a call."""
+    last = group.items[-1]
+    calls = any(isinstance(item, ToolCall) for item in group.items)
+    return isinstance(last, Message) and last.role == "assistant" and not calls
 
 
 class SummaryPlan(NamedTuple):

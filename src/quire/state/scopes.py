@@ -6,7 +6,7 @@ wide one.
 
 from collections.abc import Collection, Iterable
 
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, WrongType
 from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
 from quire.state.active import spans_of
 from quire.state.judging import last_user
@@ -16,6 +16,8 @@ from quire.state.transcript import Transcript
 from quire.state.view import View
 from quire.tokens.numbers import whole
 
+_TRAFFIC = (ToolCall, ToolResult)
+
 
 def fork_scoped(
     parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None
@@ -24,6 +26,8 @@ def fork_scoped(
 
     Pins stay shown. A reply that called any other tool is left out whole, with its results.
     """
+    if isinstance(tools, str):
+        raise WrongType("tools is a collection of names, not one name")
     child = parent.fork()
     view = child.view
     away = [*(_before_turns(view, turns) if turns is not None else ()), *_other_tools(view, tools)]
@@ -92,9 +96,8 @@ def _other_tools(view: View, tools: Collection[str] | None) -> Iterable[Interval
         return []
     heads: set[int] = set()
     for run in view.runs():
-        for position in range(run.start, run.stop):
-            item = view.log.item(position)
-            if isinstance(item, ToolCall | ToolResult) and item.name not in tools:
+        for position, item in enumerate(view.log.items(run.start, run.stop), run.start):
+            if isinstance(item, _TRAFFIC) and item.name not in tools:
                 heads.add(view.log.head(position))
     return [(p, p + 1) for head in heads for p in view.log.group(head, view.end)]
 

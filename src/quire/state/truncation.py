@@ -42,7 +42,13 @@ class _Cut:
         # The largest sum of counts whose total is within the tokens; -1 where even nothing is too much.
         self._allowed = bisect_right(range(self._counted), tokens, key=counter.total) - 1
         self._runs = [run for run in view.runs() if run.stop > run.start]
-        self._masked = [run for run in self._runs if run.stand_in is not None]
+        # What a stub counts beyond the content it stands for: less than nothing, as a rule.
+        self._stub_tokens = {
+            run.start: view.run_tokens(run, counter) - self._log.tokens(run.start, run.stop, counter)
+            for run in self._runs
+            if run.stand_in is not None
+        }
+        self._masked = sorted(self._stub_tokens)
         self._scattered = scattered(self._log, view.end)
         self._protected = united((p, p + 1) for p in self._protected_positions())
 
@@ -56,7 +62,9 @@ class _Cut:
         """The least that can be left out in whole turns to be enough, if that can be."""
         # Protected items only make a cut save less, so the right one lies between the cut that would be
         # enough without them and the one that would be enough if all of them stood before it.
-        kept = sum(self._log.tokens(start, stop, self._counter) for start, stop in self._protected)
+        astride = ((p, p + 1) for head in self._scattered for p in self._log.group(head, self._view.end))
+        stays = united([*self._protected, *astride])
+        kept = sum(self._log.tokens(start, stop, self._counter) for start, stop in stays)
         users = self._users_between(self._place_saving(0), self._place_saving(kept))
         areas: dict[int, list[Interval]] = {}
 
@@ -99,11 +107,13 @@ class _Cut:
 
     def _area_tokens(self, area: Sequence[Interval]) -> int:
         tokens = sum(self._log.tokens(start, stop, self._counter) for start, stop in area)
-        for run in self._masked:
-            if contains(area, run.start):
-                tokens += self._view.run_tokens(run, self._counter)
-                tokens -= self._log.tokens(run.start, run.stop, self._counter)
+        if self._masked:
+            masks = (p for start, stop in area for p in self._masks_between(start, stop))
+            tokens += sum(self._stub_tokens[position] for position in masks)
         return tokens
+
+    def _masks_between(self, start: int, stop: int) -> list[int]:
+        return self._masked[bisect_left(self._masked, start) : bisect_left(self._masked, stop)]
 
     def _area_before(self, user: int) -> list[Interval]:
         """All that is shown before a message of the user and may be left out, in whole groups."""
@@ -126,20 +136,29 @@ class _Cut:
 
     def _area_inside_last_turn(self, user: int | None) -> list[Interval]:
         area = self._area_before(user) if user is not None else []
-        heads: dict[int, None] = {}
-        for run in self._runs:
-            for position in range(run.start, run.stop):
-                if not contains(area, position) and not contains(self._protected, position):
-                    heads.setdefault(self._log.head(position))
-        for head in heads:
-            if self._is_enough(area):
+        surplus = self._counted - self._area_tokens(area) - self._allowed
+        gone: list[Interval] = []
+        for members in self._groups_outside(area):
+            if surplus <= 0:
                 break
-            members = self._log.group(head, self._view.end)
-            if not any(contains(self._protected, p) for p in members):
-                area = united([*area, *((p, p + 1) for p in members)])
-        if not self._is_enough(area):
+            group = united((p, p + 1) for p in members)
+            surplus -= self._area_tokens(group)
+            gone += group
+        area = united([*area, *gone])
+        if surplus > 0:
             raise self._irreducible(area)
         return area
+
+    def _groups_outside(self, area: Sequence[Interval]) -> Iterator[list[int]]:
+        """The groups that may still be left out, oldest first."""
+        heads: dict[int, None] = {}
+        for run in self._runs:
+            for start, stop in subtracted((run.start, run.stop), area):
+                heads.update(dict.fromkeys(self._log.head(p) for p in range(start, stop)))
+        for head in heads:
+            members = self._log.group(head, self._view.end)
+            if not any(contains(self._protected, p) for p in members):
+                yield members
 
     def _irreducible(self, area: Sequence[Interval]) -> Irreducible:
         left = [i.id for run in self._runs for i in self._log.items(run.start, run.stop)]

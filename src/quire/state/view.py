@@ -27,7 +27,7 @@ class Fate(NamedTuple):
 class View(Sequence[Item]):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
 
-    __slots__ = ("_offsets", "_open_calls", "end", "log", "shape")
+    __slots__ = ("_active", "_offsets", "_open_calls", "end", "log", "shape")
 
     def __init__(self, log: Log, shape: Shape, end: int, open_calls: tuple[int, ...] | None = None) -> None:
         self.log = log
@@ -35,6 +35,7 @@ class View(Sequence[Item]):
         self.end = end
         self._open_calls = open_calls  # unknown for a revision of the past, until somebody asks
         self._offsets: list[int] | None = None
+        self._active: ActiveEdits | None = None
 
     @property
     def revision(self) -> int:
@@ -143,7 +144,8 @@ class View(Sequence[Item]):
     def pending(self) -> list[ToolCall]:
         """Calls that still wait for their result."""
         if self._open_calls is None:
-            self._open_calls = tuple(self.position(call.id) for call in pending_calls(self))
+            recorded = self.log.items(0, self.end)  # what answers what is decided in the order of arrival
+            self._open_calls = tuple(self.position(call.id) for call in pending_calls(recorded))
         calls = (self.log.item(position) for position in self._open_calls)
         return [call for call in calls if isinstance(call, ToolCall)]
 
@@ -173,7 +175,9 @@ class View(Sequence[Item]):
         return Fate("covered" if cover.is_summary else "hidden", self.log.item(edit).id)
 
     def _edits(self) -> ActiveEdits:
-        return ActiveEdits(self.log, self.end)
+        if self._active is None:
+            self._active = ActiveEdits(self.log, self.end)
+        return self._active
 
     def _shown(self, run: Run) -> Sequence[Item]:
         return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
@@ -194,9 +198,14 @@ class View(Sequence[Item]):
             if at >= stop:
                 break
             if at + run.width > start:
-                found.extend(self._shown(run)[max(start - at, 0) : stop - at])
+                found.extend(self._part(run, max(start - at, 0), min(stop - at, run.width)))
             at += run.width
         return found
+
+    def _part(self, run: Run, start: int, stop: int) -> Sequence[Item]:
+        if run.stand_in is not None:
+            return (run.stand_in,)
+        return self.log.items(run.start + start, run.start + stop)
 
     def _leaf_offsets(self) -> list[int]:
         if self._offsets is None:
