@@ -105,8 +105,9 @@ class Editor:
             hidden = self._hidden(after)
             if hidden:
                 judge(self._log, self._end, Cover(hidden, frozenset(), False), self._open)
-        for position in set(after.summaries()) - set(before.summaries()):
-            judge_return(position, after.covers)
+        shown = after.summaries()
+        for position in set(shown) - set(before.summaries()):
+            judge_return(position, shown, after.covers)
         for position in after.masks.keys() - before.masks.keys():
             judge_mask(self._log, self._end, position)
 

@@ -52,16 +52,11 @@ def _folds(log: Log, end: int, cover: Cover, position: int) -> bool:
     return True
 
 
-def judge_return(position: int, covers: Mapping[int, Cover]) -> None:
-    """Refuse to bring a summary back that would overlap another one in part: never two piled up."""
-    area = covers[position].area
-    for other, cover in covers.items():
-        if other == position or not cover.is_summary:
-            continue
-        inner, outer = (area, cover.area) if other > position else (cover.area, area)
-        outside = [part for interval in inner for part in subtracted(interval, outer)]
-        if outside and _meet(inner, outer):
-            raise EditRefused("the summary overlaps one that was recorded since it was undone")
+def judge_return(position: int, shown: Iterable[int], covers: Mapping[int, Cover]) -> None:
+    """Refuse to bring a summary back beside one that covers some of the same: never two piled up."""
+    for other in shown:
+        if other != position and _meet(covers[position].area, covers[other].area):
+            raise EditRefused("the summary that would come back overlaps another that is shown")
 
 
 def _meet(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
