@@ -33,7 +33,7 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --write docs/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/
-	@$(BIN)/mkdocs build --strict --quiet && echo "documentation: site/index.html"
+	@$(BIN)/mkdocs build --strict && echo "documentation: site/index.html"
 
 changelog: .venv/.release ## gather the fragments under changes/ into CHANGELOG.md
 	@$(BIN)/towncrier build --yes

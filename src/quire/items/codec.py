@@ -34,6 +34,7 @@ class Codec:
 
     def encode(self, items: Sequence[Item]) -> bytes:
         """Items as one array."""
+        items = _as_list(items)
         _check_kinds(items)
         batch: Sequence[Any] = items
         if _some_have_free_values(items):
@@ -59,6 +60,7 @@ class Codec:
 
     def decode(self, data: bytes) -> list[Item]:
         """The items of one array."""
+        _check_data(data)
         try:
             items = self._decode_all(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -72,6 +74,7 @@ class Codec:
 
     def decode_item(self, data: bytes) -> Item:
         """One item."""
+        _check_data(data)
         try:
             item = self._decode_one(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -147,6 +150,18 @@ def _some_have_free_values(items: Sequence[Item]) -> bool:
     # Two passes that stay in C: asking each item in turn would cost a tenth of the encoding.
     kinds = set(map(type, items))
     return Note in kinds or Unknown in kinds or list(map(_extras_of, items)).count(NOTHING) != len(items)
+
+
+def _check_data(data: Any) -> None:
+    if not isinstance(data, bytes | bytearray | memoryview | str):
+        raise WrongType(f"a codec reads bytes, not {type(data).__name__}")
+
+
+def _as_list(items: Sequence[Item]) -> list[Item]:
+    try:
+        return items if type(items) is list else list(items)
+    except TypeError:
+        raise WrongType(f"a codec writes a sequence of items, not {type(items).__name__}") from None
 
 
 def _check_kinds(items: Sequence[Item]) -> None:

@@ -18,6 +18,8 @@ class Span(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     last: str
 
     def __post_init__(self) -> None:
+        if self.first == "" or self.last == "":
+            raise InvalidValue("Span.first and Span.last are ids: one is empty")
         if not (type(self.first) is type(self.last) is str and len(self.first) + len(self.last) <= MAX_TEXT):
             settle(self)
 
@@ -40,6 +42,7 @@ class Mask(Record, frozen=True, tag="mask", gc=False, omit_defaults=True, forbid
     stub: str
 
     def _check(self) -> None:
+        _check_target(self)
         if not self.stub.strip():
             raise InvalidValue("Mask.stub is empty")
 
@@ -59,8 +62,19 @@ class Pin(Record, frozen=True, tag="pin", gc=False, omit_defaults=True, forbid_u
 
     target: str
 
+    def _check(self) -> None:
+        _check_target(self)
+
 
 class Undo(Record, frozen=True, tag="undo", gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """One edit is taken back; an `Undo` can be taken back too."""
 
     target: str
+
+    def _check(self) -> None:
+        _check_target(self)
+
+
+def _check_target(edit: Mask | Pin | Undo) -> None:
+    if not edit.target:
+        raise InvalidValue(f"{type(edit).__name__}.target is empty")

@@ -3,7 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from quire.errors import WrongType
+from quire.errors import InvalidValue, TooLarge, WrongType
+
+MAX_DEPTH = 100
+"""How deep a free value may be nested: a stated limit, so that it does not hang on the caller's stack."""
+
+MAX_FREE_TEXT = 64 * 1024 * 1024
+"""Characters that one text in a free value may have: room for what a tool gave back and nobody will read."""
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
@@ -82,17 +88,25 @@ _fill_dict: Callable[[dict[str, Any], dict[str, Any]], None] = dict[str, Any].up
 _fill_list: Callable[[list[Any], list[Any]], None] = list[Any].extend
 
 
-def freeze(value: Any) -> Any:
+def freeze(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The same value, unable to change, as deep as dictionaries and lists go; other objects stay."""
     if type(value) is dict:
         frozen_dict = dict.__new__(FrozenDict)
-        _fill_dict(frozen_dict, {key: freeze(inner) for key, inner in value.items()})  # pyright: ignore
+        _fill_dict(frozen_dict, {key: _inner(inner, depth) for key, inner in value.items()})  # pyright: ignore
         return frozen_dict
     if type(value) is list:
         frozen_list = list.__new__(FrozenList)
-        _fill_list(frozen_list, [freeze(inner) for inner in value])  # pyright: ignore
+        _fill_list(frozen_list, [_inner(inner, depth) for inner in value])  # pyright: ignore
         return frozen_list
+    if type(value) is str and len(value) > MAX_FREE_TEXT:
+        raise TooLarge(f"a text of {len(value):,} characters; a free value may have {MAX_FREE_TEXT:,}")
     return value
+
+
+def _inner(value: Any, depth: int) -> Any:
+    if depth == 1:
+        raise InvalidValue(f"nested deeper than {MAX_DEPTH} levels, or holds itself")
+    return freeze(value, depth - 1)
 
 
 def thaw(value: Any) -> Any:

@@ -17,13 +17,13 @@ ROLES = frozenset(("system", "developer", "user", "assistant"))
 class Opaque(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """State that only the model that made it can read: signatures, encrypted reasoning.
 
-    It goes back to that provider and model alone, and only while what came before it is unchanged; `prefix`
-    is the digest of what that was.
+    Without data it only says whose something is. It goes back to that provider and model alone, and only while
+    what came before it is unchanged; `prefix` is the digest of what that was.
     """
 
     provider: str
     model: str
-    data: str
+    data: str = ""
     prefix: str | None = None
 
     def __post_init__(self) -> None:
@@ -78,8 +78,8 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
         # What nearly all messages are, in one condition without a call: it runs for every message ever made
         # or read.
         if not (
-            type(self.content) is str
-            and len(self.content) <= MAX_TEXT
+            type(self.content) is type(self.id) is str
+            and len(self.content) + len(self.id) <= MAX_TEXT
             and type(self.role) is str
             and self.role in ROLES
             and self.interrupted is False
@@ -90,7 +90,6 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
             and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
-            and type(self.id) is str
             and self.id
         ):
             Record.__post_init__(self)
@@ -122,9 +121,8 @@ class ToolCall(
 
     def __post_init__(self) -> None:
         if not (
-            type(self.arguments) is str
-            and len(self.arguments) <= MAX_TEXT
-            and type(self.call_id) is type(self.name) is str
+            type(self.arguments) is type(self.call_id) is type(self.name) is type(self.id) is str
+            and len(self.arguments) + len(self.call_id) + len(self.name) + len(self.id) <= MAX_TEXT
             and self.call_id != ""
             and self.name != ""
             and self.state is None
@@ -132,7 +130,6 @@ class ToolCall(
             and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
-            and type(self.id) is str
             and self.id
         ):
             Record.__post_init__(self)
@@ -153,9 +150,8 @@ class ToolResult(
 
     def __post_init__(self) -> None:
         if not (
-            type(self.content) is str
-            and len(self.content) <= MAX_TEXT
-            and type(self.call_id) is type(self.name) is str
+            type(self.content) is type(self.call_id) is type(self.name) is type(self.id) is str
+            and len(self.content) + len(self.call_id) + len(self.name) + len(self.id) <= MAX_TEXT
             and self.call_id != ""
             and self.name != ""
             and type(self.is_error) is bool
@@ -163,7 +159,6 @@ class ToolResult(
             and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
-            and type(self.id) is str
             and self.id
         ):
             Record.__post_init__(self)

@@ -75,8 +75,8 @@ def _settled(where: str, wanted: Any, value: Any) -> Any:
 def _frozen(where: str, value: Any) -> Any:
     try:
         return freeze(value)
-    except RecursionError:
-        raise InvalidValue(f"{where} is nested too deep, or holds itself") from None
+    except InvalidValue as fault:
+        raise type(fault)(f"{where}: {fault}") from None
 
 
 def _frozen_mapping(where: str, value: Any) -> Mapping[str, Any]:

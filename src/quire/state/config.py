@@ -9,7 +9,7 @@ from quire.errors import OutOfRange, UnknownId
 from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
 from quire.state.positions import positions
-from quire.state.view import View
+from quire.state.view import View, checked_view
 from quire.tokens.numbers import whole
 
 
@@ -25,7 +25,7 @@ def config_at(view: View, target: str | int | None = None) -> Config:
 
     At the end where none is given.
     """
-    limit = _place_of(view, target)
+    limit = _place_of(checked_view(view), target)
     log = view.log
     marks = sorted((log.time(p), p) for p in positions(log, "marks", 0, view.end))
     config = Config()

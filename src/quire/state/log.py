@@ -144,11 +144,6 @@ class Log:
         placed = segment.placed.get(position)
         return segment.items[position - segment.start].created_at if placed is None else placed
 
-    def latest(self, position: int) -> float:
-        """The latest time there was once the item at a position had come; it never falls."""
-        arrived = self.segment(position).arrived.get(position)
-        return self.time(position) if arrived is None else arrived
-
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments under a range, each with its own part of it as offsets."""
         index = self._index(start)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire.errors import EditRefused, UnknownId
+from quire.errors import EditRefused, UnknownId, WrongType
 from quire.items import Item, Mask, Message, Pin, Summary, ToolCall, now
 from quire.state.active import ActiveEdits
 from quire.state.closing import is_closing
@@ -73,6 +73,9 @@ def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = N
 
 def own_items(parent: Transcript, child: Transcript) -> list[Item]:
     """What happened in the child and is not in the parent."""
+    for transcript in (parent, child):
+        if not isinstance(transcript, Transcript):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"expected a transcript, not {type(transcript).__name__}")
     since = _shared_length(parent, child)
     recorded = child.recorded(since)
     return [i for i in recorded if not is_edit(i) and not is_closing(i) and i.id not in parent]

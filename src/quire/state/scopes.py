@@ -41,6 +41,8 @@ def fork_scoped(
 
 def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
     """A transcript without a past: instructions and, where given, a task."""
+    if not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
     if not instructions.strip():
         raise InvalidValue("a brief needs instructions")
     items: list[Item] = [Message("system", instructions, agent_id=agent_id)]

@@ -9,7 +9,7 @@ import logging
 from bisect import bisect_right, insort
 from collections.abc import Iterable
 
-from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType
+from quire.errors import DuplicateId, OutOfRange, WrongType
 from quire.items import (
     EDITS,
     KINDS,
@@ -74,8 +74,8 @@ class Transcript:
     def __len__(self) -> int:
         return self._end
 
-    def __contains__(self, item_id: str) -> bool:
-        return self._log.find(item_id, self._end) is not None
+    def __contains__(self, item_id: object) -> bool:
+        return isinstance(item_id, str) and self._log.find(item_id, self._end) is not None
 
     def __repr__(self) -> str:
         return f"<Transcript of {self._end} items, {len(self.view)} shown>"
@@ -92,10 +92,7 @@ class Transcript:
 
     def get(self, item_id: str) -> Item:
         """The item with this id, as it was recorded."""
-        position = self._log.find(item_id, self._end)
-        if position is None:
-            raise UnknownId(f"no item {item_id!r} in the transcript")
-        return self._log.item(position)
+        return self.view.get(item_id)
 
     def recorded(self, since: int = 0) -> list[Item]:
         """All items in the order they arrived, edits included, from a revision on."""
@@ -133,6 +130,8 @@ class Transcript:
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
+        if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a transcript takes several items, not {type(items).__name__}")
         kept = self._tip()
         try:
             for item in items:

@@ -14,7 +14,7 @@ from quire.state.active import spans_of
 from quire.state.judging import last_user
 from quire.state.positions import first_position, positions, scattered
 from quire.state.shape import Interval, contains, subtracted, united
-from quire.state.view import View
+from quire.state.view import View, checked_view
 from quire.tokens import Counter
 from quire.tokens.numbers import whole
 
@@ -25,6 +25,7 @@ def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
     `Irreducible` if it cannot be.
     """
     whole(tokens, "tokens", least=0)
+    checked_view(view)
     if view.tokens(counter) <= tokens:
         return None
     return _Cut(view, tokens, counter).edit()

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple, overload
 
-from quire.errors import OutOfRange, UnknownId
+from quire.errors import OutOfRange, UnknownId, WrongType
 from quire.items import Item, ToolCall, kind_of
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group, pending_calls
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains, find_run
 from quire.tokens import Counter
+from quire.tokens.numbers import whole
 
 
 class Fate(NamedTuple):
@@ -22,6 +23,13 @@ class Fate(NamedTuple):
 
     state: Literal["shown", "pinned", "masked", "covered", "hidden", "edit"]
     by: str | None = None
+
+
+def checked_view(view: object) -> "View":
+    """The view, if it is one: a transcript, say, has one and is none."""
+    if not isinstance(view, View):
+        raise WrongType(f"expected a view, such as transcript.view, not {type(view).__name__}")
+    return view
 
 
 class View(Sequence[Item]):
@@ -74,6 +82,7 @@ class View(Sequence[Item]):
                 if index.step not in (None, 1)
                 else self._slice(*index.indices(len(self))[:2])
             )
+        whole(index, "an index")
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
             raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
@@ -99,6 +108,8 @@ class View(Sequence[Item]):
 
     def position(self, item_id: str) -> int:
         """Where in the log an item is."""
+        if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"an id is a text, not {type(item_id).__name__}")
         position = self.log.find(item_id, self.end)
         if position is None:
             raise UnknownId(f"no item {item_id!r} at revision {self.end}")
@@ -120,6 +131,8 @@ class View(Sequence[Item]):
 
     def counted(self, counter: Counter) -> int:
         """The counts of all that is shown, added up."""
+        if not hasattr(counter, "count"):
+            raise WrongType("a counter has key, count and total; counter_for(model) gives one")
         counted = sum(self._leaf_tokens(leaf, counter) for leaf in self.shape.leaves)
         if self.end > self.shape.tail:
             counted += self.log.tokens(self.shape.tail, self.end, counter)

@@ -5,8 +5,9 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from quire.errors import InvalidLimit, InvalidValue
+from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import (
+    KINDS,
     Audio,
     ConfigChange,
     Content,
@@ -61,6 +62,11 @@ class Measured:
 
     def count(self, item: Item) -> int:
         """Tokens of one item with its framing."""
+        if type(item) not in KINDS:
+            raise WrongType(f"a counter counts items, not {type(item).__name__}")
+        return self._framed(item)
+
+    def _framed(self, item: Item) -> int:
         framing = self.framing
         match item:
             case Message():
