@@ -54,5 +54,5 @@ clean: ## remove what make has made
 .venv-peers/.done: bench/peers.txt
 	@echo "setting up .venv-peers (the libraries that Quire is measured against)"
 	@$(PYTHON) -m venv .venv-peers
-	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --requirement bench/peers.txt
+	@PIP_CONSTRAINT= .venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --requirement bench/peers.txt
 	@touch $@

@@ -56,6 +56,7 @@ def _others(by_key: dict[str, Table]) -> Iterator[Aim]:
     yield _at_most("fork: at most 5 µs", by_key.get("fork"), 5, "µs")
     yield _flat("fork: flat from 100 to 100,000 messages", by_key.get("fork"))
     yield _at_most("truncating to a tenth: at most 0.3 ms", by_key.get("truncate"), 0.3, "ms")
+    yield _flat("one more message and the total of tokens: flat, nothing counted again", by_key.get("tokens"))
     yield _to_floor("encode: at most 1.3 times plain msgspec", by_key.get("codec dump"), 1.3)
     yield _to_floor("decode: at most 1.5 times plain msgspec", by_key.get("codec load"), 1.5)
     yield _import("`import quire`: at most 60 ms", by_key.get("import"), 60)

@@ -118,11 +118,11 @@ WORKLOADS: dict[str, Callable[[Adapter, int, Patience], dict[str, Found]]] = {
 }
 SIZES = {
     "append": (100, 1_000, 10_000, 100_000),
-    "memory": (1_000, 10_000),
+    "memory": (100, 1_000, 10_000, 100_000),
     "fork": (100, 1_000, 10_000, 100_000),
-    "truncate": (100, 1_000, 10_000),
-    "tokens": (1_000, 10_000),
-    "codec": (1_000, 10_000),
+    "truncate": (100, 1_000, 10_000, 100_000),
+    "tokens": (100, 1_000, 10_000, 100_000),
+    "codec": (100, 1_000, 10_000, 100_000),
 }
 UNITS = {
     "append": "µs a message",

@@ -159,7 +159,7 @@ def _check_data(data: Any) -> None:
 
 def _as_list(items: Sequence[Item]) -> list[Item]:
     try:
-        return items if type(items) is list else list(items)
+        return items if isinstance(items, list) else list(items)
     except TypeError:
         raise WrongType(f"a codec writes a sequence of items, not {type(items).__name__}") from None
 

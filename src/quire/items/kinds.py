@@ -17,8 +17,8 @@ ROLES = frozenset(("system", "developer", "user", "assistant"))
 class Opaque(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """State that only the model that made it can read: signatures, encrypted reasoning.
 
-    Without data it only says whose something is. It goes back to that provider and model alone, and only while
-    what came before it is unchanged; `prefix` is the digest of what that was.
+    Without data it only says whose something is. It goes back to that provider and model alone, and only
+    while what came before it is unchanged; `prefix` is the digest of what that was.
     """
 
     provider: str

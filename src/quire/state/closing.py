@@ -7,14 +7,10 @@ CLOSED = "quire.closed"
 """The key of `extras` that marks a result no tool gave; its value says what closed the call."""
 
 
-def closing_results(view: View, why: str = "fork") -> list[Item]:
-    """A neutral result for every call that waits, marked as such."""
-    return [
-        ToolResult(
-            call.call_id, call.name, "No result: the conversation was forked meanwhile.", extras={CLOSED: why}
-        )
-        for call in view.pending()
-    ]
+def closing_results(view: View) -> list[Item]:
+    """A neutral result for every call that waits, marked as such: what a fork needs to go on."""
+    words = "No result: the conversation was forked while this call was running."
+    return [ToolResult(call.call_id, call.name, words, extras={CLOSED: "fork"}) for call in view.pending()]
 
 
 def is_closing(item: Item) -> bool:

@@ -4,7 +4,7 @@ The rule for what joins what is here alone. A transcript applies it as items arr
 any sequence.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard
 
 from quire.items import EDITS, Edit, Item, Message, Reasoning, Summary, ToolCall, ToolResult
@@ -97,8 +97,3 @@ def pending_calls(items: Iterable[Item]) -> list[ToolCall]:
         elif isinstance(item, ToolResult) and waiting.get(item.call_id):
             waiting[item.call_id].pop(0)
     return [call for calls in waiting.values() for call in calls]
-
-
-def flat(found: Sequence[Group]) -> list[Item]:
-    """The items of groups, one group after the other."""
-    return [item for group in found for item in group.items]

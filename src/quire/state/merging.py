@@ -65,10 +65,14 @@ class SummaryPlan(NamedTuple):
 def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
     """A plan to record what the child did in a few words; none where there is nothing new to tell."""
     items = own_items(parent, child)
-    if not items:
-        return None
-    summary_id = f"{items[-1].id}-summary"
-    return None if summary_id in parent else SummaryPlan(tuple(items), summary_id, agent_id)
+    told = [index for index, item in enumerate(items, 1) if _summary_id(item) in parent]
+    items = items[told[-1] if told else 0 :]
+    return SummaryPlan(tuple(items), _summary_id(items[-1]), agent_id) if items else None
+
+
+def _summary_id(last: Item) -> str:
+    """The id of the summary of all up to an item: the same again, so that nothing is told twice."""
+    return f"{last.id}-summary"
 
 
 def own_items(parent: Transcript, child: Transcript) -> list[Item]:

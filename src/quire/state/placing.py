@@ -32,8 +32,8 @@ def _neighbours(log: Log, end: int, time: float) -> tuple[int | None, int | None
     later = [(log.time(after), after)] if after is not None else []
     for segment in log.segments:
         index = bisect_left(segment.places, (time, end))
-        earlier += next(([p] for p in reversed(segment.places[:index]) if p[1] < end), [])
-        later += next(([p] for p in segment.places[index:] if p[1] < end), [])
+        earlier += [place for place in reversed(segment.places[:index]) if place[1] < end][:1]
+        later += [place for place in segment.places[index:] if place[1] < end][:1]
     return max(earlier)[1] if earlier else None, min(later)[1] if later else None
 
 

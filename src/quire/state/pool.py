@@ -78,7 +78,9 @@ class Pool:
 
     def catalogue(self) -> str:
         """One line per note, key and description: what a reader needs to choose by."""
-        return "\n".join(f"- [{key}] {note.description or ''}".rstrip() for key, note in self._notes.items())
+        return "\n".join(
+            f"- [{_line(key)}] {_line(note.description)}".rstrip() for key, note in self._notes.items()
+        )
 
     def fork(self, limit: int | Inherit | None = Inherit.LIMIT) -> "Pool":
         """A pool with the same notes that goes its own way; a smaller limit keeps the newest."""
@@ -91,6 +93,11 @@ class Pool:
 def checked_limit(limit: int | None) -> int | None:
     """A limit that can be kept; `None` is one."""
     return limit if limit is None else whole(limit, "a limit", least=1)
+
+
+def _line(text: str | None) -> str:
+    """A text on one line, so that it cannot pass for another entry."""
+    return " ".join((text or "").split())
 
 
 def _key_of(note: Note) -> str:

@@ -11,12 +11,15 @@ from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
 from quire.state.active import spans_of
 from quire.state.judging import last_user
 from quire.state.positions import last_positions, positions, scattered
+from quire.state.selection import instructions as instructions_of
+from quire.state.selection import of_kind
 from quire.state.shape import Interval, contains, first_after, subtracted, united
 from quire.state.transcript import Transcript
 from quire.state.view import View
 from quire.tokens.numbers import whole
 
 _TRAFFIC = (ToolCall, ToolResult)
+_IN_EVERY_SCOPE = instructions_of | of_kind(ConfigChange)
 
 
 def fork_scoped(
@@ -58,7 +61,7 @@ def _before_turns(view: View, turns: int) -> list[Interval]:
     if start is None:
         return []
     cut = (log.time(start), start)
-    kept = {p for p in positions(log, "marks", 0, view.end) if _is_instruction(log.item(p))}
+    kept = {p for p in positions(log, "marks", 0, view.end) if _IN_EVERY_SCOPE(log.item(p))}
     before: list[Interval] = []
     for run in view.runs():
         if (log.time(run.start), run.start) >= cut:
@@ -108,9 +111,3 @@ def _shown_content(view: View, away: Iterable[Interval]) -> list[Interval]:
     last = last_user(view.log, view.end)
     area = united(away)
     return area if last is None else [p for i in area for p in subtracted(i, [(last, last + 1)])]
-
-
-def _is_instruction(item: Item) -> bool:
-    return isinstance(item, ConfigChange) or (
-        isinstance(item, Message) and item.role in ("system", "developer")
-    )

@@ -24,6 +24,7 @@ UNKNOWN = Family("", 1.0, "plain", "claude")
 
 FAMILIES = (
     Family("gpt-3.5", "cl100k_base", "openai-gpt-4", "gpt-4o"),
+    Family("gpt-35", "cl100k_base", "openai-gpt-4", "gpt-4o"),
     Family("gpt-4", "cl100k_base", "openai-gpt-4", "gpt-4o"),
     Family("gpt-4o", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-4o-mini", "o200k_base", "openai", "gpt-4o-mini"),
@@ -47,7 +48,7 @@ FAMILIES = (
     Family("gpt-5.6", "o200k_base", "openai", "gpt-5.6"),
     Family("gpt-6", "o200k_base", "openai", "gpt-5.6"),
     Family("gpt-oss", "o200k_base", "openai", "gpt-4o"),
-    Family("gpt-", "o200k_base", "openai", "gpt-5.6"),
+    Family("gpt-7", "o200k_base", "openai", "gpt-5.6"),
     Family("claude", 1.45, "anthropic", "claude-high"),
     Family("claude-2", 1.15, "anthropic", "claude"),
     Family("claude-3", 1.15, "anthropic", "claude"),
