@@ -38,6 +38,19 @@ def test_a_summary_that_comes_back_does_not_overlap_another() -> None:
     assert shown(transcript) == "s2 u5"
 
 
+def test_a_summary_is_not_folded_by_several_that_hold_it_together() -> None:
+    transcript = Transcript(user(f"u{number}", float(number)) for number in range(4))
+    transcript.append(Summary("both", between("u0", "u1"), id="both"))
+    transcript.append(Hide(between("both", "both"), id="hide"))
+    transcript.append(Summary("first", between("u0", "u0"), id="first"))
+    transcript.append(Summary("second", between("u1", "u1"), id="second"))
+    with pytest.raises(EditRefused):
+        transcript.append(Undo("hide"))
+    for edit in ("second", "first", "hide", "both"):
+        transcript.append(Undo(edit))
+    assert shown(transcript) == "u0 u1 u2 u3"
+
+
 def test_neither_the_last_question_nor_a_rule_can_be_masked() -> None:
     transcript = Transcript([Message("system", "be kind", id="s", created_at=0.0), user("u1"), user("u2")])
     with pytest.raises(LastUserMessage):

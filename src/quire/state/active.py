@@ -61,19 +61,24 @@ class ActiveEdits:
         return united(interval for cover in self.covers.values() for interval in cover.area)
 
     def summaries(self) -> tuple[int, ...]:
-        """Positions of the summaries to be shown.
+        """Positions of the summaries to be shown: those not hidden, and not folded into a later one.
 
-        Those not hidden, and not folded into one that came later.
+        One later summary must hold all of an earlier one. Were it enough that several hold it together, none
+        of these could be taken back without bringing the earlier one up beside another.
         """
         shown: list[int] = []
         named = frozenset[int]().union(*(cover.summaries for cover in self.covers.values()))
-        later: list[Interval] = []
+        later: list[list[Interval]] = []  # the newest first: it folds most of what came before
         for position, cover in reversed(self.covers.items()):
             if cover.is_summary:
-                if position not in named and any(True for i in cover.area for _ in subtracted(i, later)):
+                if position not in named and not any(_holds(area, cover.area) for area in later):
                     shown.append(position)
-                later = united([*later, *cover.area])
+                later.append(cover.area)
         return tuple(reversed(shown))
+
+
+def _holds(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
+    return not any(True for interval in other for _ in subtracted(interval, area))
 
 
 def located(log: Log, item_id: str, end: int) -> int:
