@@ -39,6 +39,12 @@ def test_a_fork_can_see_the_last_turns_and_some_tools() -> None:
         fork_scoped(parent, turns=0)
 
 
+@pytest.mark.parametrize("tools", ["read", 5, 1.5])
+def test_tools_are_several_names(tools: object) -> None:
+    with pytest.raises(WrongType):
+        fork_scoped(conversation(1), tools=tools)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
 def test_a_brief_has_no_past() -> None:
     child = brief("Do it.", "The task", agent_id="sub")
     assert [(item.agent_id, getattr(item, "text", "")) for item in child.view] == [

@@ -33,10 +33,10 @@ def check(transcript: Transcript, plain: PlainTranscript) -> None:
     assert len(view) == len(plain.shown())
     assert list(reversed(view)) == plain.shown()[::-1]
     assert transcript.recorded() == plain.log
-    hold_shrinking_laws(view, plain)
+    hold_shrinking_laws(plain)
 
 
-def hold_shrinking_laws(view: object, plain: PlainTranscript) -> None:
+def hold_shrinking_laws(plain: PlainTranscript) -> None:
     shown = {p for p in plain.shown_positions() if p is not None}
     for position in shown:
         assert plain.group(position) <= shown, "a group is shown in part"

@@ -29,8 +29,8 @@ def fork_scoped(
 
     Pins stay shown. A reply that called any other tool is left out whole, with its results.
     """
-    if isinstance(tools, str):
-        raise WrongType("tools is a collection of names, not one name")
+    if isinstance(tools, str) or not isinstance(tools, Collection | None):
+        raise WrongType(f"tools is a collection of names, not {type(tools).__name__}")
     child = parent.fork()
     view = child.view
     away = [*(_before_turns(view, turns) if turns is not None else ()), *_other_tools(view, tools)]

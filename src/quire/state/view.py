@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple, overload
 
 from quire.errors import OutOfRange, UnknownId, WrongType
-from quire.items import Item, ToolCall, kind_of
+from quire.items import Item, ToolCall
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group, pending_calls
 from quire.state.log import EDIT, Log
@@ -166,9 +166,7 @@ class View(Sequence[Item]):
         """What became of an item, and by which edit."""
         position = self.position(item_id)
         if self.log.head(position) == EDIT:
-            item = self.log.item(position)
-            shown = position in self.shape.summaries
-            return Fate("shown" if shown and kind_of(item) == "summary" else "edit")
+            return Fate("shown" if position in self.shape.summaries else "edit")
         run = self.run_at(position)
         if run is not None:
             if self.log.head(position) in self.shape.pins:
