@@ -29,7 +29,7 @@ def fork_scoped(
 
     Pins stay shown. A reply that called any other tool is left out whole, with its results.
     """
-    if isinstance(tools, str) or not isinstance(tools, Collection | None):
+    if isinstance(tools, str) or not isinstance(tools, Collection | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools is a collection of names, not {type(tools).__name__}")
     child = parent.fork()
     view = child.view
