@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import Damaged, Unencodable
-from quire.items import JSON, MSGPACK, Image, Item, Message, Note, ToolCall, Unknown, kind_of
+from quire.items import JSON, MSGPACK, Codec, Image, Item, Message, Note, ToolCall, Unknown, kind_of
 from tests.items.strategies import FEW, json_values, newer_values, of_kind, texts
 
 pytestmark = pytest.mark.laws
@@ -182,3 +182,10 @@ def test_the_reserved_key_is_refused(kept: Any) -> None:
         JSON.decode_item(json.dumps(raw).encode())
     with pytest.raises(Damaged):
         MSGPACK.decode_item(msgspec.msgpack.encode({**raw, "new": 1}))
+
+
+@pytest.mark.parametrize("codec", [JSON, MSGPACK])
+def test_an_unknown_item_with_the_name_of_a_known_kind_is_not_written(codec: Codec) -> None:
+    made_here = Unknown(name="message", fields={"role": "user", "content": "x"})
+    with pytest.raises(Unencodable, match="'message' is a kind of this version"):
+        codec.encode([made_here])

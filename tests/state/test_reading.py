@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from quire.errors import OutOfRange, UnknownId, WrongType
+from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType
 from quire.items import (
     ConfigChange,
     Handoff,
@@ -120,3 +120,8 @@ def test_a_summary_without_spans_stands_where_it_was_recorded() -> None:
     )
     assert ids(list(transcript.view)) == "1 2 3"
     assert transcript.view.fate("2").state == "shown"
+
+
+def test_a_slice_that_goes_nowhere_is_a_clear_error() -> None:
+    with pytest.raises(InvalidValue, match="at least one"):
+        Transcript([Message("user", "x")]).view[::0]

@@ -87,7 +87,7 @@ class Codec:
 
     def _fields(self, item: Item, path: str) -> dict[str, Any]:
         if isinstance(item, Unknown):
-            unchanged: dict[str, Any] = verbatim(write_unknown(item), path, self._tag_bytes)
+            unchanged: dict[str, Any] = verbatim(write_unknown(item, path), path, self._tag_bytes)
             return unchanged
         free = _free_values(item)
         typed = msgspec.structs.replace(

@@ -71,8 +71,10 @@ def put_back(item: Known, written: dict[str, Any], path: str, tag_bytes: bool) -
         written[name] = verbatim(value, f"{path}.{name}", tag_bytes)
 
 
-def write_unknown(item: Unknown) -> dict[str, Any]:
+def write_unknown(item: Unknown, path: str) -> dict[str, Any]:
     """All fields of an item of an unknown kind, as they were read."""
+    if item.name in KNOWN and not _is_newer(item.fields):
+        raise Unencodable(f"{item.name!r} is a kind of this version, and would come back as one", path)
     return {"kind": kind_of(item), **item.fields}
 
 

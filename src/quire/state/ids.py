@@ -2,14 +2,15 @@
 
 Ids sort by time, so in most logs each is higher than all before it: such an id is new without a look-up, and
 is found by bisection. Ids that come out of order (from another process, another framework, or recorded late)
-are strays and go into a dictionary; once they are many, all do.
+are strays and go into a dictionary; once there are more than a few, all ids do, because the bisection has to
+step over each of them.
 """
 
 from collections.abc import Sequence
 
 from quire.items import Item
 
-_MANY = 64
+_A_FEW = 64
 
 
 class Strays:
@@ -27,7 +28,7 @@ class Strays:
         self._ids[item_id] = offset
         if not self.complete:
             self._offsets.add(offset)
-            if len(self._ids) > max(_MANY, offset >> 2):
+            if len(self._ids) > _A_FEW:
                 self._ids.update((item.id, index) for index, item in enumerate(items))
                 self.complete = True  # before the offsets go: another thread may be searching
                 self._offsets = set()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple, overload
 
-from quire.errors import OutOfRange, UnknownId, WrongType
+from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType
 from quire.items import Item, ToolCall
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group, pending_calls
@@ -77,6 +77,8 @@ class View(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
+            if index.step == 0:
+                raise InvalidValue("a slice goes on by at least one")
             return (
                 list(self)[index]
                 if index.step not in (None, 1)
