@@ -1,4 +1,6 @@
-"""A counter for tests: a token for each four characters, and four for each item."""
+"""Counters for tests: by four characters to a token, by items, and by whatever a test wants to be given."""
+
+from typing import Any
 
 from quire.items import Item, Message, Summary, ToolCall, ToolResult
 
@@ -27,3 +29,18 @@ class Items:
 
     def total(self, counted: int) -> int:
         return counted
+
+
+class Gives:
+    """Gives what it was made with, whether that is a count or not."""
+
+    key = "gives"
+
+    def __init__(self, count: Any = 1, total: Any = 1) -> None:
+        self._count, self._total = count, total
+
+    def count(self, item: Item) -> int:
+        return self._count  # type: ignore[no-any-return]
+
+    def total(self, counted: int) -> int:
+        return self._total  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ or content.
     │   ├── CallPending                  a call that still waits for its result
     │   └── LastUserMessage              the message the model is asked to answer
     ├── Irreducible (ValueError)         what must stay is larger than what is allowed
+    ├── Downgraded (ValueError)          strict rendering, and the wire cannot carry everything
     ├── CodecError (ValueError)
     │   ├── Unencodable                  a value no codec can write, with its path
     │   └── Damaged                      bytes that are not what they should be, with the place of the fault
@@ -93,6 +94,10 @@ class Irreducible(QuireError, ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class Downgraded(QuireError, ValueError):
+    """A wire cannot carry everything, and strict rendering was asked for."""
 
 
 class CodecError(QuireError, ValueError):

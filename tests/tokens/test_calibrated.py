@@ -84,8 +84,17 @@ def test_a_usage_that_holds_something_unseen_moves_little(place: int, times: flo
 def test_it_follows_a_change_that_lasts() -> None:
     calibrated = taught(1.0, 0, 0.0, seed=1)
     for number in range(WINDOW):
-        calibrated.learn(10_000 + number, round(1.4 * COUNTER.total(10_000 + number)))
+        counted = 10_000 + 500 * number
+        calibrated.learn(counted, round(1.4 * COUNTER.total(counted)))
     assert calibrated.factor == pytest.approx(1.4, rel=0.01)
+    assert calibrated.total(50_000) == pytest.approx(70_000, rel=0.01)
+
+
+def test_requests_of_one_size_are_followed_at_that_size() -> None:
+    calibrated = taught(1.0, 0, 0.0, seed=1)
+    for number in range(WINDOW):
+        calibrated.learn(10_000 + number, 14_000 + number)
+    assert calibrated.total(10_100) == pytest.approx(14_100, rel=0.01)
 
 
 def test_a_sudden_change_widens_the_stated_error() -> None:

@@ -127,6 +127,39 @@ def test_better_than_four_characters_to_a_token(name: str) -> None:
     assert abs(estimate(text) - true) < abs(len(text) / 4 - true) / 2
 
 
+def hard_kinds() -> dict[str, str]:
+    """Texts that an estimate by classes of characters finds hard: no words, or the same over and over."""
+    rng = random.Random(7_071)
+    digests = [{"path": f"data/{n}.bin", "sha256": rng.randbytes(32).hex().upper()} for n in range(30)]
+    spots = [[round(rng.uniform(-180, 180), 6), round(rng.uniform(-90, 90), 6)] for _ in range(60)]
+    features = [{"type": "Feature", "geometry": {"type": "Point", "coordinates": spot}} for spot in spots]
+    parts = [
+        f"{rng.choice('ABCDEFGH')}{rng.choice('KLMXYZ')}-{n * 37 % 9000 + 1000}-X{n % 10}" for n in range(200)
+    ]
+    return {
+        "digests in capitals": json.dumps(digests, indent=2),
+        "geojson": json.dumps({"type": "FeatureCollection", "features": features}),
+        "hexadecimal": rng.randbytes(1500).hex(),
+        "hexadecimal in capitals": rng.randbytes(1500).hex().upper(),
+        "part numbers": "\n".join(parts),
+        "base64 of zero bytes": base64.b64encode(bytes(3000)).decode(),
+        "letters": "".join(rng.choices("ACGT", k=3000)),
+        "rules": ("=" * 79 + "\nA heading\n" + "-" * 79 + "\n") * 20,
+        "a table": "| name | value |\n|------|-------|\n" + "| north | 12 |\n" * 40,
+    }
+
+
+@pytest.mark.parametrize("name", hard_kinds())
+def test_within_a_quarter_on_kinds_that_are_hard(name: str) -> None:
+    text = hard_kinds()[name]
+    assert estimate(text) == pytest.approx(exact("o200k_base")(text), rel=0.25)
+
+
+@pytest.mark.parametrize("unit", list("AXax=-#/.~*_"))
+def test_a_run_of_one_character_is_as_long_as_the_tokenizer_has_it(unit: str) -> None:
+    assert estimate(unit * 4000) == pytest.approx(exact("o200k_base")(unit * 4000), rel=0.1)
+
+
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_has_an_estimate_within_its_length(text: str) -> None:
     assert estimate(text) <= 1 + 3 * len(text)

@@ -7,12 +7,14 @@ whole log.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from typing import Any
 
 from quire.items import Item
 from quire.state.ids import Strays
 from quire.state.shape import Shape
 from quire.tokens import Counter
+from quire.tokens.numbers import count_of
 
 EDIT = 0xFFFFFFFF
 """Stands in `heads` for an item that belongs to no group, because it is an edit."""
@@ -25,7 +27,7 @@ class Segment:
 
     __slots__ = (
         *("arrived", "edits", "far", "heads", "highest", "items", "late", "marks"),
-        *("placed", "places", "shapes", "start", "strays", "sums", "users"),
+        *("memos", "placed", "places", "shapes", "start", "strays", "sums", "users"),
     )
 
     def __init__(self, start: int, highest: str = "") -> None:
@@ -44,6 +46,7 @@ class Segment:
         self.strays = Strays()
         self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
         self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
+        self.memos: dict[Hashable, Any] = {}  # what readers of views worked out and can take further
 
     def copy_until(self, end: int, highest: str) -> "Segment":
         """The same segment up to a position, free to grow on its own.
@@ -90,7 +93,7 @@ class Segment:
             more = array("q")
             total = sums[known - 1]
             for item in self.items[known - 1 : length]:
-                total += counter.count(item)
+                total += count_of(counter.count(item))
                 more.append(total)
             # Two threads may come here at once; both put the same numbers in the same places.
             sums[known : known + len(more)] = more

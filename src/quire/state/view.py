@@ -15,7 +15,7 @@ from quire.state.groups import Group, pending_calls
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains, find_run
 from quire.tokens import Counter
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import count_of, whole
 
 
 class Fate(NamedTuple):
@@ -143,7 +143,7 @@ class View(Sequence[Item]):
     def run_tokens(self, run: Run, counter: Counter) -> int:
         """The counted tokens of one run."""
         if run.stand_in is not None:
-            return counter.count(run.stand_in)
+            return count_of(counter.count(run.stand_in))
         return self.log.tokens(run.start, run.stop, counter)
 
     def groups(self) -> list[Group]:

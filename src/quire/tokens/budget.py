@@ -8,7 +8,7 @@ import msgspec
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import FrozenDict
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import named, whole
 
 
 class Share(
@@ -68,9 +68,12 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         asked: dict[str, int]
         if isinstance(requests, Mapping):
             asked = dict(cast("Mapping[str, int]", requests))
+        elif isinstance(requests, str | bytes) or not isinstance(requests, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"requests are names, or map names to tokens; not {type(requests).__name__}")
         else:
-            asked = dict.fromkeys(requests, self.available)
+            asked = {named(name, "the name of a section"): self.available for name in requests}
         for name, wanted in asked.items():
+            named(name, "the name of a section")
             whole(wanted, f"the request of {name!r}", least=0)
         return {name: self._capped(name, wanted) for name, wanted in asked.items()}
 

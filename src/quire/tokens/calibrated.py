@@ -1,12 +1,14 @@
 """A counter that learns from the usage a provider reports. It corrects sums and never counts items again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
+from quire.errors import InvalidLimit, WrongType
 from quire.items import Item
 from quire.tokens.counter import Counter, Definition
-from quire.tokens.numbers import whole
+from quire.tokens.lines import Line, fitted, tells_overhead
+from quire.tokens.numbers import MOST, count_of, whole
 from quire.tokens.schemas import schema_tokens
 
 WINDOW = 16
@@ -36,21 +38,35 @@ class Calibration(msgspec.Struct, frozen=True):
 
     key: str
     samples: tuple[Sample, ...] = ()
+    overhead: float = 0.0
+    """The overhead that requests of different sizes told; the samples that told it may be gone."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.overhead <= MOST:
+            raise InvalidLimit("Calibration.overhead is neither zero nor a number of tokens")
 
 
 class Calibrated:
-    """Wraps a counter and multiplies its totals by the median of reported to expected tokens.
+    """Wraps a counter and corrects its totals by the overhead and the factor that reports follow.
 
-    The median does not heed a report that holds something unseen, and settles within three to five requests.
+    A request takes `overhead`, once, and `factor` times what the wrapped counter expects of it. The overhead
+    is what nobody counts: framing of the provider, or tools that were left out of `counted`. It stays zero
+    until reports of different sizes show it; one report that holds something unseen changes nothing.
     A `state` that was learned with a counter of another key says nothing about this one, and is not used.
     """
 
     def __init__(self, counter: Counter, state: Calibration | None = None) -> None:
+        if not isinstance(counter, Counter):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Calibrated wraps a counter, not {type(counter).__name__}")
+        if not isinstance(state, Calibration | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"what was learned is a Calibration, not {type(state).__name__}")
         self.counter = counter
-        samples = state.samples if state is not None and state.key == counter.key else ()
         self._samples: tuple[Sample, ...] = ()
-        self._factor = 1.0
-        self._keep(samples)
+        self._line = Line(0.0, 1.0)
+        self._told_overhead = 0.0
+        if state is not None and state.key == counter.key:
+            self._told_overhead = state.overhead
+            self._keep(state.samples)
 
     @property
     def key(self) -> str:
@@ -59,21 +75,26 @@ class Calibrated:
 
     @property
     def factor(self) -> float:
-        """By what totals are multiplied; 1 until something was learned."""
-        return self._factor
+        """By what counts are multiplied, of items and tools alike; 1 until something was learned."""
+        return self._line.factor
+
+    @property
+    def overhead(self) -> float:
+        """Tokens that a request takes beyond its counts, in `total` alone; 0 until reports show it."""
+        return self._line.overhead
 
     @property
     def state(self) -> Calibration:
         """What was learned so far."""
-        return Calibration(self.key, self._samples)
+        return Calibration(self.key, self._samples, self._told_overhead)
 
     @property
     def error_bound(self) -> float | None:
         """How far off the next total may be, as a part of it; None until enough predictions met their report.
 
         It is the largest error among the latest predictions, each made before its report was learned, one
-        outlier in eight set aside, and widened by a quarter. It speaks of requests like the latest ones, and
-        is no guarantee.
+        outlier in eight set aside, and widened by a quarter. Of requests like the latest ones more than
+        nine in ten keep within it; it is no guarantee.
         """
         # The first prediction was made before anything was known.
         errors = sorted(abs(sample.predicted / sample.reported - 1) for sample in self._samples[1:])
@@ -82,33 +103,37 @@ class Calibrated:
         return _MARGIN * errors[-1 - len(errors) // 8]
 
     def count(self, item: Item) -> int:
-        """Tokens of one item, as the wrapped counter has them."""
-        return self.counter.count(item)
+        """Tokens of one item, as the wrapped counter has them: counts that were kept stay good."""
+        return count_of(self.counter.count(item))
+
+    def corrected(self, counted: int) -> int:
+        """What items, or tools, that count so much take of a request: times the factor, no overhead."""
+        return round(self._line.factor * counted)
 
     def total(self, counted: int) -> int:
-        """Tokens of a request, corrected by what was learned."""
-        return round(self._factor * self.counter.total(counted))
+        """Tokens of a request: the overhead, and its counts with what the wrapped counter adds, corrected."""
+        return round(self._line.at(self._expected(counted)))
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
-        """Tokens of tool definitions, as the wrapped counter has them."""
-        return schema_tokens(tools, self.counter)
+        """What tool definitions take of a request: as the wrapped counter has them, times the factor."""
+        return self.corrected(schema_tokens(tools, self.counter))
 
     def learn(self, counted: int, reported: int) -> None:
-        """Take in what a provider reported for a request whose items added up to `counted`."""
+        """Take in what a provider reported for a request whose items added up to `counted`.
+
+        `counted` is not corrected: it is `view.counted(calibrated)` of what was sent and, where tools change
+        from request to request, `schema_tokens(tools, calibrated.counter)` with it. `reported` is all input.
+        """
         whole(counted, "counted", least=1)
         self._keep((*self._samples, Sample(counted, reported, max(1, self.total(counted)))))
 
+    def _expected(self, counted: int) -> int:
+        return count_of(self.counter.total(counted))
+
     def _keep(self, samples: Sequence[Sample]) -> None:
         self._samples = tuple(samples[-WINDOW:])
-        if self._samples:
-            expected = self.counter.total
-            self._factor = _median(
-                sample.reported / max(1, expected(sample.counted)) for sample in self._samples
-            )
-
-
-def _median(numbers: Iterable[float]) -> float:
-    # Not `statistics.median`: importing that module takes longer than importing all of this room.
-    ordered = sorted(numbers)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+        points = [(max(1, self._expected(sample.counted)), sample.reported) for sample in self._samples]
+        if points:
+            self._line = fitted(points, self._told_overhead)
+            if tells_overhead(points):
+                self._told_overhead = self._line.overhead

@@ -9,6 +9,7 @@ Definition = Mapping[str, Any]
 """One tool as a provider is told of it: a name, a description and a JSON schema of its parameters."""
 
 
+@runtime_checkable
 class Counter(Protocol):
     """Says how many tokens items take."""
 

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from functools import cache
 
 from quire.errors import InvalidValue
+from quire.tokens.numbers import named
 
 ENCODINGS = frozenset(("o200k_base", "cl100k_base"))
 
 
-@cache
 def exact(encoding: str) -> Callable[[str], int]:
     """A function from text to its tokens; the vocabulary is loaded the first time it is called."""
-    if encoding not in ENCODINGS:
+    if named(encoding, "an encoding") not in ENCODINGS:
         raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(sorted(ENCODINGS))}")
+    return _counting(encoding)
 
+
+@cache
+def _counting(encoding: str) -> Callable[[str], int]:
     def count(text: str) -> int:
         encode = _loaded(encoding)
         try:

@@ -87,12 +87,19 @@ def counter_for(model: str) -> Counter:
 
 def family_of(model: str) -> Family:
     """The row of the table that a model's name belongs to."""
+    name = bare_name(model)
+    return max((row for row in FAMILIES if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
+
+
+def bare_name(model: str) -> str:
+    """The name as tables of models spell it: in small letters, without what comes before it."""
     if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a model is named by text, not by {type(model).__name__}")
     name = _bare(model)
     if not name:
         raise InvalidValue("the name of the model is empty")
-    return max((row for row in FAMILIES if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
+    # Routers write versions with a dot; without this, claude-opus-4.8 would be taken for Opus 4.
+    return name.replace(".", "-") if name.startswith("claude") else name
 
 
 def _bare(model: str) -> str:

@@ -6,6 +6,9 @@ others are not published and are kept small: calibration takes up what they miss
 
 import msgspec
 
+from quire.errors import WrongType
+from quire.tokens.numbers import named, whole
+
 
 class Framing(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that one provider adds."""
@@ -19,6 +22,13 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
     tool: int
     typed: bool = False
     """Whether tools are rewritten as type declarations, as OpenAI does, rather than given as JSON."""
+
+    def __post_init__(self) -> None:
+        named(self.name, "Framing.name")
+        for field in ("message", "call", "result", "request", "tools", "tool"):
+            whole(getattr(self, field), f"Framing.{field}", least=0)
+        if not isinstance(self.typed, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Framing.typed is true or false, not {type(self.typed).__name__}")
 
 
 FRAMINGS: dict[str, Framing] = {

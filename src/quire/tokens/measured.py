@@ -33,7 +33,8 @@ from quire.tokens.estimating import estimate
 from quire.tokens.exact import exact
 from quire.tokens.framing import FRAMINGS, Framing
 from quire.tokens.media import MEDIA, Media, media_tokens
-from quire.tokens.schemas import definition_tokens
+from quire.tokens.numbers import count_of, named, number
+from quire.tokens.schemas import definition_tokens, definitions
 
 T = TypeVar("T")
 
@@ -47,10 +48,14 @@ class Measured:
     kinds from a newer version count nothing.
     """
 
-    def __init__(self, key: str, measure: Callable[[str], int], framing: Framing, media: Media) -> None:
-        self.key = f"{key}/{framing.name}/{media.name}"
-        self.framing = framing
-        self.media = media
+    def __init__(
+        self, key: str, measure: Callable[[str], int], framing: str | Framing, media: str | Media
+    ) -> None:
+        if not callable(measure):
+            raise WrongType(f"a measure is a function of text, not {type(measure).__name__}")
+        self.framing = _framing(framing)
+        self.media = _media(media)
+        self.key = f"{named(key, 'the key of a counter')}/{self.framing.name}/{self.media.name}"
         self._measure = measure
 
     def __repr__(self) -> str:
@@ -58,7 +63,7 @@ class Measured:
 
     def text(self, text: str) -> int:
         """Tokens of a bare text."""
-        return self._measure(text) if text else 0
+        return count_of(self._measure(text)) if text else 0
 
     def count(self, item: Item) -> int:
         """Tokens of one item with its framing."""
@@ -90,7 +95,7 @@ class Measured:
                 )
             case Note():
                 return (
-                    framing.message + self.text(item.description or "") + self.text(_note_text(item.content))
+                    framing.message + self.text(item.description or "") + self.text(note_text(item.content))
                 )
             case Mask() | Hide() | Pin() | Undo() | Unknown():
                 return 0
@@ -103,11 +108,11 @@ class Measured:
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
         """Tokens that tool definitions add to a request."""
-        if not tools:
+        framing, several = self.framing, definitions(tools)
+        if not several:
             return 0
-        framing = self.framing
         return framing.tools + sum(
-            framing.tool + definition_tokens(tool, self.text, framing.typed) for tool in tools
+            framing.tool + definition_tokens(tool, self.text, framing.typed) for tool in several
         )
 
     def _content(self, content: Content) -> int:
@@ -139,7 +144,7 @@ class Exact(Measured):
         framing: str | Framing = "openai",
         media: str | Media = "gpt-4o",
     ) -> None:
-        super().__init__(encoding, exact(encoding), _framing(framing), _media(media))
+        super().__init__(encoding, exact(encoding), framing, media)
 
 
 class Estimate(Measured):
@@ -148,20 +153,21 @@ class Estimate(Measured):
     def __init__(
         self, scale: float = 1.0, *, framing: str | Framing = "plain", media: str | Media = "claude"
     ) -> None:
+        number(scale, "the scale of an estimate", least=0)
         measure = estimate if scale == 1 else _scaled(scale)
-        super().__init__(f"estimate-1x{scale:g}", measure, _framing(framing), _media(media))
+        super().__init__(f"estimate-2x{scale:g}", measure, framing, media)
 
 
 def _framing(given: str | Framing) -> Framing:
-    return given if isinstance(given, Framing) else _named(given, FRAMINGS, "framing")
+    return given if isinstance(given, Framing) else _row(given, FRAMINGS, "framing")
 
 
 def _media(given: str | Media) -> Media:
-    return given if isinstance(given, Media) else _named(given, MEDIA, "media costs")
+    return given if isinstance(given, Media) else _row(given, MEDIA, "media costs")
 
 
-def _named(name: str, table: Mapping[str, T], what: str) -> T:
-    if name not in table:
+def _row(name: str, table: Mapping[str, T], what: str) -> T:
+    if named(name, f"the name of {what}") not in table:
         raise InvalidValue(f"no {what} {name!r}; there are {', '.join(table)}")
     return table[name]
 
@@ -172,7 +178,8 @@ def _scaled(scale: float) -> Callable[[str], int]:
     return lambda text: max(1, round(scale * estimate(text)))
 
 
-def _note_text(content: Any) -> str:
+def note_text(content: Any) -> str:
+    """The content of a note as text: JSON where it is none."""
     if content is None or isinstance(content, str):
         return content or ""
     try:

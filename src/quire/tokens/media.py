@@ -7,8 +7,10 @@ patches of low detail, and the figures for a page but for Gemini's.
 
 import msgspec
 
+from quire.errors import WrongType
 from quire.items import Audio, File, Image
 from quire.tokens.images import Budgeted, Crops, Formula, Grid, Levels, Patches, Tiles, image_tokens
+from quire.tokens.numbers import named, number, whole
 
 BYTES_PER_SECOND = 16_000
 """What a recording of unknown length is taken to hold: compressed speech at 128 kbit/s."""
@@ -31,6 +33,14 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     image: Formula
     second: float | None
     page: int
+
+    def __post_init__(self) -> None:
+        named(self.name, "Media.name")
+        if not isinstance(self.image, Formula):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Media.image is a formula for images, not {type(self.image).__name__}")
+        if self.second is not None:
+            number(self.second, "Media.second", least=0)
+        whole(self.page, "Media.page", least=0)
 
 
 _FITTED = Budgeted(2048, 1536)

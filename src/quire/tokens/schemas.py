@@ -1,6 +1,6 @@
 """Tokens of tool definitions. Definitions are read in the shapes providers take, and never validated."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from quire.errors import WrongType
 from quire.items import Message
 from quire.tokens.counter import Counter, CountsTools, Definition
+from quire.tokens.numbers import count_of
 
 _PROPERTIES = 3
 _PROPERTY = 3
@@ -24,19 +25,33 @@ _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
     """Tokens that tool definitions add to a request; where a counter knows no tools, those of their JSON."""
     if isinstance(counter, CountsTools):
-        return counter.count_tools(tools)
-    return sum(counter.count(Message(role="system", content=_json(tool))) for tool in tools)
+        return count_of(counter.count_tools(tools))
+    if not isinstance(counter, Counter):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"tools are counted by a counter, not by {type(counter).__name__}")
+    texts = [_json(tool) for tool in definitions(tools)]
+    return sum(count_of(counter.count(Message(role="system", content=text))) for text in texts)
+
+
+def definitions(tools: Sequence[Definition]) -> list[Definition]:
+    """The tools, if they are several definitions."""
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"tools are a list of definitions, not {type(tools).__name__}")
+    several = list(tools)
+    for tool in several:
+        if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a tool definition is a mapping, not {type(tool).__name__}")
+    return several
 
 
 def definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bool) -> int:
     """Tokens of one definition without its framing."""
-    name, description, schema = _read(tool)
+    name, description, schema = read_definition(tool)
     if not typed:
         return measure(_json({"name": name, "description": description, "parameters": schema}))
     return measure(f"{name}:{description.removesuffix('.')}") + _typed(schema, measure, 0)
 
 
-def _read(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
+def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
     inner = _mapping(tool.get("function")) or tool
     name = inner.get("name")
     if not isinstance(name, str):

@@ -27,14 +27,14 @@ _BITS = {
 }
 # Tokens by which a character of the script differs from one of plain Latin, and a pair of them once more.
 _WEIGHTS = {
-    "latin": (0.359, 0.0),
-    "cyrillic": (-0.780, 0.142),
-    "arabic": (-1.432, 1.027),
-    "other": (-1.147, 0.729),
-    "symbol": (0.801, 0.0),
-    "kana": (-0.294, 0.0),
-    "han": (-0.035, 0.0),
-    "hangul": (-0.131, -0.396),
+    "latin": (0.133, 0.0),
+    "cyrillic": (-0.869, 0.145),
+    "arabic": (-1.477, 0.977),
+    "other": (-1.189, 0.677),
+    "symbol": (0.600, -0.800),
+    "kana": (-0.381, 0.0),
+    "han": (-0.130, 0.0),
+    "hangul": (-0.266, -0.324),
 }
 
 

@@ -1,0 +1,20 @@
+"""Going on from an earlier view of the same transcript: what was worked out from it need not be done again."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from quire.items import Item
+from quire.state.view import View
+
+
+def memos(view: View) -> dict[Hashable, Any]:
+    """What readers worked out from views of this transcript and keep, each under a key of its own."""
+    return view.log.segments[-1].memos
+
+
+def added_since(view: View, earlier: View) -> list[Item] | None:
+    """What a view shows after all that an earlier one showed; none if it is not just longer."""
+    same_log = earlier.log.segments[-1] is view.log.segments[-1]
+    if not same_log or earlier.shape is not view.shape or not view.shape.tail <= earlier.end <= view.end:
+        return None
+    return view.log.items(earlier.end, view.end)

@@ -1,0 +1,64 @@
+"""What is known of a model, by its name, and what a usage cost. The table is in `models`, as of `AS_OF`.
+
+Prices change, and not everybody pays those of the list: pass `cost` facts of your own, such as those of
+`msgspec.structs.replace(facts_for(model), prices=Prices(...))`.
+"""
+
+from quire.errors import WrongType
+from quire.tokens.families import bare_name
+from quire.tokens.models import AS_OF, MODELS, Feature, ImageLimits, ModelFacts, Provider
+from quire.tokens.usage import Prices, Usage
+
+__all__ = [
+    "AS_OF",
+    "MODELS",
+    "UNKNOWN",
+    "Feature",
+    "ImageLimits",
+    "ModelFacts",
+    "Prices",
+    "Provider",
+    "Usage",
+    "cost",
+    "facts_for",
+]
+
+UNKNOWN = ModelFacts("")
+"""The row of every model that is in no other: nothing is known, not even the provider."""
+
+
+def facts_for(model: str) -> ModelFacts:
+    """The facts of a model, by its name, with or without a provider before it; `UNKNOWN` if no row fits.
+
+    A dated or otherwise longer name has the facts of the longest prefix, so a model that came after the table
+    may have those of its elder, and a fine-tuned one has those of the model it was made from.
+    """
+    name = bare_name(model)
+    return max((row for row in MODELS if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
+
+
+def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float | None:
+    """USD for a usage, or None if tokens of some sort were used whose price is not known.
+
+    `long_cache` prices what was written to the cache at the rate of long-lived entries. That prompts beyond
+    `facts.flat_until` cost more is left out: a sum of usages no longer shows how long each prompt was.
+    """
+    if not isinstance(facts, ModelFacts) or not isinstance(usage, Usage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        kinds = f"{type(facts).__name__} and {type(usage).__name__}"
+        raise WrongType(f"cost takes ModelFacts and a Usage, not {kinds}")
+    prices, total = facts.prices, 0.0
+    written = prices.cache_write_long if long_cache else prices.cache_write
+    for tokens, price in (
+        (usage.fresh, prices.input),
+        (usage.cache_read, prices.cache_read),
+        (usage.cache_write, written),
+        (usage.output, prices.output),
+    ):
+        if tokens and price is None:
+            return None
+        total += tokens * (price or 0.0)
+    return total / 1_000_000
+
+
+def _length(facts: ModelFacts) -> int:
+    return len(facts.prefix)
