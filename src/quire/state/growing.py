@@ -1,4 +1,4 @@
-"""Going on from an earlier view of the same transcript: what was worked out from it need not be done again."""
+"""Going on from an earlier view of the same transcript, so that what was worked out is not done again."""
 
 from collections.abc import Hashable
 from typing import Any
