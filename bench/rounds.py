@@ -17,8 +17,8 @@ def share(patience: Patience, rounds: int) -> Patience:
 
 
 def failed(report: Report) -> bool:
-    """Whether a report has a fault, so that another round would tell nothing new."""
-    return any("fault" in line for line in report["lines"])
+    """Whether something failed, so that another round would tell nothing new; a missing way is no failure."""
+    return any("fault" in line and "way" not in line for line in report["lines"])
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -26,6 +26,8 @@ def merged(reports: Sequence[Report]) -> Report:
     found: dict[tuple[Any, Any], list[Report]] = {}
     faults: list[Report] = []
     for line in (line for report in reports for line in report["lines"]):
+        if line in faults:
+            continue
         if "fault" in line:
             faults.append(line)
         else:

@@ -21,9 +21,13 @@ TITLES = {
     "tokens": "One more message, then the total of tokens",
     "codec dump": "To JSON",
     "codec load": "From JSON",
+    "render openai": "The whole payload for OpenAI",
+    "render openai, one more": "One more message, then the payload for OpenAI again",
+    "render anthropic": "The whole payload for Anthropic",
+    "render gemini": "The whole payload for Gemini",
     "import": "Import",
 }
-SEPARATE = ("codec",)  # its ways are different work, so each has a table of its own
+SEPARATE = ("codec", "render")  # their ways are different work, so each has a table of its own
 
 
 @dataclass
@@ -99,16 +103,26 @@ def _table(key: str, rows: list[Row]) -> Table:
 
 def _rows(workload: str, library: str, report: dict[str, Any]) -> Iterator[tuple[str, Row]]:
     measured = [line for line in report["lines"] if "fault" not in line]
-    fault = next((line["fault"] for line in report["lines"] if "fault" in line), "")
     apart = workload in SEPARATE
-    ways = dict.fromkeys(line["way"] for line in measured) or (("dump", "load") if apart else ("",))
-    for way in ways:
+    for way in _ways(workload, report["lines"]):
         cells = {line.get("size", 0): line for line in measured if line["way"] == way}
-        how = report.get("how", "") if apart else way or report.get("how", "")
-        yield (
-            f"{workload} {way}" if apart else workload,
-            Row(library, how, report.get("by", ""), cells, fault),
-        )
+        of, _, variant = way.partition(": ") if apart else ("", "", way)
+        fault = _fault(way, report["lines"])
+        lacking = {"way": way, "fault": fault} in report["lines"]
+        how = "" if lacking else variant or report.get("how", "")
+        yield f"{workload} {of}".strip(), Row(library, how, report.get("by", ""), cells, fault)
+
+
+def _ways(workload: str, lines: Sequence[dict[str, Any]]) -> list[str]:
+    """The ways that a library has, and after them those that it should have had."""
+    found = [line["way"] for line in lines if "way" in line]
+    wanted = [key.partition(" ")[2] for key in TITLES if key.split()[0] == workload in SEPARATE]
+    return list(dict.fromkeys([*found, *wanted])) or [""]
+
+
+def _fault(way: str, lines: Sequence[dict[str, Any]]) -> str:
+    """Why a way is not measured, at a size or at all."""
+    return next((line["fault"] for line in lines if "fault" in line and line.get("way", way) == way), "")
 
 
 def number(value: float | None) -> str:

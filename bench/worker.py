@@ -28,7 +28,13 @@ def measure(library: Adapter, workload: str, sizes: Sequence[int], patience: Pat
         except Exception as fault:
             return [*lines, {"size": size, "fault": f"{type(fault).__name__}: {fault}"[:200]}]
         lines += [{"size": size, "way": way, **figures} for way, figures in found.items()]
-    return lines
+    return lines + _never_tried(library, workload)
+
+
+def _never_tried(library: Adapter, workload: str) -> list[Line]:
+    """A line for each way of a workload that the library does not have."""
+    lacks = [(name.partition(" "), why) for name, why in library.absent.items()]
+    return [{"way": way, "fault": why} for (of, _, way), why in lacks if of == workload and way]
 
 
 def main() -> None:

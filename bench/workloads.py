@@ -7,7 +7,8 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from libraries import Adapter
+import spoken
+from libraries import OURS, Adapter
 from timing import Clocked, Patience, clocked, clocked_in_a_row, clocked_in_bulk
 from transcript import Entry, entries, messages, texts
 
@@ -108,6 +109,19 @@ def codec(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
     }
 
 
+def render(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
+    """The whole payload of a history that was not rendered before, and OpenAI's after one more; ms."""
+    said = messages(size)
+    chat = entries(said, library.parsed)
+    found: dict[str, Found] = {}
+    for wire, write in library.renders().items():
+        _check_payload(library, wire, write(library.unrendered(chat)), said)
+        found[wire] = _found(clocked(write, lambda: library.unrendered(chat), patience), 1e3)
+        if wire == "openai":
+            found |= _one_more(library, chat, write, patience)
+    return found
+
+
 WORKLOADS: dict[str, Callable[[Adapter, int, Patience], dict[str, Found]]] = {
     "append": append,
     "memory": memory,
@@ -115,6 +129,7 @@ WORKLOADS: dict[str, Callable[[Adapter, int, Patience], dict[str, Found]]] = {
     "truncate": truncate,
     "tokens": tokens,
     "codec": codec,
+    "render": render,
 }
 SIZES = {
     "append": (100, 1_000, 10_000, 100_000),
@@ -123,6 +138,7 @@ SIZES = {
     "truncate": (100, 1_000, 10_000, 100_000),
     "tokens": (100, 1_000, 10_000, 100_000),
     "codec": (100, 1_000, 10_000, 100_000),
+    "render": (100, 1_000, 10_000),
 }
 UNITS = {
     "append": "µs a message",
@@ -131,6 +147,7 @@ UNITS = {
     "truncate": "ms",
     "tokens": "µs",
     "codec": "ms",
+    "render": "ms",
     "import": "ms",
 }
 
@@ -145,6 +162,35 @@ def _fork(library: Adapter, history: Any, way: Callable[[Any], Any], patience: P
         raise Wrong("the copy is not independent")
     del child
     return _found(clocked_in_bulk(lambda: way(history), patience), 1e6)
+
+
+def _one_more(
+    library: Adapter, chat: list[Entry], write: Callable[[Any], Any], patience: Patience
+) -> dict[str, Found]:
+    history = library.unrendered(chat)
+    before = len(library.turns(write(history)))
+
+    def grow(grown: Any) -> Any:
+        library.add(grown, (ONE_MORE,))
+        return library.again(grown, write)
+
+    if len(library.turns(grow(history))) != before + 1:
+        raise Wrong("one more message did not become one more")
+    found = clocked(grow, lambda: history, patience)
+    if found.best > 0.01:  # as with truncation
+        return {"openai, one more": _found(found, 1e3)}
+    row = clocked_in_a_row(grow, lambda: history, patience)
+    after = {"openai, one more: the same right after a collection": _found(found, 1e3)}
+    return {"openai, one more": _found(row, 1e3)} | after
+
+
+def _check_payload(library: Adapter, wire: str, payload: Any, said: Sequence[dict[str, Any]]) -> None:
+    turns = library.turns(payload)
+    fault = spoken.fault(wire, turns, entries(said))
+    if not fault and wire == "openai" and library.name in OURS:
+        fault = spoken.differs(turns, said)
+    if fault:
+        raise Wrong(f"{wire}: {fault}")
 
 
 def _grown(library: Adapter, history: Any) -> Any:

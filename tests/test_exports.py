@@ -11,7 +11,10 @@ import pytest
 import quire
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference.md"
-ROOMS = ["quire", "quire.errors", "quire.items", "quire.tokens", "quire.state"]
+ROOMS = [
+    *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
+    "quire.bridges.videosdk",
+]
 
 
 def documented(room: str) -> set[str]:

@@ -17,7 +17,7 @@ class Adapter:
     """For a workload, the calls that are measured."""
 
     absent: ClassVar[dict[str, str]] = {}
-    """For a workload, why there is nothing to measure."""
+    """For a workload, or for one way of it such as `render gemini`, why there is nothing to measure."""
 
     validates: ClassVar[bool] = False
     """Whether it checks the fields of what is appended."""
@@ -70,6 +70,22 @@ class Adapter:
     def load(self, data: bytes) -> Any:
         """What `dump` wrote."""
         raise NotImplementedError
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        """By the wire, openai, anthropic or gemini: from a history to what the provider's client is given."""
+        raise NotImplementedError
+
+    def again(self, history: Any, write: Callable[[Any], Any]) -> Any:
+        """The OpenAI payload of a history that `write` rendered before it grew by one message."""
+        return write(history)
+
+    def turns(self, payload: Any) -> list[Any]:
+        """The messages of a payload."""
+        return payload[0] if isinstance(payload, tuple) else payload
+
+    def unrendered(self, chat: Sequence[Entry]) -> Any:
+        """A history that nothing was rendered of, in the form that `renders` takes; made off the clock."""
+        return self.filled(chat)
 
     def filled(self, chat: Sequence[Entry]) -> Any:
         """A new history with these messages."""

@@ -1,55 +1,23 @@
 """The floor: plain structs in a plain list, with ids and times but with no checks and no library."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import msgspec
 
+from libraries import plain_wires
 from libraries.adapter import Adapter
-from quire.items import Content, Opaque, new_id, now
-from quire.items.kinds import Address, Wording
+from libraries.plain_items import PlainCall, PlainMessage, PlainResult
 from transcript import Entry, add_all
-
-FIXED = {"frozen": True, "kw_only": True, "tag_field": "kind", "omit_defaults": True, "gc": False}
-
-
-class Plain(msgspec.Struct, **FIXED):
-    id: str = msgspec.field(default_factory=new_id)
-    created_at: float = msgspec.field(default_factory=now)
-    agent_id: str | None = None
-    extras: dict[str, Any] | None = None
-
-
-class PlainMessage(Plain, tag="message", **FIXED):
-    role: Literal["system", "developer", "user", "assistant"]
-    content: Content
-    interrupted: bool = False
-    wording: Wording | None = None
-    address: Address | None = None
-    state: Opaque | None = None
-
-
-class PlainCall(Plain, tag="tool_call", **FIXED):
-    call_id: str
-    name: str
-    arguments: str = "{}"
-    state: Opaque | None = None
-
-
-class PlainResult(Plain, tag="tool_result", **FIXED):
-    call_id: str
-    name: str
-    content: Content
-    is_error: bool = False
-
 
 KINDS = (PlainMessage, PlainCall, PlainResult)
 
 
 class History:
-    """A list, the size of each item and their running sum."""
+    """A list, the size of each item and their running sum; once rendered, the messages of OpenAI's wire."""
 
-    __slots__ = ("items", "sizes", "sum")
+    __slots__ = ("items", "messages", "sizes", "sum")
+    messages: list[Any]
 
     def __init__(self, items: list[Any]) -> None:
         self.items = items
@@ -74,6 +42,7 @@ class Floor(Adapter):
         "truncate": "walk back over the known sizes, slice the list",
         "tokens": "running sum",
         "codec": "msgspec on structs without checks",
+        "render": "one loop over the structs; for one more message: one dictionary, `list.copy`",
     }
 
     def __init__(self) -> None:
@@ -115,6 +84,25 @@ class Floor(Adapter):
 
     def load(self, data: bytes) -> History:
         return History(self.decode(data))
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        return {"openai": _kept, "anthropic": _of(plain_wires.anthropic), "gemini": _of(plain_wires.gemini)}
+
+    def again(self, history: History, _write: Callable[[Any], Any]) -> list[Any]:
+        history.messages.append(plain_wires.said(history.items[-1]))
+        return history.messages.copy()
+
+    def turns(self, payload: Any) -> list[Any]:
+        return payload if isinstance(payload, list) else payload.get("messages") or payload["contents"]
+
+
+def _kept(history: History) -> list[Any]:
+    history.messages = plain_wires.openai(history.items)
+    return history.messages
+
+
+def _of(write: Callable[[Sequence[Any]], Any]) -> Callable[[History], Any]:
+    return lambda history: write(history.items)
 
 
 LIBRARY = Floor()

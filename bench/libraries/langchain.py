@@ -10,6 +10,7 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
     ToolMessage,
+    convert_to_openai_messages,
     messages_from_dict,
     messages_to_dict,
     trim_messages,
@@ -34,6 +35,11 @@ class LangChain(Adapter):
         "truncate": '`trim_messages(token_counter="approximate")`',
         "tokens": "`count_tokens_approximately`",
         "codec": "`messages_to_dict` and `json.dumps`; `json.loads` and `messages_from_dict`",
+        "render": "`convert_to_openai_messages`",
+    }
+    absent: ClassVar = {
+        "render anthropic": "comes with langchain-anthropic, which is not installed",
+        "render gemini": "comes with langchain-google-genai, which is not installed",
     }
 
     def new(self) -> list[BaseMessage]:
@@ -72,6 +78,9 @@ class LangChain(Adapter):
 
     def load(self, data: bytes) -> list[BaseMessage]:
         return messages_from_dict(json.loads(data))
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        return {"openai": convert_to_openai_messages}
 
 
 LIBRARY = LangChain()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any, ClassVar
 
 from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
@@ -19,6 +20,7 @@ class LiveKit(Adapter):
         "memory": "`ChatContext`",
         "truncate": "`truncate(max_items=…)`, by count",
         "codec": "`to_dict` with times and `json.dumps`; `json.loads` and `from_dict`",
+        "render": "`ChatContext.to_provider_format`",
     }
     absent: ClassVar = {"tokens": "counts no tokens"}
 
@@ -50,6 +52,10 @@ class LiveKit(Adapter):
 
     def load(self, data: bytes) -> ChatContext:
         return ChatContext.from_dict(json.loads(data))
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        names = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
+        return {wire: methodcaller("to_provider_format", name) for wire, name in names.items()}
 
 
 LIBRARY = LiveKit()

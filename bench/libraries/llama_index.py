@@ -31,7 +31,10 @@ class LlamaIndex(Adapter):
         "truncate": "`ChatMemoryBuffer.get` with a token limit, len / 4",
         "codec": "`model_dump` of each message and `json.dumps`; `json.loads` and `model_validate`",
     }
-    absent: ClassVar = {"tokens": "counts inside `get` only"}
+    absent: ClassVar = {
+        "tokens": "counts inside `get` only",
+        "render": "comes with llama-index-llms-openai and the like, which are not installed",
+    }
 
     def new(self) -> ChatMemoryBuffer:
         return _buffer(SimpleChatStore(), NO_LIMIT)

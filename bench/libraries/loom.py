@@ -22,6 +22,7 @@ class Loom(Adapter):
         "memory": "`SessionMemory`",
         "truncate": "`SessionMemory.get_recent`, by count, calls and results may part",
         "tokens": "`count_messages_tokens`, without tool calls",
+        "render": "`ProviderRuntime.to_provider_messages`, the private `_convert_messages` of its providers",
     }
     absent: ClassVar = {"codec": "has none for its messages: it stores dictionaries that the caller makes"}
 
@@ -49,6 +50,27 @@ class Loom(Adapter):
 
     def total(self, history: SessionMemory) -> int:
         return count_messages_tokens(history.messages)
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        from loom.providers import AnthropicProvider, GeminiProvider, OpenAIProvider
+
+        return {
+            "openai": _converter(OpenAIProvider),
+            "anthropic": _converter(AnthropicProvider),
+            "gemini": _converter(GeminiProvider),
+        }
+
+    def turns(self, payload: Any) -> list[Any]:
+        return payload[1] if isinstance(payload, tuple) else payload
+
+
+def _converter(provider: Any) -> Callable[[SessionMemory], Any]:
+    from loom.runtime.provider_runtime import ProviderRuntime
+
+    unused = ("provider", "config", "context_manager", "emit", "current_iteration", "build_provider_tools")
+    listed = ProviderRuntime(**dict.fromkeys(unused)).to_provider_messages
+    converted = provider(api_key="none")._convert_messages
+    return lambda history: converted(listed(history.messages))
 
 
 LIBRARY = Loom()

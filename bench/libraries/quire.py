@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 from libraries.adapter import Adapter
 from quire import state
 from quire.items import JSON, Message, ToolCall, ToolResult
+from quire.providers import PROVIDERS
 from quire.state import Transcript
 from transcript import Entry, add_all
 
 KINDS = (Message, ToolCall, ToolResult)
+MODELS = {"openai": "gpt-5.6", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
 
 
 class Quarters:
@@ -39,6 +41,7 @@ class Quire(Adapter):
         "truncate": "`truncate` by tokens and appending its edit; counted before",
         "tokens": "`view.tokens`, only what is new is counted",
         "codec": "`JSON.encode`, `JSON.decode`: a list of items, like the floor",
+        "render": "`PROVIDERS[…].render(view, model=…)`",
     }
 
     def new(self) -> Transcript:
@@ -73,6 +76,17 @@ class Quire(Adapter):
 
     def load(self, data: bytes) -> list[Any]:
         return JSON.decode(data)
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        return {wire: _renderer(wire, model) for wire, model in MODELS.items()}
+
+    def turns(self, payload: Any) -> list[Any]:
+        return payload.get("messages") or payload["contents"]
+
+
+def _renderer(wire: str, model: str) -> Callable[[Transcript], dict[str, Any]]:
+    render = PROVIDERS[wire].render
+    return lambda history: render(history.view, model=model).payload
 
 
 def _fork_and_append(history: Transcript) -> Transcript:

@@ -1,5 +1,6 @@
 """VideoSDK Agents: a chat context of validated models."""
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -23,7 +24,11 @@ class VideoSDK(Adapter):
         "truncate": "`truncate(max_tokens=…)`",
         "tokens": "`estimated_tokens`",
         "codec": "`to_dict` and `json.dumps`; `json.loads` and `from_dict`",
+        "render": "`to_openai_messages`, `to_anthropic_messages`, `to_google_contents`",
     }
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
 
     def new(self) -> ChatContext:
         return ChatContext.empty()
@@ -55,6 +60,13 @@ class VideoSDK(Adapter):
 
     def load(self, data: bytes) -> ChatContext:
         return ChatContext.from_dict(json.loads(data))
+
+    def renders(self) -> dict[str, Callable[[Any], Any]]:
+        return {
+            "openai": ChatContext.to_openai_messages,
+            "anthropic": ChatContext.to_anthropic_messages,
+            "gemini": lambda history: self.loop.run_until_complete(history.to_google_contents()),
+        }
 
 
 LIBRARY = VideoSDK()

@@ -19,7 +19,7 @@ _CHOICE = 3
 _DEEPEST = 32
 """Schemas nested further are cut off there: no provider takes them, and a schema may hold itself."""
 
-_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:

@@ -1,0 +1,106 @@
+"""Histories from files: JSON, or JSON lines with a message or a whole history on each."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from quire.errors import Damaged
+
+_WHOLE = ("messages", "input", "contents")
+"""Fields that tell a payload from a single message."""
+
+
+class History(NamedTuple):
+    """One history and where it was: `line` is none where it is the whole file."""
+
+    payload: Any
+    line: int | None = None
+
+
+def read_histories(name: str) -> list[History]:
+    """The histories in a file; `-` is standard input."""
+    text = _text(name)
+    if not text.strip():
+        raise Damaged("there is nothing in it", name)
+    try:
+        return [History(_checked(msgspec.json.decode(text), name))]
+    except msgspec.DecodeError as fault:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if len(lines) < 2 or not _is_json(lines[0][1]):
+            raise Damaged(f"it is not JSON: {fault}", name) from None
+    return _from_lines(list(_decoded(lines, name)), name)
+
+
+def write_text(text: str, name: str | None) -> None:
+    """Write to a file, or to standard output where there is none."""
+    if name is None or name == "-":
+        sys.stdout.write(text)
+    else:
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON for people to read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def _text(name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Damaged("it is not UTF-8", name) from None
+    except OSError as fault:
+        raise Damaged(f"it cannot be read: {fault.strerror}", name) from None
+
+
+def _is_json(line: str) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _decoded(lines: list[tuple[int, str]], name: str) -> Iterator[tuple[int, Any]]:
+    for number, line in lines:
+        try:
+            yield number, msgspec.json.decode(line)
+        except msgspec.DecodeError as fault:
+            raise Damaged(f"it is not JSON: {fault}", f"{name}, line {number}") from None
+
+
+def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
+    """Each line a history, if all lines are; else each a message of one history."""
+    if all(_is_whole(value) for _, value in values):
+        return [History(value, number) for number, value in values]
+    for number, value in values:
+        if not isinstance(value, dict) or _is_whole(value):
+            raise Damaged("lines are messages, or lines are histories, not both", f"{name}, line {number}")
+    return [History([value for _, value in values])]
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a JSON object; none of anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """A JSON list; an empty one for anything else."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, list) or any(key in fields_of(value) for key in _WHOLE)
+
+
+def _checked(value: Any, name: str) -> Any:
+    fields = fields_of(value)
+    if not _is_whole(value) and ("role" in fields or "type" in fields):
+        return [value]  # a single message
+    if not isinstance(value, dict | list):
+        raise Damaged("a history is a list of messages, or an object that has one", name)
+    return cast(Any, value)

@@ -1,0 +1,81 @@
+"""Histories between the formats that the command line knows: the four wires, and Quire's own."""
+
+from typing import Any
+
+import msgspec
+
+from quire.cli.files import fields_of, list_of
+from quire.errors import InvalidValue
+from quire.items import JSON, Item
+from quire.providers import PROVIDERS, Downgrade, provider_for
+
+OWN = "quire"
+FORMATS = (*PROVIDERS, OWN)
+
+
+def guessed(payload: Any, given: str | None) -> str:
+    """The format as given, or what the fields of the payload say, or OpenAI's, which most things speak."""
+    if given is not None:
+        return _known(given)
+    fields = fields_of(payload)
+    if "contents" in fields:
+        return "gemini"
+    if "input" in fields:
+        return "openai-responses"
+    return "anthropic" if "system" in fields or _has_anthropic_blocks(payload) else _by_items(payload)
+
+
+def read(payload: Any, format_name: str) -> list[Item]:
+    """A payload in a format as items."""
+    if format_name == OWN:
+        return JSON.decode(msgspec.json.encode(payload))
+    return provider_for(format_name).read_history(payload)
+
+
+def written(
+    items: list[Item], format_name: str, *, model: str | None, tools: list[Any]
+) -> tuple[Any, tuple[Downgrade, ...]]:
+    """Items in a format, and what was changed on the way."""
+    if _known(format_name) == OWN:
+        return msgspec.json.decode(JSON.encode(items)), ()
+    rendered = provider_for(format_name).render(items, model=model, tools=tools)
+    return rendered.payload, rendered.downgrades
+
+
+def tools_of(payload: Any) -> list[Any]:
+    """The tool definitions in a payload, of whichever format."""
+    fields = fields_of(payload)
+    tools = fields.get("tools") or fields_of(fields.get("config")).get("tools")
+    found: list[Any] = []
+    for tool in list_of(tools):
+        declared = fields_of(tool).get("function_declarations") or fields_of(tool).get("functionDeclarations")
+        found.extend(list_of(declared) or [tool])
+    return found
+
+
+def _known(name: str) -> str:
+    if name not in FORMATS:
+        raise InvalidValue(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    return name
+
+
+def _messages(payload: Any) -> list[dict[str, Any]]:
+    found = list_of(fields_of(payload).get("messages") if isinstance(payload, dict) else payload)
+    return [fields_of(message) for message in found]
+
+
+def _has_anthropic_blocks(payload: Any) -> bool:
+    kinds = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+    blocks = (block for message in _messages(payload) for block in list_of(message.get("content")))
+    return any(fields_of(block).get("type") in kinds for block in blocks)
+
+
+def _by_items(payload: Any) -> str:
+    for message in _messages(payload):
+        if "kind" in message:
+            return OWN
+        if "parts" in message:
+            return "gemini"
+        if str(message.get("type", "")).startswith(("function_call", "reasoning")):
+            return "openai-responses"
+    return "openai"

@@ -1,0 +1,183 @@
+"""The command line: check a history, convert it, count it."""
+
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from quire.cli import demo, formats
+from quire.cli.counting import counted
+from quire.cli.files import History, as_json, fields_of, read_histories, write_text
+from quire.errors import QuireError
+from quire.providers import Downgrade, Fault, provider_for
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard input", show_default=False)]
+Model = Annotated[str | None, typer.Option(help="apply the rules and the tokenizer of this model")]
+Output = Annotated[str | None, typer.Option("--output", "-o", help="write here, not to standard output")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON and nothing else")]
+Wire = Annotated[str, typer.Option(help="openai, openai-responses, anthropic or gemini")]
+_MANY = 50  # histories; with more, progress is shown
+
+
+@app.callback()
+def quire() -> None:
+    """Keep all that happened. Choose what the model sees. Know why."""
+
+
+@app.command("demo")
+def play() -> None:
+    """Play an agent's transcript through the core and print what the model would see."""
+    demo.main()
+
+
+@app.command()
+def check(
+    file: File,
+    provider: Wire,
+    model: Model = None,
+    fix: Annotated[bool, typer.Option("--fix", help="write the history with its faults repaired")] = False,
+    output: Output = None,
+    json: AsJson = False,
+) -> None:
+    """Say what a provider would refuse in a history; exit status 1 if there is anything."""
+    with _clear_errors():
+        wire = provider_for(provider)
+        histories = read_histories(file)
+        found = [(history, wire.check(history.payload, model)) for history in _shown(histories)]
+        if json:
+            write_text(
+                as_json([_as_dict(history, fault) for history, faults in found for fault in faults]), None
+            )
+        else:
+            _print_faults(found, file, to_errors=fix)
+        if fix:
+            left = _fix(histories, provider, model, output)
+            raise typer.Exit(1 if left else 0)
+    raise typer.Exit(1 if any(faults for _, faults in found) else 0)
+
+
+@app.command()
+def convert(
+    file: File,
+    to: Annotated[str, typer.Option(help="the format to write: one of the providers, or quire")],
+    source: Annotated[
+        str | None, typer.Option("--from", help="the format to read; guessed if left out")
+    ] = None,
+    model: Model = None,
+    output: Output = None,
+) -> None:
+    """Write a history in another format; what that cannot carry is said on standard error."""
+    with _clear_errors():
+        histories = read_histories(file)
+        converted = [_converted(history, source, to, model) for history in _shown(histories)]
+        _write([payload for payload, _ in converted], histories, output)
+        for history, (_, downgrades) in zip(histories, converted, strict=True):
+            _print_downgrades(history, downgrades)
+
+
+@app.command()
+def tokens(
+    file: File,
+    model: Annotated[str, typer.Option(help="count as this model does")] = "gpt-5.6",
+    source: Annotated[
+        str | None, typer.Option("--from", help="the format to read; guessed if left out")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Count the tokens of a history, by kind of item and in all."""
+    with _clear_errors():
+        rows = [counted(history, source, model) for history in _shown(read_histories(file))]
+    if json:
+        write_text(as_json(rows if len(rows) > 1 else rows[0]), None)
+        return
+    for row in rows:
+        table = Table("what", "items", "tokens", title=_title(file, row["line"]), title_justify="left")
+        for name, (items, count) in row["kinds"].items():
+            table.add_row(name, f"{items:,}", f"{count:,}")
+        table.add_row("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}", style="bold")
+        Console().print(table)
+
+
+@contextmanager
+def _clear_errors() -> Generator[None]:
+    try:
+        yield
+    except QuireError as fault:
+        Console(stderr=True, soft_wrap=True).print(
+            f"quire: {fault}", style="red", markup=False, highlight=False
+        )
+        raise typer.Exit(2) from None
+
+
+def _shown(histories: list[History]) -> Iterable[History]:
+    many = len(histories) > _MANY and sys.stderr.isatty()
+    return track(histories, console=Console(stderr=True), transient=True) if many else histories
+
+
+def _fix(histories: list[History], provider: str, model: str | None, output: str | None) -> bool:
+    """Write what was read with its faults repaired; whether a fault is left."""
+    repaired = [_repaired(history, provider, model) for history in histories]
+    _write([payload for payload, _ in repaired], histories, output)
+    for history, (_, downgrades) in zip(histories, repaired, strict=True):
+        _print_downgrades(history, downgrades)
+    return any(provider_for(provider).check(payload, model) for payload, _ in repaired)
+
+
+def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:
+    payload, downgrades = _converted(history, provider, provider, model)
+    kept = fields_of(history.payload)
+    return {**kept, **payload} if kept else next(iter(payload.values())), downgrades
+
+
+def _converted(
+    history: History, source: str | None, to: str, model: str | None
+) -> tuple[Any, tuple[Downgrade, ...]]:
+    name = formats.guessed(history.payload, source)
+    items = formats.read(history.payload, name)
+    return formats.written(items, to, model=model, tools=formats.tools_of(history.payload))
+
+
+def _write(payloads: list[Any], histories: list[History], output: str | None) -> None:
+    if histories[0].line is None:
+        write_text(as_json(payloads[0]), output)
+    else:
+        write_text("".join(msgspec.json.encode(payload).decode() + "\n" for payload in payloads), output)
+
+
+def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:
+    console = Console(stderr=to_errors, soft_wrap=True, highlight=False)
+    count = sum(len(faults) for _, faults in found)
+    for history, faults in found:
+        if faults and history.line is not None:
+            console.print(_title(file, history.line), style="bold", markup=False)
+        for fault in faults:
+            console.print(f"{fault.place}  ", style="cyan", end="", markup=False)
+            console.print(f"{fault.text}  ", end="", markup=False)
+            console.print(fault.rule, style="yellow", markup=False)
+    histories = f" in {len(found)} histories" if len(found) > 1 else ""
+    console.print(
+        f"{count} {'fault' if count == 1 else 'faults'}{histories}" if count else f"no fault{histories}"
+    )
+
+
+def _print_downgrades(history: History, downgrades: tuple[Downgrade, ...]) -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for downgrade in downgrades:
+        where = f"line {history.line}: " if history.line is not None else ""
+        console.print(f"{where}{downgrade.reason} ({downgrade.change})", markup=False)
+
+
+def _title(file: str, line: int | None) -> str:
+    return file if line is None else f"{file}, line {line}"
+
+
+def _as_dict(history: History, fault: Fault) -> dict[str, Any]:
+    return {"line": history.line, **fault._asdict()}

@@ -1,0 +1,36 @@
+"""Anthropic Messages: what a model takes, as far as it is known."""
+
+from typing import NamedTuple
+
+from quire.tokens.facts import ImageLimits, facts_for
+
+NAME = "anthropic"
+
+
+class Abilities(NamedTuple):
+    """What is written differently from model to model.
+
+    A model that is not in the table is taken for one that sees and reads: a proxy has names of its own.
+    """
+
+    steered: bool = False  # takes instructions in the middle, with a role of their own
+    bound: bool = False  # its thinking is valid only after the very prefix it was made with
+    sees: bool = True
+    reads: bool = True  # takes PDFs
+    images: ImageLimits = ImageLimits()
+    cache_minimum: int = 0
+
+
+def abilities_of(model: str | None) -> Abilities:
+    """What is known of a model, by its name."""
+    facts = facts_for(model) if model else None
+    if facts is None or facts.provider != NAME:
+        return Abilities()
+    return Abilities(
+        steered="mid_instructions" in facts.features,
+        bound="bound_thinking" in facts.features,
+        sees="image_input" in facts.features,
+        reads="pdf_input" in facts.features,
+        images=facts.images,
+        cache_minimum=facts.cache_minimum or 0,
+    )

@@ -1,0 +1,128 @@
+"""Anthropic Messages: an existing conversation in the wire's form, as items."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from quire.errors import Damaged, InvalidValue, WrongType
+from quire.items import Item, Message, Note, Part, ToolCall, ToolResult
+from quire.providers.anthropic.parts import part_of
+from quire.providers.anthropic.reading import outputs
+from quire.providers.provider import Answer, plain_json
+from quire.providers.sheet import Json
+
+_NAMELESS = "unknown"
+
+
+def read_history(payload: Any, model: str | None = None) -> list[Item]:
+    """A list of messages or a whole payload; thinking is tied to `model`, or to the one the payload names."""
+    if isinstance(payload, list | tuple):
+        body: Json = {"messages": payload}
+    elif isinstance(payload, Mapping) or hasattr(payload, "model_dump"):
+        body = plain_json(payload)
+    else:
+        raise WrongType(f"expected messages or a payload of Messages, not {type(payload).__name__}")
+    named = body.get("model")
+    reader = _Reader(model or (named if isinstance(named, str) else ""))
+    reader.instructions(body.get("system"), "$.system")
+    for index, message in enumerate(_list(body.get("messages"), "$.messages")):
+        reader.message(message, f"$.messages[{index}]")
+    return reader.items
+
+
+class _Reader:
+    """Goes through the messages, and remembers what each call was called."""
+
+    def __init__(self, model: str) -> None:
+        self.items: list[Item] = []
+        self._answer = Answer(model)
+        self._names: dict[str, str] = {}
+
+    def instructions(self, content: Any, path: str) -> None:
+        for place, block in _blocks([] if content is None else content, path):
+            if block.get("type") != "text" or not isinstance(block.get("text"), str):
+                raise Damaged("instructions are texts", place)
+            self.items.append(Message("system", block["text"]))
+
+    def message(self, message: Any, path: str) -> None:
+        told = _object(message, path)
+        role, content, place = told.get("role"), told.get("content"), f"{path}.content"
+        if role == "user":
+            self._user(content, place)
+        elif role == "assistant":
+            self._assistant(content, place)
+        elif role == "system":
+            self.instructions(content, place)
+        else:
+            raise Damaged("a message is of the user, the assistant or the system", f"{path}.role")
+
+    def _user(self, content: Any, path: str) -> None:
+        parts: list[Part] = []
+        for place, block in _blocks(content, path):
+            if block.get("type") == "tool_result":
+                self._say(parts)
+                self.items.append(self._result(block, place))
+                parts = []
+                continue
+            part = part_of(block, place)
+            if part is not None:
+                parts.append(part)
+            else:
+                self._say(parts)
+                self.items.append(Note(block))
+                parts = []
+        self._say(parts)
+
+    def _say(self, parts: list[Part]) -> None:
+        if parts:
+            alone = len(parts) == 1 and isinstance(parts[0], str)
+            self.items.append(Message("user", cast(str, parts[0]) if alone else tuple(parts)))
+
+    def _assistant(self, content: Any, path: str) -> None:
+        blocks = [block for _, block in _blocks(content, path)]
+        read = outputs(blocks, self._answer, self._answer.model or "", path)
+        self._names.update((item.call_id, item.name) for item in read if isinstance(item, ToolCall))
+        self.items += read
+
+    def _result(self, block: Json, path: str) -> ToolResult:
+        call_id = block.get("tool_use_id")
+        if not isinstance(call_id, str) or not call_id:
+            raise Damaged("a result names its call", f"{path}.tool_use_id")
+        content, parts = block.get("content"), list[Part]()
+        if content is not None and not isinstance(content, str):
+            for place, inner in _blocks(content, f"{path}.content"):
+                part = part_of(inner, place)
+                parts.append(_json(inner) if part is None else part)
+        alone = len(parts) == 1 and isinstance(parts[0], str)
+        given = content if isinstance(content, str) else cast(str, parts[0]) if alone else tuple(parts) or ""
+        name = self._names.get(call_id, _NAMELESS)
+        return ToolResult(call_id, name, given, block.get("is_error") is True)
+
+
+def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:
+    """The blocks of a content with their places; a bare text is one block."""
+    if isinstance(content, str):
+        return [(path, {"type": "text", "text": content})] if content else []
+    found = enumerate(_list(content, path))
+    return [(f"{path}[{index}]", _object(block, f"{path}[{index}]")) for index, block in found]
+
+
+def _list(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise Damaged(f"expected a list, not {type(value).__name__}", path)
+    return list(cast("tuple[Any, ...]", value))
+
+
+def _object(value: Any, path: str) -> Json:
+    try:
+        return plain_json(value)
+    except WrongType:
+        raise Damaged(f"expected an object, not {type(value).__name__}", path) from None
+
+
+def _json(block: Json) -> str:
+    try:
+        return msgspec.json.encode(block).decode()
+    except (TypeError, ValueError) as error:
+        raise InvalidValue("a block is no JSON") from error

@@ -1,0 +1,82 @@
+"""Anthropic Messages: what a whole request may not exceed, though each of its messages is right."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from quire.providers.anthropic.blocks import Blocks
+from quire.providers.anthropic.thinking import THOUGHTS
+from quire.providers.sheet import Json
+from quire.tokens.facts import ImageLimits
+
+_STEPS = 5
+
+
+class Place(NamedTuple):
+    """Where an image stands: the message, the block in it, and the part of a tool's output."""
+
+    message: int
+    block: int
+    inner: int | None
+
+
+def images_to_drop(messages: list[Json], blocks: Blocks, limits: ImageLimits) -> list[Place]:
+    """The images that a request cannot hold: the oldest of too many, and large ones among many."""
+    many, most = limits.many, limits.count
+    if not ((most and blocks.images > most) or (many and blocks.images > many and blocks.large)):
+        return []
+    found = list(_images(messages))
+    dropped = _stepped(len(found), most) if most else 0
+    places = [place for place, _ in found[:dropped]]
+    if many and len(found) - dropped > many:
+        places += [place for place, block in found[dropped:] if id(block) in blocks.large]
+    return places
+
+
+def without_images(messages: list[Json], places: list[Place]) -> list[Json]:
+    """Copies of the messages, with words for the images at these places."""
+    changed = messages.copy()
+    for place in places:
+        message = changed[place.message]
+        content = message["content"].copy()
+        if place.inner is None:
+            content[place.block] = _in_words(content[place.block])
+        else:
+            inner = content[place.block]["content"].copy()
+            inner[place.inner] = _in_words(inner[place.inner])
+            content[place.block] = {**content[place.block], "content": inner}
+        changed[place.message] = {**message, "content": content}
+    return changed
+
+
+def without_thinking(messages: list[Json], start: int) -> tuple[list[Json], int]:
+    """Copies of the messages without thinking from a place on, and how many blocks that were."""
+    changed, count = messages.copy(), 0
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if message["role"] == "assistant":
+            content = [block for block in message["content"] if block["type"] not in THOUGHTS]
+            count += len(message["content"]) - len(content)
+            changed[index] = {**message, "content": content}
+    return changed, count
+
+
+def _stepped(count: int, most: int) -> int:
+    """How many of the oldest go: in steps, so that not every new image changes what came before."""
+    step = max(most // _STEPS, 1)
+    return min(count, -(-max(count - most, 0) // step) * step)
+
+
+def _images(messages: list[Json]) -> Iterator[tuple[Place, Json]]:
+    for index, message in enumerate(messages):
+        for number, block in enumerate(message["content"]):
+            if block["type"] == "image":
+                yield Place(index, number, None), block
+            elif block["type"] == "tool_result" and isinstance(block["content"], list):
+                for inner, part in enumerate(block["content"]):
+                    if part["type"] == "image":
+                        yield Place(index, number, inner), part
+
+
+def _in_words(block: Json) -> Json:
+    url = block["source"].get("url")
+    return {"type": "text", "text": f"[image at {url}]" if url else "[image]"}

@@ -1,0 +1,70 @@
+"""Anthropic Messages: content blocks as parts."""
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from typing import Any
+
+from quire.errors import Damaged, QuireError
+from quire.items import File, Image, Part
+from quire.providers.provider import plain_json
+from quire.providers.sheet import Json
+
+_PDF = "application/pdf"
+
+
+def part_of(block: Json, path: str) -> Part | None:
+    """The part that a block stands for; none for a block that is of no known kind."""
+    kind = block.get("type")
+    if kind == "text":
+        return _text(block.get("text"), f"{path}.text")
+    if kind not in ("image", "document"):
+        return None
+    source = plain_json(block.get("source") or {})
+    try:
+        return _image(source, path) if kind == "image" else _document(source, block.get("title"), path)
+    except Damaged:
+        raise
+    except QuireError as error:
+        raise Damaged(f"no part can be made of this block: {error}", path) from error
+
+
+def _image(source: Json, path: str) -> Image | None:
+    match source:
+        case {"type": "base64"}:
+            kind = source.get("media_type")
+            return Image(data=_bytes(source, path), media_type=kind if isinstance(kind, str) else None)
+        case {"type": "url", "url": str(url)}:
+            return Image(url=url)
+        case _:
+            return None
+
+
+def _document(source: Json, title: Any, path: str) -> File | None:
+    name = title if isinstance(title, str) else None
+    match source:
+        case {"type": "base64"}:
+            kind = source.get("media_type")
+            return File(
+                data=_bytes(source, path), media_type=kind if isinstance(kind, str) else _PDF, name=name
+            )
+        case {"type": "url", "url": str(url)}:
+            return File(url=url, media_type=_PDF, name=name)
+        case {"type": "text"}:
+            text = _text(source.get("data"), f"{path}.source.data")
+            return File(data=text.encode("utf-8", "replace"), media_type="text/plain", name=name)
+        case _:
+            return None
+
+
+def _bytes(source: Json, path: str) -> bytes:
+    data = source.get("data")
+    try:
+        return b64decode(_text(data, f"{path}.source.data"), validate=True)
+    except (NotBase64, ValueError):
+        raise Damaged("the data is not base64", f"{path}.source.data") from None
+
+
+def _text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise Damaged(f"expected text, not {type(value).__name__}", path)
+    return value

@@ -1,0 +1,92 @@
+"""Anthropic Messages: tool definitions, and the input of a call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from quire.providers.definitions import EMPTY, Tool
+from quire.providers.sheet import Json, Sheet
+from quire.providers.wording import mended
+
+_decode = msgspec.json.Decoder().decode
+_COMBINED = ("allOf", "anyOf", "oneOf")
+_GONE = "Not at hand any more."
+
+
+def definitions(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
+    """The tools as the wire has them; names are given out, and mended schemas noted."""
+    return [_definition(tool, sheet) for tool in tools]
+
+
+def stand_ins(names: Sequence[str]) -> list[Json]:
+    """Definitions for tools that a history speaks of and that are not at hand now."""
+    return [{"name": name, "description": _GONE, "input_schema": EMPTY} for name in sorted(names)]
+
+
+def input_of(arguments: str) -> tuple[Json, bool]:
+    """The arguments of a call as an object, and whether they had to be mended into one."""
+    if not arguments.isascii():
+        arguments = mended(arguments)
+    if not arguments or arguments.isspace():
+        return {}, False
+    try:
+        decoded: Any = _decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        decoded = None
+    return (cast(Json, decoded), False) if isinstance(decoded, dict) else ({"arguments": arguments}, True)
+
+
+def _definition(tool: Tool, sheet: Sheet) -> Json:
+    name = sheet.names.give(tool.name)
+    if tool.native is not None:
+        return dict(tool.native)
+    written: Json = {"name": name}
+    if tool.description and not tool.description.isspace():
+        written["description"] = tool.description
+    written["input_schema"], lossy = _schema(tool.schema)
+    if lossy:
+        sheet.note(None, "schema_mended", f"the schema of {name!r} combines others at its top")
+    if tool.strict is not None:
+        written["strict"] = tool.strict
+    return written
+
+
+def _schema(schema: Mapping[str, Any]) -> tuple[Json, bool]:
+    """A schema whose top is a plain object, as the API wants it, and whether it says less than before."""
+    plain = {**schema, "type": "object"}
+    combined = [(key, plain.pop(key)) for key in _COMBINED if key in plain]
+    if combined:
+        properties = dict(_mapping(plain.get("properties")))
+        required = dict.fromkeys(_names(plain.get("required")))
+        for key, branches in combined:
+            found = [_resolved(branch, schema) for branch in _list(branches)]
+            for branch in found:
+                properties = {**_mapping(branch.get("properties")), **properties}
+            needed = [_names(branch.get("required")) for branch in found]
+            if key == "allOf":
+                required.update((name, None) for names in needed for name in names)
+            elif needed:
+                required.update((name, None) for name in needed[0] if all(name in one for one in needed))
+        plain["properties"] = properties
+        plain["required"] = [name for name in required if name in properties]
+    return plain, bool(combined)
+
+
+def _resolved(branch: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A branch, or the definition beside it that it only points to."""
+    found = _mapping(branch)
+    kind, _, name = str(found.get("$ref", "")).removeprefix("#/").partition("/")
+    return _mapping(_mapping(schema.get(kind)).get(name)) or found
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else []
+
+
+def _names(value: Any) -> list[str]:
+    return [name for name in _list(value) if isinstance(name, str)]

@@ -1,0 +1,238 @@
+"""Anthropic Messages: turns as messages of content blocks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quire.items import ConfigChange, Item, Message, Note, Reasoning, Summary, ToolCall, parts_of
+from quire.providers import wording
+from quire.providers.anthropic import limits
+from quire.providers.anthropic.abilities import NAME, Abilities, abilities_of
+from quire.providers.anthropic.binding import Bound
+from quire.providers.anthropic.blocks import Blocks, is_blank, text_block
+from quire.providers.anthropic.marks import End, mark
+from quire.providers.anthropic.plain import write_plain
+from quire.providers.anthropic.results import Results
+from quire.providers.anthropic.thinking import THOUGHTS, lone
+from quire.providers.anthropic.tooling import definitions, input_of, stand_ins
+from quire.providers.anthropic.turns import Turns
+from quire.providers.binding import Prefix
+from quire.providers.definitions import Tool
+from quire.providers.dialogue import Reply
+from quire.providers.downgrades import Downgrade
+from quire.providers.media import split
+from quire.providers.names import alphabet
+from quire.providers.rendering import Marks
+from quire.providers.sheet import Json, Sheet
+
+_IDS = alphabet(64)
+_TOOL_NAMES = alphabet(128)
+
+
+class MessagesWriter:
+    """Writes messages; leading instructions are apart from them, as `system`."""
+
+    __slots__ = (
+        *("_abilities", "_blocks", "_bound", "_is_branch", "_known", "_results", "_settled_system"),
+        *("_system", "_tools", "_turns", "downgrades", "sheet"),
+    )
+
+    def __init__(self, sheet: Sheet, abilities: Abilities, tools: list[Json]) -> None:
+        self.sheet = sheet
+        self._abilities = abilities
+        self._tools = tools
+        self._system: list[Json] = []
+        self._known: dict[str, str] = {}  # tools called so far, by their names here
+        self._is_branch = False
+        self._begin(Blocks(sheet, abilities), Turns(sheet))
+        self._seed()
+
+    def _begin(self, blocks: Blocks, turns: Turns) -> None:
+        self.downgrades: list[Downgrade] = self.sheet.downgrades
+        self._blocks, self._turns = blocks, turns
+        self._bound = Bound(self.sheet, turns)
+        self._results = Results(self.sheet, blocks)
+        self._settled_system = len(self._system)  # of a branch: before anything volatile came
+
+    def branch(self) -> "MessagesWriter":
+        """The same writer, to be finished."""
+        twin = object.__new__(MessagesWriter)
+        twin.sheet = sheet = self.sheet.branch()
+        twin._abilities, twin._tools = self._abilities, self._tools
+        twin._system, twin._known, twin._is_branch = self._system.copy(), self._known.copy(), True
+        twin._begin(self._blocks.branch(sheet), self._turns.branch(sheet))
+        return twin
+
+    def bound(self) -> bool:
+        """Whether the model's thinking is bound to all that was sent."""
+        return self._abilities.bound
+
+    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
+        """The common case, written at once; a branch has too little to write for that."""
+        return start if self._is_branch else write_plain(items, start, stop, self.sheet, self._known)
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Something said to the model."""
+        content = item.content if type(item) is Message else wording.said(item)
+        if type(content) is str and not is_blank(content):
+            self._turns.say([{"type": "text", "text": wording.mended(content)}])
+            return
+        blocks = self._blocks.of(item, parts_of(content))
+        if blocks:
+            self._turns.say(blocks)
+        elif not parts_of(content):
+            self._left_out(item)
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Instructions: apart from the messages as long as nothing was said, else where they stand."""
+        block = text_block(self._order(item))
+        if block is None:
+            self._left_out(item)
+        elif not self.sheet.messages:
+            self._system.append(block)
+            self._seed()
+        elif self._abilities.steered:
+            self._turns.order(item, block)
+        else:
+            self.sheet.note(item, "instructions_as_text", "the model takes instructions at the start only")
+            self._turns.say([{"type": "text", "text": wording.instructed(block["text"])}])
+
+    def assistant(self, item: Message) -> None:
+        """A reply of words alone."""
+        content = item.content
+        if type(content) is str and not is_blank(content):
+            self._turns.answer([{"type": "text", "text": wording.mended(content)}])
+        else:
+            self.reply(Reply([item], [], []))
+
+    def reply(self, reply: Reply) -> None:
+        """A reply: thinking and words as they came, calls at its end, then what these gave."""
+        outputs, calls, results = reply
+        written: list[tuple[Item, Json]] = []
+        moved: list[Json] = []
+        for output in outputs:
+            if type(output) is Reasoning:
+                block = self._bound.thought(output, bool(calls))
+                written += [] if block is None else [(output, block)]
+            elif type(output) is Message:
+                words, media = self._said(output)
+                written += [(output, word) for word in words]
+                moved += media
+        self._without_halves(written)
+        if not calls:
+            self._without_trailing_thoughts(written)
+        blocks = [block for _, block in written]
+        self._bound.settle(any(block["type"] in THOUGHTS for block in blocks))
+        used = [self._call(call) for call in calls]
+        if blocks or used:
+            self._turns.answer([*blocks, *used])
+        moved = self._results.of(calls, results, [block["id"] for block in used]) + moved
+        if moved:
+            self._turns.say(moved)
+
+    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+        """The payload."""
+        self._turns.close()
+        if self._turns.awaits_user():
+            self._turns.go_on("the user speaks last here")
+        turns = self._fitted(self.sheet.messages)
+        payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
+        payload["messages"] = self._turns.spread(turns)
+        if self._tools:
+            payload["tools"] = self._tools.copy()
+        elif self._known:
+            # The API has refused calls in a history without tools. None of these is to be called now.
+            self.sheet.note(None, "tools_added", "a history with calls wants their tools defined")
+            payload["tools"] = stand_ins([*self._known.values()])
+            payload["tool_choice"] = {"type": "none"}
+        if marks:
+            minimum = self._abilities.cache_minimum
+            mark(payload, self._settled_end(turns), self._settled_system, marks.plan, minimum)
+        return payload
+
+    def _fitted(self, turns: list[Json]) -> list[Json]:
+        """The turns without what a request cannot hold, nor thinking that is bound to what had to go."""
+        places = limits.images_to_drop(turns, self._blocks, self._abilities.images)
+        start = 0 if self._known and not self._tools else len(turns)
+        if places:
+            reason = f"{len(places)} images are more, or larger, than one request takes"
+            self.sheet.note(None, "media_as_text", reason)
+            turns = limits.without_images(turns, places)
+            start = min(start, *(place.message for place in places))
+        if self._abilities.bound and start < len(turns):
+            turns, count = limits.without_thinking(turns, start)
+            if count:
+                self.sheet.note(None, "state_stale", f"{count} blocks of thinking: what came before changed")
+        return turns
+
+    def _settled_end(self, turns: list[Json]) -> End | None:
+        """The last block that comes before all that is volatile."""
+        settled = self.sheet.settled
+        if not settled:
+            return None
+        whole = len(settled) if settled[-1] is self.sheet.messages[len(settled) - 1] else len(settled) - 1
+        before = self._turns.spread(turns[:whole])
+        if whole < len(settled) and settled[-1]["content"]:
+            length = min(len(settled[-1]["content"]), len(turns[whole]["content"]))
+            return End(len(before), length - 1)
+        return End(len(before) - 1, len(before[-1]["content"]) - 1) if before else None
+
+    def _call(self, call: ToolCall) -> Json:
+        if call.name not in self._known:
+            self._known[call.name] = self.sheet.tool_name(call, call.name)
+        given, mended = input_of(call.arguments)
+        if mended:
+            self.sheet.note(call, "arguments_mended", "its arguments are no JSON object")
+        call_id = self.sheet.call_id(call, call.call_id)
+        return {"type": "tool_use", "id": call_id, "name": self._known[call.name], "input": given}
+
+    def _said(self, item: Message) -> tuple[list[Json], list[Json]]:
+        """The words of a message of the model, and its media, which only the user's turn can carry."""
+        words: list[Json] = []
+        media = split(item.parts)[1]
+        for part in item.parts:
+            block = text_block(split((part,))[0])
+            words += [] if block is None else [block]
+        if len(words) < max(len(item.parts) - len(media), 0 if media else 1):
+            self._left_out(item)
+        if not media:
+            return words, []
+        self.sheet.note(item, "media_moved", "only turns of the user carry media here")
+        return words, self._blocks.of(item, ("[from the assistant]", *media))
+
+    def _without_halves(self, written: list[tuple[Item, Json]]) -> None:
+        for half in lone([block for _, block in written]):
+            place = next(place for place, (_, block) in enumerate(written) if block is half)
+            item, _ = written.pop(place)
+            self.sheet.note(
+                item, "reasoning_left_out", "a tool of the provider was asked or answered, not both"
+            )
+
+    def _without_trailing_thoughts(self, written: list[tuple[Item, Json]]) -> None:
+        while written and written[-1][1]["type"] in THOUGHTS:
+            item, _ = written.pop()
+            self.sheet.note(item, "reasoning_left_out", "nothing was said or called after it")
+
+    def _order(self, item: Message | ConfigChange) -> str:
+        if isinstance(item, ConfigChange):
+            return wording.mended(item.instructions or "")
+        text, media = split(item.parts)
+        if media:
+            self.sheet.note(item, "media_as_text", "only turns of the user carry media here")
+            text = "\n".join(filter(None, (text, *map(wording.described, media))))
+        return wording.mended(text)
+
+    def _left_out(self, item: Item) -> None:
+        self.sheet.note(item, "empty_left_out", "it has no content, or a part that has none")
+
+    def _seed(self) -> None:
+        """Begin the digest anew with what stands before all messages; none was written yet."""
+        before: Json = {"system": self._system}
+        if self._abilities.bound:
+            before["tools"] = self._tools
+        self.sheet.prefix = Prefix(before)
+
+
+def begin(model: str | None, tools: Sequence[Tool]) -> MessagesWriter:
+    """A writer with nothing written."""
+    sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
+    return MessagesWriter(sheet, abilities_of(model), definitions(tools, sheet))

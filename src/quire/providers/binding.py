@@ -1,0 +1,68 @@
+"""Opaque state goes back only to the model that made it, and only while what came before it is unchanged."""
+
+import re
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from quire.items import Opaque
+from quire.providers.downgrades import Change
+
+_encoder = msgspec.json.Encoder(order="sorted")
+_DATED = re.compile(r"(-latest|-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8})$")
+
+
+class Prefix:
+    """A digest of the first so many messages; messages that were counted once are not read again."""
+
+    __slots__ = ("_count", "_digest", "_empty")
+
+    def __init__(self, before: Any = None) -> None:
+        self._empty = blake2b(b"" if before is None else _encoder.encode(before), digest_size=16)
+        self._digest = self._empty.copy()
+        self._count = 0
+
+    def branch(self) -> "Prefix":
+        """The same digest, to go on in another way."""
+        twin = Prefix()
+        twin._empty, twin._digest, twin._count = self._empty, self._digest.copy(), self._count
+        return twin
+
+    def of(self, messages: Sequence[Any]) -> str:
+        """The digest of all these messages. The last one may still grow, so it is not counted for good."""
+        settled = len(messages) - 1
+        if settled < self._count:
+            return _updated(self._empty.copy() if self._count else self._digest.copy(), messages).hexdigest()
+        _updated(self._digest, messages[self._count : settled])
+        self._count = settled
+        return _updated(self._digest.copy(), messages[settled:]).hexdigest()
+
+
+def _updated(digest: blake2b, messages: Sequence[Any]) -> blake2b:
+    for message in messages:
+        digest.update(_encoder.encode(message))
+        digest.update(b"\n")
+    return digest
+
+
+def unusable(
+    state: Opaque, provider: str, model: str | None, digest: Callable[[], str]
+) -> tuple[Change, str] | None:
+    """Why a state may not be sent here now, or none if it may."""
+    if state.provider != provider:
+        return "state_foreign", f"made by {state.provider}"
+    if model is None or not same_model(state.model, model):
+        return (
+            "state_foreign",
+            f"made by {state.model}, and this is for {model or 'a model that was not named'}",
+        )
+    if state.prefix is not None and state.prefix != digest():
+        return "state_stale", "what came before it has changed since"
+    return None
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two names are of one model, a snapshot of it named or not."""
+    return one == other or _DATED.sub("", one) == _DATED.sub("", other)

@@ -1,0 +1,55 @@
+"""Is this payload one that the provider takes? For message lists of any framework, not only for ours."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from quire.errors import InvalidValue, WrongType
+from quire.providers.checking import anthropic, gemini, openai_chat, openai_responses
+from quire.providers.checking.faults import Fault
+
+__all__ = ["RULES", "Fault", "check"]
+
+_CHECKS: dict[str, Callable[[Any, str | None], list[Fault]]] = {
+    "openai": openai_chat.check,
+    "openai-responses": openai_responses.check,
+    "anthropic": anthropic.check,
+    "gemini": gemini.check,
+}
+
+_HISTORY = ("messages", "input", "contents")
+
+RULES: Mapping[str, Mapping[str, str]] = {
+    "openai": openai_chat.RULES,
+    "openai-responses": openai_responses.RULES,
+    "anthropic": anthropic.RULES,
+    "gemini": gemini.RULES,
+}
+"""By provider: the names of its rules, and what each of them says."""
+
+
+def check(payload: Any, provider: str, *, model: str | None = None) -> list[Fault]:
+    """All that a provider would refuse in a list of messages, or in a whole payload, in the order of places.
+
+    `payload` is JSON-like: what is handed to the provider's client, or what goes over the wire. Rules that
+    only some models have are applied where the model is named.
+    """
+    if provider not in _CHECKS:
+        raise InvalidValue(f"no provider {provider!r}; there are {', '.join(_CHECKS)}")
+    if not isinstance(payload, Mapping | list | tuple):
+        raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
+    return _CHECKS[provider](_plain(payload), model)
+
+
+def _plain(payload: Any) -> Any:
+    """The payload with messages that a client made, which people put back in their lists, as JSON."""
+    if isinstance(payload, Mapping):
+        fields = cast("Mapping[str, Any]", payload)
+        return {name: _plain(value) if name in _HISTORY else value for name, value in fields.items()}
+    if not isinstance(payload, list | tuple):
+        return payload
+    return [_dumped(message) for message in cast("list[Any]", payload)]
+
+
+def _dumped(message: Any) -> Any:
+    dump = getattr(message, "model_dump", None)
+    return message if dump is None else dump(mode="json", by_alias=True, exclude_none=True)

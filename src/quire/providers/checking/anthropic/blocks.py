@@ -1,0 +1,127 @@
+"""What each kind of block must hold, and in whose message it may stand."""
+
+import re
+from collections.abc import Callable
+
+from quire.providers.checking.anthropic.history import Block, Message, read_blocks
+from quire.providers.checking.anthropic.media import check_media
+from quire.providers.checking.reading import as_list, as_object, short, type_of
+
+THINKING = ("thinking", "redacted_thinking")
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_OWNERS = {"tool_use": "assistant", "tool_result": "user", "image": "user"} | dict.fromkeys(
+    THINKING, "assistant"
+)
+# The API adds types of its own over time, so only those that are known to be of others are refused.
+_FOREIGN = {
+    *(
+        "audio",
+        "input_audio",
+        "output_audio",
+        "video",
+        "input_video",
+        "video_url",
+        "audio_url",
+        "file",
+        "input_file",
+    ),
+    *("image_url", "input_image", "input_text", "output_text", "refusal", "reasoning", "reasoning_content"),
+    *("function", "function_call", "function_call_output", "function_response", "tool_call", "inline_data"),
+}
+_NOT_IN_RESULTS = {"tool_use", "tool_result", "server_tool_use", *THINKING, *_FOREIGN}
+
+
+def check_blocks(message: Message) -> int:
+    """Note what is wrong with the blocks of a message, each by itself; how many images there are."""
+    images = 0
+    for block in message.blocks:
+        owner = _OWNERS.get(block.kind)
+        if message.role == "system":
+            if block.kind != "text":
+                block.fields.add("type", "system_content", f"{short(block.kind)} in a system message")
+                continue
+        elif owner is not None and message.role and owner != message.role:
+            block.fields.add("type", "block_role", f"{short(block.kind)} in a message of the {message.role}")
+            continue
+        images += check_block(block)
+    return images
+
+
+def check_block(block: Block) -> int:
+    """Note what is wrong with one block; how many images are in it."""
+    if block.kind in _FOREIGN:
+        block.fields.add("type", "unknown_block", f"no block is of type {short(block.kind)}")
+    elif block.kind == "tool_result":
+        return _check_result(block)
+    elif block.kind in _CHECKS:
+        _CHECKS[block.kind](block)
+    return int(block.kind == "image")
+
+
+def _check_text(block: Block) -> None:
+    text = block.fields.text("text")
+    if text is not None and not text.strip():
+        block.fields.add("", "empty_text", "the text is blank" if text else "the text is empty")
+
+
+def _check_call(block: Block) -> None:
+    fields = block.fields
+    call_id = fields.text("id")
+    if call_id is not None and not _CALL_ID.fullmatch(call_id):
+        fields.add("id", "call_id", f"id {short(call_id)} has characters that are not allowed, or none")
+    if fields.text("name") == "":
+        fields.add("name", "shape", "the call names no tool")
+    if as_object(fields.get("input")) is None:
+        fields.add("input", "call_input", f"must be an object, is {type_of(fields.get('input'))}")
+
+
+def _check_thinking(block: Block) -> None:
+    block.fields.text("thinking")
+    _check_sealed(block, "signature")
+
+
+def _check_redacted(block: Block) -> None:
+    _check_sealed(block, "data")
+
+
+def _check_sealed(block: Block, key: str) -> None:
+    value = block.fields.get(key)
+    if not isinstance(value, str) or not value:
+        block.fields.add(key, "thinking_signature", f"the block has no {key}")
+
+
+def _check_result(block: Block) -> int:
+    fields = block.fields
+    fields.text("tool_use_id")
+    content, is_error = fields.get("content"), fields.get("is_error")
+    if is_error is not None and not isinstance(is_error, bool):
+        fields.add("is_error", "shape", f"must be a boolean, is {type_of(is_error)}")
+    if content is None or isinstance(content, str):
+        return 0
+    if as_list(content) is None:
+        fields.add(
+            "content", "result_content", f"must be a string or a list of blocks, is {type_of(content)}"
+        )
+        return 0
+    return sum(map(_check_inner, read_blocks(fields.findings, fields.at("content"), content, block.message)))
+
+
+def _check_inner(block: Block) -> int:
+    if block.kind in _NOT_IN_RESULTS:
+        block.fields.add("type", "result_content", f"{short(block.kind)} in a result")
+    elif block.kind == "text":
+        # Whether an empty text is refused in here too is not documented.
+        block.fields.text("text")
+    else:
+        return check_block(block)
+    return 0
+
+
+_CHECKS: dict[str, Callable[[Block], None]] = {
+    "text": _check_text,
+    "image": check_media,
+    "document": check_media,
+    "tool_use": _check_call,
+    "thinking": _check_thinking,
+    "redacted_thinking": _check_redacted,
+}

@@ -1,0 +1,52 @@
+"""Images and documents: where they come from, their types and sizes."""
+
+from quire.providers.checking.anthropic.history import Block
+from quire.providers.checking.reading import Fields, as_object, is_base64, short
+
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+LONGEST_IMAGE = 10 * 1024 * 1024
+"""Characters of base64; the clouds of partners take half of it."""
+
+_SOURCES = {
+    "image": {"base64": "data", "url": "url", "file": "file_id"},
+    "document": {"base64": "data", "url": "url", "file": "file_id", "text": "data", "content": ""},
+}
+_TYPES = {
+    ("image", "base64"): IMAGE_TYPES,
+    ("document", "base64"): ("application/pdf",),
+    ("document", "text"): ("text/plain",),
+}
+
+
+def check_media(block: Block) -> None:
+    """Note what is wrong with the source of an image or document."""
+    source = as_object(block.fields.get("source"))
+    if source is None:
+        block.fields.add("source", "media_source", f"the {block.kind} has no source")
+        return
+    fields = Fields(block.fields.findings, block.fields.at("source"), source)
+    kind = fields.get("type")
+    sources = _SOURCES[block.kind]
+    if not isinstance(kind, str) or kind not in sources:
+        fields.add("type", "media_source", f"source {short(kind)} is none of {', '.join(sources)}")
+        return
+    _check_type(fields, block.kind, kind)
+    if sources[kind]:
+        _check_data(fields, sources[kind], inline=kind == "base64", image=block.kind == "image")
+
+
+def _check_type(fields: Fields, block: str, source: str) -> None:
+    types = _TYPES.get((block, source))
+    given = fields.get("media_type")
+    if types is not None and given not in types:
+        fields.add("media_type", "media_type", f"type {short(given)} is none of {', '.join(types)}")
+
+
+def _check_data(fields: Fields, key: str, *, inline: bool, image: bool) -> None:
+    value = fields.get(key)
+    if not isinstance(value, str) or not value:
+        fields.add(key, "media_source", f"the source has no {key}")
+    elif inline and image and len(value) > LONGEST_IMAGE:
+        fields.add(key, "media_size", f"{len(value)} characters of base64, more than {LONGEST_IMAGE}")
+    elif inline and not is_base64(value):
+        fields.add(key, "media_data", "the data is not plain base64")

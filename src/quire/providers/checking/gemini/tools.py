@@ -1,0 +1,68 @@
+"""The functions that a request declares."""
+
+import re
+
+from quire.providers.checking.gemini.history import spelled
+from quire.providers.checking.reading import Fields, as_list, as_object, each, opened, short, type_of
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+_OF_OTHERS = ("type", "function", "input_schema")
+MOST_FUNCTIONS = 512
+
+
+def check_tools(body: Fields) -> None:
+    """Note what is wrong with the declarations of functions."""
+    names: set[str] = set()
+    count, tools = 0, body.get("tools")
+    if tools is None:
+        return
+    if as_list(tools) is None:
+        body.add("tools", "shape", f"must be a list, is {type_of(tools)}")
+    for index, tool in enumerate(as_list(tools) or ()):
+        # The client takes Python functions for tools and declares them itself.
+        if not callable(tool):
+            count += _check_tool(body, f"{body.at('tools')}[{index}]", tool, names)
+    if count > MOST_FUNCTIONS:
+        body.add("tools", "tool_count", f"{count} functions, more than {MOST_FUNCTIONS}")
+
+
+def _check_tool(body: Fields, place: str, tool: object, names: set[str]) -> int:
+    fields = opened(body.findings, place, tool)
+    if fields is None:
+        return 0
+    foreign = next((key for key in _OF_OTHERS if fields.get(key) is not None), None)
+    if foreign is not None:
+        fields.add(foreign, "unknown_field", f"a tool has no {foreign}")
+        return 0
+    key = spelled(fields, "functionDeclarations")
+    if fields.get(key) is None:
+        return 0
+    for at, item in each(body.findings, fields.at(key), fields.get(key)):
+        declaration = opened(body.findings, at, item)
+        if declaration is not None:
+            _check_declaration(declaration, names)
+    return len(as_list(fields.get(key)) or ())
+
+
+def _check_declaration(fields: Fields, names: set[str]) -> None:
+    name = fields.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        fields.add("name", "tool_name", f"{short(name)} is no name for a function")
+    elif name in names:
+        fields.add("name", "duplicate_tool", f"there is a function {short(name)} already")
+    else:
+        names.add(name)
+    _check_schema(fields)
+
+
+def _check_schema(fields: Fields) -> None:
+    parameters, other = fields.get("parameters"), spelled(fields, "parametersJsonSchema")
+    if parameters is None:
+        return
+    schema = as_object(parameters)
+    if schema is None:
+        fields.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
+    elif fields.get(other) is not None:
+        fields.add(other, "tool_schema", "parameters are given twice")
+    elif schema and str(schema.get("type")).upper() != "OBJECT":
+        fields.add("parameters.type", "tool_schema", "the schema is not of type object")

@@ -1,0 +1,57 @@
+"""Names and keys that OpenAI bounds; the same on both of its wires, but for the lengths."""
+
+import re
+
+from quire.providers.checking.reading import Fields, short
+
+LONGEST_CALL_ID = 64
+LONGEST_CACHE_KEY = 64
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+class ToolNames:
+    """The names of the tools of a request."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self.complete = True
+        """Whether every name could be read, so that one that is missing is known to be missing."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._first
+
+    def add(self, tool: Fields, name: str | None) -> None:
+        """Note the name of a tool, and a fault if another tool has it."""
+        if name is None:
+            self.complete = False
+        elif name in self._first:
+            tool.add("name", "duplicate_tool", f"{short(name)} is also the name of {self._first[name]}")
+        else:
+            self._first[name] = tool.place
+
+
+def check_tool_name(tool: Fields, longest: int) -> str | None:
+    """The name of a tool, in whatever form it has."""
+    name = tool.text("name")
+    if name is None:
+        return None
+    if not 1 <= len(name) <= longest:
+        tool.add("name", "tool_name", f"has {len(name)} characters")
+    elif not _TOOL_NAME.fullmatch(name):
+        tool.add("name", "tool_name", f"{short(name)} has other characters than letters, digits, _ and -")
+    return name
+
+
+def check_call_id(call: Fields, key: str) -> str | None:
+    """The id of a call, in whatever form it has."""
+    name = call.text(key)
+    if name is not None and not 1 <= len(name) <= LONGEST_CALL_ID:
+        call.add(key, "call_id_length", f"has {len(name)} characters")
+    return name
+
+
+def check_cache_key(body: Fields) -> None:
+    """A cache key that is short enough."""
+    key = body.optional_text("prompt_cache_key")
+    if key is not None and len(key) > LONGEST_CACHE_KEY:
+        body.add("prompt_cache_key", "prompt_cache_key", f"has {len(key)} characters")

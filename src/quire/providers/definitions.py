@@ -1,0 +1,51 @@
+"""Tool definitions, read from any provider's shape, to be written in another's."""
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from quire.errors import InvalidValue, WrongType
+from quire.tokens.counter import Definition
+from quire.tokens.schemas import read_definition
+
+EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+class Tool(NamedTuple):
+    """A tool as a model is told of it; `native` is a provider's own tool, to be passed as it is."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    strict: bool | None = None
+    native: Mapping[str, Any] | None = None
+
+
+def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
+    """The tools in the order of their names, so that the order they were given in changes nothing."""
+    tools = sorted((_tool(definition) for definition in definitions), key=lambda tool: tool.name)
+    for one, other in pairwise(tools):
+        if one.name == other.name:
+            raise InvalidValue(f"two tools are called {one.name!r}")
+    return tools
+
+
+def _tool(definition: Definition) -> Tool:
+    if not isinstance(definition, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a tool is defined by a mapping, not by {type(definition).__name__}")
+    if _is_native(definition):
+        name = definition.get("name") or definition.get("type") or next(iter(definition), "")
+        return Tool(str(name), "", {}, native=definition)
+    name, description, schema = read_definition(definition)
+    inner = definition.get("function")
+    strict = (inner if isinstance(inner, Mapping) else definition).get("strict")  # pyright: ignore
+    return Tool(name, description, schema or EMPTY, strict if isinstance(strict, bool) else None)
+
+
+def _is_native(definition: Definition) -> bool:
+    """Whether it is a tool that a provider brings, such as a search, and not a function of ours."""
+    if "name" not in definition and "function" not in definition:
+        return True
+    kind = definition.get("type")
+    ours = (None, "function", "custom")
+    return kind not in ours

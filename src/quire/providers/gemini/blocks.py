@@ -1,0 +1,107 @@
+"""Gemini: reading the pieces of contents, as JSON or as the client's own names have them."""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, cast
+
+from quire.errors import Damaged, InvalidValue
+from quire.items import Audio, File, Image
+from quire.providers.provider import plain_json
+from quire.providers.sheet import Json
+
+_CAPITAL = re.compile(r"[A-Z]")
+
+
+def field(block: Mapping[str, Any], name: str) -> Any:
+    """What a block has under a name, which the client spells with underscores."""
+    value = block.get(name)
+    return block.get(_underscored(name)) if value is None else value
+
+
+def mapped(value: Any, path: str) -> Mapping[str, Any]:
+    """A value that must be an object, also where it is one of the client's."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    if hasattr(value, "model_dump"):
+        return plain_json(value)
+    raise Damaged(f"expected an object, not {type(value).__name__}", path)
+
+
+def listed(value: Any, path: str) -> Sequence[Any]:
+    """A value that must be a list."""
+    if isinstance(value, list | tuple):
+        return cast("Sequence[Any]", value)
+    raise Damaged(f"expected a list, not {type(value).__name__}", path)
+
+
+def text_in(block: Mapping[str, Any], name: str, path: str) -> str | None:
+    """A text that may be left out."""
+    value = field(block, name)
+    if value is None or isinstance(value, str):
+        return value
+    raise Damaged(f"expected text, not {type(value).__name__}", f"{path}.{name}")
+
+
+def signature_in(block: Mapping[str, Any]) -> str | None:
+    """The signature on a part; clients have it as bytes, the wire in base64."""
+    value = field(block, "thoughtSignature")
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return value if isinstance(value, str) and value else None
+
+
+def media_in(block: Mapping[str, Any], path: str) -> Image | Audio | File | None:
+    """The media that a part holds or points to, or none if it is another part."""
+    inline, address = field(block, "inlineData"), field(block, "fileData")
+    if inline is not None:
+        path = f"{path}.inlineData"
+        blob = mapped(inline, path)
+        return _media(blob, path, data=_decoded(field(blob, "data"), f"{path}.data"))
+    if address is not None:
+        path = f"{path}.fileData"
+        place = mapped(address, path)
+        return _media(place, path, url=text_in(place, "fileUri", path))
+    return None
+
+
+def _media(block: Mapping[str, Any], path: str, **held: Any) -> Image | Audio | File:
+    kind = text_in(block, "mimeType", path)
+    name = text_in(block, "displayName", path)
+    family = (kind or "").partition("/")[0]
+    try:
+        if family == "image":
+            return Image(**held, media_type=kind)
+        if family == "audio":
+            return Audio(**held, media_type=kind)
+        return File(**held, media_type=kind, name=name)
+    except InvalidValue as fault:
+        raise Damaged(str(fault), path) from None
+
+
+def _decoded(data: Any, path: str) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if not isinstance(data, str):
+        raise Damaged(f"expected base64, not {type(data).__name__}", path)
+    plain = data.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except ValueError:
+        raise Damaged("not base64", path) from None
+
+
+@cache  # the names are those of this wire, a few dozen
+def _underscored(name: str) -> str:
+    return _CAPITAL.sub(lambda letter: f"_{letter.group().lower()}", name)
+
+
+def is_thought(block: Mapping[str, Any]) -> bool:
+    """Whether a part is a thought and nothing that was said."""
+    return block.get("thought") is True
+
+
+def kept(block: Mapping[str, Any]) -> Json:
+    """A part that no item stands for, as it is."""
+    return {str(key): value for key, value in block.items() if value is not None}

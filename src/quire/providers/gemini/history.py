@@ -1,0 +1,188 @@
+"""Gemini: an existing list of contents, or a whole request, to items."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from quire.errors import Damaged, InvalidValue, WrongType
+from quire.items import Content, Item, Message, Note, Opaque, Part, Reasoning, ToolCall, ToolResult
+from quire.providers.gemini.arguments import write_arguments
+from quire.providers.gemini.blocks import (
+    field,
+    is_thought,
+    kept,
+    listed,
+    mapped,
+    media_in,
+    signature_in,
+    text_in,
+)
+from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed
+
+_ROLES = {"user": "user", "function": "user", "tool": "user", "model": "model", "system": "system"}
+
+
+def read_history(payload: Any) -> list[Item]:
+    """Contents as items: a list of them, the arguments of the client, or a request's JSON."""
+    if isinstance(payload, str | list | tuple):
+        return _History(None).read(cast(Any, payload), "$")
+    if not isinstance(payload, Mapping) and not hasattr(payload, "model_dump"):
+        raise WrongType(f"a history is a list of contents or a request, not {type(payload).__name__}")
+    request = mapped(payload, "$")
+    history = _History(text_in(request, "model", "$"))
+    config = mapped(request.get("config") or {}, "$.config")
+    for holder, path in ((request, "$"), (config, "$.config")):
+        history.instructions(field(holder, "systemInstruction"), f"{path}.systemInstruction")
+    return history.read(field(request, "contents") or [], "$.contents")
+
+
+class _History:
+    """The items so far, and the calls that still wait for their answers."""
+
+    def __init__(self, model: str | None) -> None:
+        self._model = model
+        self._items: list[Item] = []
+        self._waiting: list[tuple[str, str]] = []  # ids and names of calls without an answer yet
+        self._taken: set[str] = set()
+
+    def read(self, contents: Any, path: str) -> list[Item]:
+        """All items."""
+        if isinstance(contents, str):
+            contents = [contents]
+        blocks = [_content(block, f"{path}[{at}]") for at, block in enumerate(listed(contents, path))]
+        self._taken = set(_ids(blocks))
+        for at, block in enumerate(blocks):
+            self._read_content(block, f"{path}[{at}]")
+        return self._items
+
+    def instructions(self, given: Any, path: str) -> None:
+        """What stands at the start; each part is a message."""
+        if given is None:
+            return
+        parts = [given] if isinstance(given, str) else given
+        if not isinstance(parts, list | tuple):
+            holder = mapped(cast(Any, given), path)
+            parts = field(holder, "parts") if "parts" in holder else [holder]
+        for at, part in enumerate(listed(parts, path)):
+            words = part if isinstance(part, str) else text_in(mapped(part, path), "text", f"{path}[{at}]")
+            if words is None:
+                raise Damaged("instructions are words", f"{path}[{at}]")
+            self._items.append(Message("system", words))
+
+    def _read_content(self, block: Mapping[str, Any], path: str) -> None:
+        role = _ROLES.get(field(block, "role") or "user")
+        if role is None:
+            raise Damaged("a role that is neither the user's nor the model's", f"{path}.role")
+        parts = listed(field(block, "parts") or [], f"{path}.parts")
+        said: list[tuple[Part, str | None]] = []
+        for at, given in enumerate(parts):
+            place = f"{path}.parts[{at}]"
+            part: Mapping[str, Any] = {"text": given} if isinstance(given, str) else mapped(given, place)
+            words = None if is_thought(part) else _words(part, place)
+            if words is not None:
+                said.append((words, signature_in(part)))
+                continue
+            if field(part, "functionResponse") is None:
+                # Answers to calls come before what is said beside them, all others where they stand.
+                self._say(role, said)
+                said = []
+            self._items.append(self._other(part, place))
+        self._say(role, said)
+
+    def _say(self, role: str, said: list[tuple[Part, str | None]]) -> None:
+        if not said:
+            return
+        parts = tuple(part for part, _ in said)
+        content: Content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
+        if role == "model":
+            state = sealed([signature for _, signature in said], self._model, None)
+            self._items.append(Message("assistant", content, state=state))
+        else:
+            self._items.append(Message("user" if role == "user" else "system", content))
+
+    def _other(self, part: Mapping[str, Any], path: str) -> Item:
+        call, answer = field(part, "functionCall"), field(part, "functionResponse")
+        if call is not None:
+            return self._call(
+                mapped(call, f"{path}.functionCall"), signature_in(part), f"{path}.functionCall"
+            )
+        if answer is not None:
+            return self._result(mapped(answer, f"{path}.functionResponse"), f"{path}.functionResponse")
+        if is_thought(part) and text_in(part, "text", path) is not None:
+            state = sealed([signature_in(part)], self._model, None) or Opaque(NAME, self._model or "")
+            return Reasoning(text_in(part, "text", path) or "", state)
+        return Note(kept(part))
+
+    def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> ToolCall:
+        name, call_id = text_in(call, "name", path), text_in(call, "id", path) or self._new_id()
+        if not name:
+            raise Damaged("a call without a name", path)
+        self._waiting.append((call_id, name))
+        arguments = write_arguments(mapped(field(call, "args") or {}, f"{path}.args"))
+        own = None if signature == PLACEHOLDER else signature
+        return ToolCall(call_id, name, arguments, state=sealed([own], self._model, None))
+
+    def _result(self, answer: Mapping[str, Any], path: str) -> ToolResult:
+        call_id, name = self._answered(text_in(answer, "id", path), text_in(answer, "name", path))
+        response = mapped(field(answer, "response") or {}, f"{path}.response")
+        text, is_error = _output(response)
+        parts: list[Part] = [text] if text else []
+        for at, part in enumerate(listed(field(answer, "parts") or [], f"{path}.parts")):
+            media = media_in(mapped(part, f"{path}.parts[{at}]"), f"{path}.parts[{at}]")
+            if media is None:
+                raise Damaged("an answer to a call holds words and media", f"{path}.parts[{at}]")
+            parts.append(media)
+        content: Content = tuple(parts) if len(parts) > 1 or (parts and not text) else text
+        return ToolResult(call_id, name, content, is_error)
+
+    def _answered(self, given: str | None, name: str | None) -> tuple[str, str]:
+        """Id and name of the call that an answer is for: by its id, else the first of that name."""
+        for at, (call_id, called) in enumerate(self._waiting):
+            if given == call_id or (not given and name in (called, None)):
+                del self._waiting[at]
+                return call_id, called
+        return given or self._new_id(), name or "unnamed"
+
+    def _new_id(self) -> str:
+        number = len(self._taken)
+        while f"call_{number}" in self._taken:
+            number += 1
+        self._taken.add(f"call_{number}")
+        return f"call_{number}"
+
+
+def _content(block: Any, path: str) -> Mapping[str, Any]:
+    """A content; the client also takes words and parts where one should be."""
+    if isinstance(block, str):
+        return {"role": "user", "parts": [block]}
+    found = mapped(block, path)
+    return found if "parts" in found or "role" in found else {"role": "user", "parts": [found]}
+
+
+def _words(part: Mapping[str, Any], path: str) -> Part | None:
+    try:
+        media = media_in(part, path)
+    except InvalidValue as fault:
+        raise Damaged(str(fault), path) from None
+    return text_in(part, "text", path) if media is None else media
+
+
+def _output(response: Mapping[str, Any]) -> tuple[str, bool]:
+    """The words of an answer, and whether they tell of an error; an object without them is its own JSON."""
+    for key in ("output", "error"):
+        if set(response) == {key}:
+            value = response[key]
+            return value if isinstance(value, str) else write_arguments(value), key == "error"
+    return write_arguments(response), False
+
+
+def _ids(blocks: list[Mapping[str, Any]]) -> Iterable[str]:
+    """The ids that calls have already."""
+    for block in blocks:
+        parts = field(block, "parts")
+        for part in cast("Iterable[Any]", parts) if isinstance(parts, list) else ():
+            call = (
+                field(cast("Mapping[str, Any]", part), "functionCall") if isinstance(part, Mapping) else None
+            )
+            call_id = cast("Mapping[str, Any]", call).get("id") if isinstance(call, Mapping) else None
+            if isinstance(call_id, str):
+                yield call_id

@@ -1,0 +1,106 @@
+"""Gemini: what a content may hold."""
+
+from base64 import b64decode
+
+from quire.items import Audio, File, Image, Item, Part
+from quire.providers import wording
+from quire.providers.media import as_text, inline_data, media_type
+from quire.providers.sheet import Json, Sheet
+
+Media = Image | Audio | File
+
+_IMAGES = ("png", "jpeg", "webp", "heic", "heif")
+_AUDIO = ("wav", "mp3", "aiff", "aac", "ogg", "flac", "m4a", "mp4", "pcm", "webm", "opus")
+_VIDEO = ("mp4", "mpeg", "quicktime", "mov", "avi", "x-flv", "mpg", "webm", "wmv", "3gpp")
+_TYPES = frozenset(
+    (
+        "application/pdf",
+        *(f"image/{kind}" for kind in _IMAGES),
+        *(f"audio/{kind}" for kind in _AUDIO),
+        *(f"video/{kind}" for kind in _VIDEO),
+    )
+)
+_IN_RESULTS = frozenset(("image/png", "image/jpeg", "image/webp", "application/pdf"))
+_NAMED_HERE = {"audio/mpeg": "audio/mp3", "audio/x-flac": "audio/flac", "audio/x-aiff": "audio/aiff"}
+_BY_ENDING = {
+    **{kind: f"image/{kind}" for kind in _IMAGES},
+    **{kind: f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac", "m4a")},
+    **{kind: f"video/{kind}" for kind in ("mp4", "mpeg", "mov", "avi", "mpg", "webm", "wmv", "3gpp")},
+    **{"jpg": "image/jpeg", "gif": "image/gif", "pdf": "application/pdf"},
+}
+
+
+class Parts:
+    """Writes parts; what cannot be carried is put in words, and noted."""
+
+    __slots__ = ("_fetches", "_sheet")
+
+    def __init__(self, sheet: Sheet, fetches: bool) -> None:
+        self._sheet = sheet
+        self._fetches = fetches  # whether the model takes addresses outside of Google's storage
+
+    def branch(self, sheet: Sheet) -> "Parts":
+        """The same, for another sheet."""
+        return Parts(sheet, self._fetches)
+
+    def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
+        """The parts, without empty texts."""
+        return [written for part in parts if (written := self._part(item, part))]
+
+    def _part(self, item: Item, part: Part) -> Json | None:
+        text = as_text(part)
+        if text is not None:
+            return {"text": text} if text else None
+        if isinstance(part, str):
+            return None
+        return inline(part) or self._address(part) or self._in_words(item, part)
+
+    def _address(self, part: Media) -> Json | None:
+        url, kind = part.url or "", _kind(part)
+        if not url.startswith(("gs://", "https://") if self._fetches else "gs://"):
+            return None
+        if kind is None:
+            # The service finds out by itself; there is no other way for its own files and for videos.
+            return {"fileData": {"fileUri": wording.mended(url)}}
+        return {"fileData": {"fileUri": wording.mended(url), "mimeType": kind}} if kind in _TYPES else None
+
+    def _in_words(self, item: Item, part: Media) -> Json:
+        kind = media_type(part) or "an unknown type"
+        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) cannot be carried")
+        return {"text": wording.mended(wording.described(part))}
+
+
+def inline(part: Media) -> Json | None:
+    """A part whose bytes are at hand, if they are of a type that is taken."""
+    kind = _kind(part)
+    if kind not in _TYPES:
+        return None
+    data = inline_data(part)
+    if data is None or (part.data is None and not _is_base64(data)):
+        return None
+    return {"inlineData": {"mimeType": kind, "data": data}}
+
+
+def in_result(part: Media) -> Json | None:
+    """A part as the answer to a call may hold it, if it may."""
+    return inline(part) if _kind(part) in _IN_RESULTS else None
+
+
+def in_reply(part: Media) -> Json | None:
+    """A part as the model itself may have made it, if it may."""
+    return inline(part) if (_kind(part) or "").startswith("image/") else None
+
+
+def _kind(part: Media) -> str | None:
+    kind = media_type(part)
+    if kind is None and part.url is not None:
+        path = part.url.partition("?")[0].partition("#")[0]
+        kind = _BY_ENDING.get(path.rpartition("/")[2].rpartition(".")[2].lower())
+    return _NAMED_HERE.get(kind, kind) if kind else None
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(b64decode(text, validate=True))
+    except ValueError:
+        return False

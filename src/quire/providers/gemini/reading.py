@@ -1,0 +1,211 @@
+"""Gemini: answers, whole or in pieces, to items."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from quire.items import Item, Message, Note, Opaque, Part, Reasoning, ToolCall, new_id
+from quire.providers.gemini.arguments import write_arguments
+from quire.providers.gemini.blocks import (
+    field,
+    is_thought,
+    kept,
+    listed,
+    mapped,
+    media_in,
+    signature_in,
+    text_in,
+)
+from quire.providers.gemini.partial import PartialCall
+from quire.providers.gemini.signing import NAME, sealed
+from quire.providers.provider import Answer, Finish, Parsed, plain_json
+from quire.tokens.usage import Usage
+
+_REFUSALS = frozenset(
+    (
+        *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    )
+)
+_FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
+
+
+class _Said(NamedTuple):
+    """Words and pictures in a row, with the signature of each."""
+
+    parts: list[Part]
+    signatures: list[str | None]
+    thought: bool
+
+
+class _Called(NamedTuple):
+    call: Mapping[str, Any]
+    signature: str | None
+
+
+class AnswerReader:
+    """Reads an answer; `whole` says that nothing more comes than the first event."""
+
+    def __init__(self, answer: Answer, *, whole: bool = False) -> None:
+        self._answer = answer
+        self._whole = whole
+        self._outputs: list[_Said | _Called] = []
+        self._notes: list[dict[str, Any]] = []  # parts that no item stands for
+        self._partial: PartialCall | None = None
+        self._usage: dict[str, Any] = {}
+        self._finish: str | None = None
+        self._blocked = False
+        self._model: str | None = None
+        self._parsed: Parsed | None = None
+
+    def feed(self, event: Any) -> str:
+        """Take a response, or a piece of one; the words that it added."""
+        event = plain_json(event)
+        self._model = text_in(event, "modelVersion", "$") or self._model
+        self._usage |= mapped(field(event, "usageMetadata") or {}, "$.usageMetadata")
+        feedback = mapped(field(event, "promptFeedback") or {}, "$.promptFeedback")
+        self._blocked = self._blocked or field(feedback, "blockReason") is not None
+        candidates = listed(field(event, "candidates") or [], "$.candidates")
+        return self._candidate(mapped(candidates[0], "$.candidates[0]")) if candidates else ""
+
+    def close(self) -> Parsed:
+        """The answer so far."""
+        if self._parsed is None:
+            items = () if self._blocked else (*self._items(), *map(Note, self._notes))
+            self._parsed = Parsed(
+                items, _usage(self._usage), self._finished(), self._model or self._answer.model
+            )
+        return self._parsed
+
+    def _candidate(self, candidate: Mapping[str, Any]) -> str:
+        reason = field(candidate, "finishReason")
+        if reason is not None:
+            self._finish = str(getattr(reason, "value", reason))
+        content = mapped(field(candidate, "content") or {}, "$.candidates[0].content")
+        path = "$.candidates[0].content.parts"
+        parts = listed(field(content, "parts") or [], path)
+        return "".join(self._part(mapped(part, path), f"{path}[{at}]") for at, part in enumerate(parts))
+
+    def _part(self, part: Mapping[str, Any], path: str) -> str:
+        signature, call = signature_in(part), field(part, "functionCall")
+        if call is not None:
+            self._call(mapped(call, f"{path}.functionCall"), signature, f"{path}.functionCall")
+            return ""
+        text, media = text_in(part, "text", path), media_in(part, path)
+        if media is not None:
+            self._say(media, signature, is_thought(part))
+        elif text is not None:
+            self._say(text, signature, is_thought(part))
+            return "" if is_thought(part) else text
+        elif part:
+            self._notes.append(kept(part))
+        return ""
+
+    def _say(self, part: Part, signature: str | None, thought: bool) -> None:
+        """Words go on where words stopped, up to a signature; one on no words is for those before it."""
+        last = self._outputs[-1] if self._outputs else None
+        if not isinstance(last, _Said) or last.thought != thought:
+            if part == "" and signature is None:
+                return
+            last = _Said([], [], thought)
+            self._outputs.append(last)
+        if last.parts and last.signatures[-1] is None and (part == "" or _both_words(last.parts[-1], part)):
+            if isinstance(part, str) and part:
+                last.parts[-1] = str(last.parts[-1]) + part
+            last.signatures[-1] = signature
+        elif part != "" or signature:
+            last.parts.append(part)
+            last.signatures.append(signature)
+
+    def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> None:
+        more, pieces = field(call, "willContinue"), field(call, "partialArgs")
+        if self._partial is None and not more and pieces is None:
+            self._outputs.append(_Called(call, signature))
+            return
+        if self._partial is None or field(call, "name"):
+            self._partial = PartialCall(call, signature)
+        self._partial.add(call, path)
+        if not more:
+            self._outputs.append(_Called(self._partial.whole(), self._partial.signature or signature))
+            self._partial = None
+
+    def _items(self) -> list[Item]:
+        items: list[Item] = []
+        for output in self._outputs:
+            if isinstance(output, _Called):
+                items.append(self._tool_call(output))
+            elif output.thought or output.parts == [""]:
+                items += self._thoughts(output)
+            else:
+                items.append(self._message(output))
+        if not self._whole and self._finish is None:
+            last = max((at for at, item in enumerate(items) if isinstance(item, Message)), default=None)
+            if last is not None:
+                items[last] = _interrupted(items[last])
+        return items
+
+    def _message(self, said: _Said) -> Message:
+        parts = said.parts
+        alone = len(parts) == 1 and isinstance(parts[0], str)
+        return Message(
+            "assistant", str(parts[0]) if alone else tuple(parts), state=self._state(said.signatures)
+        )
+
+    def _thoughts(self, said: _Said) -> list[Item]:
+        """Thoughts, each with its signature; one without says at least whose it is."""
+        owner = Opaque(NAME, self._answer.model or self._model or "")
+        return [
+            Reasoning(part if isinstance(part, str) else "", self._state([signature]) or owner)
+            for part, signature in zip(said.parts, said.signatures, strict=True)
+        ]
+
+    def _tool_call(self, called: _Called) -> ToolCall:
+        call = called.call
+        name = self._answer.tool(text_in(call, "name", "functionCall") or "unnamed")
+        call_id = text_in(call, "id", "functionCall") or f"call_{new_id()}"
+        arguments = write_arguments(field(call, "args") or {})
+        return ToolCall(call_id, name, arguments, state=self._state([called.signature]))
+
+    def _state(self, signatures: list[str | None]) -> Opaque | None:
+        return sealed(signatures, self._answer.model or self._model, self._answer.prefix)
+
+    def _finished(self) -> Finish:
+        if self._blocked or self._finish in _REFUSALS:
+            return "refused"
+        finish = _FINISHES.get(self._finish or "", "other")
+        called = any(isinstance(output, _Called) for output in self._outputs)
+        return "calls" if finish == "stop" and called else finish
+
+
+def parse(response: Any, answer: Answer) -> Parsed:
+    """A whole response as items."""
+    reader = AnswerReader(answer, whole=True)
+    reader.feed(response)
+    return reader.close()
+
+
+def _both_words(one: Part, other: Part) -> bool:
+    return isinstance(one, str) and isinstance(other, str)
+
+
+def _interrupted(item: Item) -> Item:
+    assert isinstance(item, Message)
+    return Message(item.role, item.content, True, id=item.id, created_at=item.created_at, state=item.state)
+
+
+def _usage(reported: Mapping[str, Any]) -> Usage | None:
+    """Tokens as reported: output with thoughts, input with what the provider's own tools gave."""
+    if not reported:
+        return None
+
+    def tokens(name: str) -> int:
+        count = field(reported, name)
+        return count if isinstance(count, int) and count > 0 else 0
+
+    given = tokens("promptTokenCount") + tokens("toolUsePromptTokenCount")
+    thought = tokens("thoughtsTokenCount")
+    return Usage(
+        input=given,
+        output=tokens("candidatesTokenCount") + thought,
+        cache_read=min(tokens("cachedContentTokenCount"), given),
+        reasoning=thought,
+    )

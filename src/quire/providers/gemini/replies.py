@@ -1,0 +1,126 @@
+"""Gemini: the parts of what a model said, thought and called, each with its signature."""
+
+from typing import NamedTuple
+
+from quire.items import Item, Message, Reasoning, ToolCall
+from quire.providers import wording
+from quire.providers.dialogue import Output
+from quire.providers.gemini.arguments import read_arguments
+from quire.providers.gemini.parts import Media, in_reply
+from quire.providers.gemini.signing import PLACEHOLDER, Signatures, unsealed
+from quire.providers.media import as_text
+from quire.providers.sheet import Json, Sheet
+
+
+class Moved(NamedTuple):
+    """Media that go to a content of the user, with the item they are from and words to stand before them."""
+
+    item: Item
+    heading: str
+    media: list[Media]
+
+
+class Replies:
+    """Writes parts of the model, before the content that they go into is begun."""
+
+    __slots__ = ("_known", "_sheet", "signs")
+
+    def __init__(self, sheet: Sheet, signs: bool) -> None:
+        self._sheet = sheet
+        self.signs = signs  # whether calls must be signed
+        self._known: dict[str, str] = {}  # tool names met so far, as they are here
+
+    def parts(self, outputs: list[Output]) -> tuple[list[Json], list[Moved]]:
+        """The parts of a reply, in order, and media that it cannot carry."""
+        parts: list[Json] = []
+        moved: list[Moved] = []
+        called = False
+        for output in outputs:
+            if isinstance(output, ToolCall):
+                parts.append(self._call(output, not called))
+                called = True
+            elif isinstance(output, Reasoning):
+                parts += self._thought(output)
+            else:
+                said, media = self._said(output)
+                parts += said
+                if media:
+                    moved.append(Moved(output, "[from the assistant]", media))
+        if all("thought" in part for part in parts):
+            self._without_thoughts(outputs, len(parts))
+            return [], moved
+        return parts, moved
+
+    def _without_thoughts(self, outputs: list[Output], count: int) -> None:
+        for output in outputs if count else ():
+            if isinstance(output, Reasoning):
+                self._sheet.note(output, "reasoning_left_out", "nothing that was said goes with it")
+
+    def _said(self, item: Message) -> tuple[list[Json], list[Media]]:
+        signatures = self._signatures(item)
+        parts: list[Json] = []
+        media: list[Media] = []
+        for place, part in enumerate(item.parts):
+            text = as_text(part)
+            written: Json | None = {"text": text} if text else None
+            if text is None and not isinstance(part, str):
+                written = in_reply(part)
+                if written is None:
+                    media.append(part)
+            if written:
+                parts.append(_signed(written, signatures[place] if place < len(signatures) else None))
+        if not parts and not media:
+            self._sheet.note(item, "empty_left_out", "it has no content")
+        return parts, media
+
+    def _thought(self, item: Reasoning) -> list[Json]:
+        signature = next(iter(self._signatures(item)), None)
+        text = wording.mended(item.text)
+        if signature and text:
+            return [_signed({"text": text, "thought": True}, signature)]
+        self._sheet.note(item, "reasoning_left_out", "thoughts go back only in words that are signed")
+        return []
+
+    def _call(self, item: ToolCall, first: bool) -> Json:
+        signature = next(iter(self._signatures(item)), None)
+        name = self.name(item.name)
+        if name != item.name:
+            self._sheet.note(item, "name_renamed", f"the tool's name is {name!r} here")
+        arguments = read_arguments(item.arguments)
+        if arguments is None:
+            self._sheet.note(item, "arguments_mended", "the arguments are no JSON object")
+            arguments = {"arguments": wording.mended(item.arguments)}
+        call_id = self._sheet.call_id(item, item.call_id)
+        part = _signed({"functionCall": {"id": call_id, "name": name, "args": arguments}}, signature)
+        return self.excused(item, part) if first and self.signs and signature is None else part
+
+    def excused(self, item: ToolCall, part: Json) -> Json:
+        """The first call of a step that has no signature of the model's, with what stands for one.
+
+        Only calls since the user last spoke are checked for it. It is written on all the same: taking it away
+        once the turn is over would change what was sent before, and with it the prefix.
+        """
+        self._sheet.note(item, "state_foreign", "a placeholder stands for this model's signature")
+        return _signed(part, PLACEHOLDER)
+
+    def name(self, name: str) -> str:
+        """The wire's name for a tool."""
+        given = self._known.get(name)
+        if given is None:
+            given = self._known[name] = self._sheet.names.give(name)
+        return given
+
+    def _signatures(self, item: Output) -> Signatures:
+        state = item.state
+        if state is None or not self._sheet.usable(item, state):
+            return ()
+        signatures = unsealed(state)
+        if not signatures:
+            self._sheet.note(item, "state_foreign", "it holds no signature")
+        return signatures
+
+
+def _signed(part: Json, signature: str | None) -> Json:
+    if signature:
+        part["thoughtSignature"] = signature
+    return part

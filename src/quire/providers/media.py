@@ -1,0 +1,84 @@
+"""Media as the wires write them: base64, data addresses, media types."""
+
+from base64 import b64encode
+
+from quire.items import Audio, File, Image, Part
+from quire.providers.wording import mended
+
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_OTHER_NAMES = {
+    "image/jpg": "image/jpeg",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+}
+
+
+def media_type(part: Image | Audio | File) -> str | None:
+    """What a part says it is, or what its first bytes say."""
+    if part.media_type:
+        plain = part.media_type.partition(";")[0].strip().lower()
+        return _OTHER_NAMES.get(plain, plain)
+    if part.data is None:
+        return _declared(part.url or "")
+    if part.data[:4] == b"RIFF":
+        return _RIFF.get(part.data[8:12])
+    return next((kind for magic, kind in _MAGIC if part.data.startswith(magic)), None)
+
+
+def base64_of(data: bytes) -> str:
+    """Bytes in base64."""
+    return b64encode(data).decode()
+
+
+def data_address(part: Image | Audio | File, kind: str) -> str:
+    """The bytes of a part as a `data:` address."""
+    return f"data:{kind};base64,{base64_of(part.data or b'')}"
+
+
+def inline_data(part: Image | Audio | File) -> str | None:
+    """The bytes of a part in base64, also where they were given as a `data:` address; none for a place."""
+    if part.data is not None:
+        return base64_of(part.data)
+    head, found, data = (part.url or "").partition(";base64,")
+    return data if found and head.startswith("data:") and data else None
+
+
+def as_text(part: Part) -> str | None:
+    """The words of a part that is text, a text file included; none for all other media."""
+    if isinstance(part, str):
+        return mended(part)
+    if isinstance(part, File) and part.data is not None and (media_type(part) or "").startswith("text/"):
+        return part.data.decode("utf-8", "replace")
+    return None
+
+
+def split(parts: tuple[Part, ...]) -> tuple[str, list[Image | Audio | File]]:
+    """The words of parts, and their media."""
+    texts: list[str] = []
+    media: list[Image | Audio | File] = []
+    for part in parts:
+        text = as_text(part)
+        if text is not None:
+            texts.append(text)
+        elif not isinstance(part, str):
+            media.append(part)
+    return "\n".join(filter(None, texts)), media
+
+
+def _declared(url: str) -> str | None:
+    head, found, _ = url.partition(",")
+    if not found or not head.startswith("data:"):
+        return None
+    kind = head[5:].partition(";")[0].lower()
+    return _OTHER_NAMES.get(kind, kind) or None

@@ -1,0 +1,77 @@
+"""Ids and names in the alphabet of a wire: the same one for the same input, and never two alike."""
+
+import re
+from hashlib import blake2b
+from typing import NamedTuple
+
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Alphabet(NamedTuple):
+    """What a wire takes: a pattern for the whole, and the length that a mended one is cut to."""
+
+    pattern: re.Pattern[str]
+    longest: int
+
+    def takes(self, text: str) -> bool:
+        """Whether a text may go as it is."""
+        return self.pattern.fullmatch(text) is not None
+
+    def mended(self, text: str) -> str:
+        """A text of the alphabet that stands for this one and no other."""
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+        plain = _OTHER.sub("_", text)[: self.longest - len(digest) - 2]
+        return f"{plain if plain[:1].isalpha() else 'x' + plain[1:]}_{digest}"
+
+
+def alphabet(longest: int, pattern: str = r"[a-zA-Z0-9_-]") -> Alphabet:
+    """Texts of up to so many characters, each of a class."""
+    return Alphabet(re.compile(f"{pattern}{{1,{longest}}}"), longest)
+
+
+class Names:
+    """Wire names of one payload; where they are `unique`, each is given out once."""
+
+    __slots__ = ("_alphabet", "_before", "_unique", "taken", "takes")
+
+    def __init__(self, letters: Alphabet, unique: bool, before: "Names | None" = None) -> None:
+        self._alphabet = letters
+        self._unique = unique
+        self._before = before
+        self.taken: dict[str, str] = {}  # the wire's name to the original
+        self.takes = letters.pattern.fullmatch
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether names were given out before it."""
+        return self._before is not None
+
+    def branch(self) -> "Names":
+        """The same names, to give out more of them on its own."""
+        return Names(self._alphabet, self._unique, self)
+
+    def give(self, text: str) -> str:
+        """The wire's name for a text; where names are unique, a new one each time."""
+        taken = self.taken
+        if text not in taken and self._before is None and self.takes(text):
+            taken[text] = text
+            return text
+        name, count = text if self._alphabet.takes(text) else self._alphabet.mended(text), 1
+        while not self._is_free(name, text):
+            count += 1
+            name = self._alphabet.mended(f"{text}#{count}")
+        taken[name] = text
+        return name
+
+    def originals(self) -> dict[str, str]:
+        """The originals of names that had to be changed."""
+        before = self._before.originals() if self._before else {}
+        return before | {name: text for name, text in self.taken.items() if name != text}
+
+    def _is_free(self, name: str, text: str) -> bool:
+        holder = self._holder(name)
+        return holder is None or (not self._unique and holder == text)
+
+    def _holder(self, name: str) -> str | None:
+        holder = self.taken.get(name)
+        return self._before._holder(name) if holder is None and self._before else holder

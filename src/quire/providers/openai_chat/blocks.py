@@ -1,0 +1,119 @@
+"""Blocks of content as OpenAI writes them, in both of its wires, read as parts."""
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Mapping
+from typing import Any, cast
+
+from quire.errors import Damaged, WrongType
+from quire.items import Audio, Content, File, Image, Note, Part
+from quire.items.parts import Detail
+from quire.providers.media import media_type
+from quire.providers.provider import plain_json
+from quire.providers.sheet import Json
+
+_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+_DETAILS: dict[Any, Detail] = {"low": "low", "high": "high", "original": "high"}
+
+
+def fields(value: Any, path: str) -> Json:
+    """A JSON object, or what a client has in its place."""
+    try:
+        return plain_json(value)
+    except WrongType:
+        raise WrongType(f"expected an object, not {type(value).__name__} (at {path})") from None
+
+
+def text_at(value: Mapping[str, Any], name: str, path: str) -> str:
+    """A text that must be there."""
+    text = value.get(name)
+    if not isinstance(text, str):
+        raise Damaged(f"{name} must be a text, and is {type(text).__name__}", f"{path}.{name}")
+    return text
+
+
+def entries(value: Any, path: str) -> list[Any]:
+    """A list, or nothing."""
+    if not isinstance(value, list | tuple):
+        raise WrongType(f"expected a list, not {type(value).__name__} (at {path})")
+    return list(cast("list[Any]", value))
+
+
+def read_content(content: Any, path: str) -> tuple[Content, list[Note]]:
+    """What a message says, and whatever in it is of no known kind, each as a note."""
+    if content is None or isinstance(content, str):
+        return content or "", []
+    parts: list[Part] = []
+    strange: list[Note] = []
+    for index, value in enumerate(entries(content, path)):
+        place = f"{path}[{index}]"
+        block = {"type": "text", "text": value} if isinstance(value, str) else fields(value, place)
+        part = read_block(block, place)
+        if part is None:
+            strange.append(Note(block))
+        else:
+            parts.append(part)
+    if len(parts) < 2 and all(isinstance(part, str) for part in parts):
+        return "".join(cast("list[str]", parts)), strange
+    return tuple(parts), strange
+
+
+def read_block(block: Json, path: str) -> Part | None:
+    """The part that a block is; none if it is of no known kind, or only names a place at the service."""
+    kind = block.get("type")
+    if kind in _TEXTS:
+        return text_at(block, _TEXTS[kind], path)
+    if kind in ("image_url", "input_image"):
+        return _image(block, path)
+    if kind == "input_audio":
+        audio = fields(block.get("input_audio"), f"{path}.input_audio")
+        data = decoded(text_at(audio, "data", f"{path}.input_audio"), f"{path}.input_audio.data")
+        return Audio(data=data, media_type=_FORMATS.get(audio.get("format", "")))
+    if kind in ("file", "input_file"):
+        return _file(fields(block.get("file"), f"{path}.file") if kind == "file" else block, path)
+    return None
+
+
+def decoded(text: str, path: str) -> bytes:
+    """Bytes from base64."""
+    try:
+        data = b64decode(text, validate=True)
+    except (NotBase64, ValueError):
+        raise Damaged("not base64", path) from None
+    if not data:
+        raise Damaged("no bytes", path)
+    return data
+
+
+def _image(block: Json, path: str) -> Image | None:
+    source, detail = block.get("image_url"), block.get("detail")
+    if isinstance(source, Mapping):
+        inner = fields(source, f"{path}.image_url")
+        source, detail = inner.get("url"), inner.get("detail")
+    if source is None and block.get("file_id"):
+        return None
+    if not isinstance(source, str) or not source:
+        raise Damaged("an image has an address", f"{path}.image_url")
+    kind, data = _inline(source, path)
+    how: Detail = _DETAILS.get(detail, "auto")
+    return Image(url=source, detail=how) if data is None else Image(data=data, media_type=kind, detail=how)
+
+
+def _file(source: Json, path: str) -> File | None:
+    name, data, url = source.get("filename"), source.get("file_data"), source.get("file_url")
+    name = name if isinstance(name, str) else None
+    if isinstance(data, str):
+        kind, content = _inline(data, path)
+        content = decoded(data, f"{path}.file_data") if content is None else content
+        file = File(data=content, media_type=kind, name=name)
+        return file if kind else File(data=content, media_type=media_type(file), name=name)
+    return File(url=url, name=name) if isinstance(url, str) and url else None
+
+
+def _inline(address: str, path: str) -> tuple[str | None, bytes | None]:
+    """The type and the bytes of a `data:` address; no bytes for a place."""
+    head, found, data = address.partition(",")
+    if not found or not head.startswith("data:") or not head.endswith(";base64"):
+        return None, None
+    return head[5:].partition(";")[0] or None, decoded(data, path)

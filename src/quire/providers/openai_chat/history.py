@@ -1,0 +1,69 @@
+"""OpenAI Chat Completions: an existing list of messages as items."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quire.errors import Damaged
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
+from quire.providers.openai_chat.outputs import LEGACY, outputs_of
+from quire.providers.provider import Answer, plain_json
+from quire.providers.sheet import Json
+
+_NAMELESS = "unknown"
+
+
+def read_history(payload: Any) -> list[Item]:
+    """A list of messages, or a payload that has one, as items; what is of no known kind becomes a note."""
+    model = ""
+    if isinstance(payload, Mapping) or hasattr(payload, "model_dump"):
+        body = plain_json(payload)
+        if "messages" not in body:
+            raise Damaged("the payload has no messages", "messages")
+        model, payload = body.get("model") or "", body["messages"]
+    reader = _Reader(str(model))
+    for index, value in enumerate(entries(payload, "messages")):
+        place = f"messages[{index}]"
+        reader.take(fields(value, place), place)
+    return reader.items
+
+
+class _Reader:
+    """Goes through messages, remembering which call was for which tool."""
+
+    def __init__(self, model: str) -> None:
+        self.items: list[Item] = []
+        self._model = model
+        self._names: dict[str, str] = {}
+
+    def take(self, message: Json, path: str) -> None:
+        match message.get("role"):
+            case "system" | "developer" | "user" as role:
+                self._said(role, message, path)
+            case "assistant":
+                self._replied(message, path)
+            case "tool":
+                self._answered(text_at(message, "tool_call_id", path), message, path)
+            case "function":
+                self._answered(LEGACY, message, path)
+            case role:
+                raise Damaged(f"no such role: {role!r}", f"{path}.role")
+
+    def _said(self, role: Any, message: Json, path: str) -> None:
+        content, strange = read_content(message.get("content"), f"{path}.content")
+        if content or not strange:
+            self.items.append(Message(role, content))
+        self.items += strange
+
+    def _replied(self, message: Json, path: str) -> None:
+        outputs = outputs_of(message, path, self._model, Answer().tool)
+        self._names |= {item.call_id: item.name for item in outputs if isinstance(item, ToolCall)}
+        self.items += outputs
+
+    def _answered(self, call_id: str, message: Json, path: str) -> None:
+        if not call_id:
+            raise Damaged("a result has the id of its call", f"{path}.tool_call_id")
+        content, strange = read_content(message.get("content"), f"{path}.content")
+        name = self._names.get(call_id) or message.get("name") or _NAMELESS
+        self.items.append(ToolResult(call_id, str(name), content))
+        self.items += strange

@@ -1,0 +1,95 @@
+"""OpenAI Chat Completions: a message of the model as items."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from quire.errors import Damaged
+from quire.items import Audio, Item, Message, Note, Opaque, Reasoning, ToolCall
+from quire.providers.openai_chat.blocks import decoded, entries, fields, read_content, text_at
+from quire.providers.openai_chat.writing import NAME
+from quire.providers.sheet import Json
+
+LEGACY = "function_call"
+"""The id of a call from before calls had ids."""
+
+
+def outputs_of(message: Json, path: str, model: str, tool: Callable[[str], str]) -> list[Item]:
+    """What a model thought, said and called in one message, in this order."""
+    return [*_thought(message, model), *_said(message, path), *_calls(message, path, tool)]
+
+
+def is_whole(call: ToolCall) -> bool:
+    """Whether the arguments of a call came to their end: no object is the beginning of another."""
+    try:
+        return isinstance(msgspec.json.decode(call.arguments), dict)
+    except (msgspec.MsgspecError, UnicodeError):
+        return False
+
+
+def _thought(message: Json, model: str) -> list[Reasoning]:
+    # Not OpenAI's own, but that of services which speak its wire.
+    text = message.get("reasoning_content") or message.get("reasoning")
+    return [Reasoning(text, Opaque(NAME, model))] if isinstance(text, str) and text else []
+
+
+def _said(message: Json, path: str) -> list[Item]:
+    content, strange = read_content(message.get("content"), f"{path}.content")
+    said: list[Item] = [Message("assistant", content)] if content else []
+    refusal, audio = message.get("refusal"), message.get("audio")
+    if isinstance(refusal, str) and refusal:
+        said.append(Message("assistant", refusal))
+    if audio is not None:
+        said.append(_heard(fields(audio, f"{path}.audio"), f"{path}.audio"))
+    return [*said, *strange]
+
+
+def _heard(audio: Json, path: str) -> Item:
+    data, transcript = audio.get("data"), audio.get("transcript")
+    words = transcript if isinstance(transcript, str) else None
+    if isinstance(data, str) and data:
+        return Message("assistant", (Audio(data=decoded(data, f"{path}.data"), transcript=words),))
+    return Message("assistant", words) if words else Note({"audio": audio})
+
+
+def _calls(message: Json, path: str, tool: Callable[[str], str]) -> list[Item]:
+    calls: list[Item] = []
+    for index, value in enumerate(entries(message.get("tool_calls") or (), f"{path}.tool_calls")):
+        place = f"{path}.tool_calls[{index}]"
+        calls.append(_call(fields(value, place), place, tool))
+    if message.get("function_call") is not None:
+        place = f"{path}.function_call"
+        call = fields(message["function_call"], place)
+        calls.append(ToolCall(LEGACY, tool(_named(call, place)), _arguments(call)))
+    return calls
+
+
+def _call(call: Json, path: str, tool: Callable[[str], str]) -> Item:
+    if call.get("type") == "custom":
+        inner = fields(call.get("custom"), f"{path}.custom")
+        arguments = msgspec.json.encode({"input": inner.get("input")}).decode()
+    elif call.get("function") is not None:
+        inner = fields(call["function"], f"{path}.function")
+        arguments = _arguments(inner)
+    else:
+        return Note(call)
+    call_id = text_at(call, "id", path)
+    if not call_id:
+        raise Damaged("a call has an id", f"{path}.id")
+    return ToolCall(call_id, tool(_named(inner, path)), arguments)
+
+
+def _arguments(function: Json) -> str:
+    arguments: Any = function.get("arguments")
+    if isinstance(arguments, str):
+        return arguments
+    # An object, as some services give it.
+    return "{}" if arguments is None else msgspec.json.encode(arguments).decode()
+
+
+def _named(function: Json, path: str) -> str:
+    name = text_at(function, "name", path)
+    if not name:
+        raise Damaged("a call has a name", f"{path}.name")
+    return name

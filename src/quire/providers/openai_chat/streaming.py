@@ -1,0 +1,84 @@
+"""OpenAI Chat Completions: an answer that comes in chunks."""
+
+from typing import Any
+
+from quire.providers.openai_chat.blocks import entries, fields
+from quire.providers.openai_chat.reading import assembled, usage_of
+from quire.providers.provider import Answer, Parsed, plain_json
+from quire.providers.sheet import Json
+from quire.tokens.usage import Usage
+
+_WORDS = ("content", "refusal", "reasoning_content", "reasoning")
+
+
+class ChatStream:
+    """Puts chunks together to the message that they are of; of several choices the first."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._words: dict[str, list[str]] = {}
+        self._audio: dict[str, list[str]] = {}
+        self._calls: list[Json] = []
+        self._places: dict[Any, Json] = {}  # calls by the index that the chunks know them by
+        self._reason: Any = None
+        self._usage: Usage | None = None
+        self._model: str | None = None
+        self._parsed: Parsed | None = None
+
+    def feed(self, event: Any) -> str:
+        """Take a chunk; the words of the answer that it added."""
+        chunk = plain_json(event)
+        model = chunk.get("model")
+        if isinstance(model, str) and model:
+            self._model = model
+        self._usage = usage_of(chunk) or self._usage
+        added = ""
+        for value in entries(chunk.get("choices") or (), "choices"):
+            choice = fields(value, "choices[0]")
+            if choice.get("index", 0) == 0:
+                self._reason = choice.get("finish_reason") or self._reason
+                added += self._take(fields(choice.get("delta") or {}, "choices[0].delta"))
+        return added
+
+    def close(self) -> Parsed:
+        """The answer so far; one that had not come to its end is marked as interrupted."""
+        if self._parsed is None:
+            message: Json = {name: "".join(pieces) for name, pieces in self._words.items()}
+            if self._audio:
+                message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
+            message["tool_calls"] = [call for call in self._calls if call["id"] and call["function"]["name"]]
+            self._parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
+        return self._parsed
+
+    def _take(self, delta: Json) -> str:
+        for name in _WORDS:
+            _gather(self._words, name, delta.get(name))
+        for name, piece in fields(delta.get("audio") or {}, "choices[0].delta.audio").items():
+            _gather(self._audio, name, piece)
+        for value in entries(delta.get("tool_calls") or (), "choices[0].delta.tool_calls"):
+            self._call(fields(value, "choices[0].delta.tool_calls[]"))
+        if delta.get("function_call"):
+            self._call({"index": "function_call", "id": "function_call", "function": delta["function_call"]})
+        said = (delta.get("content"), delta.get("refusal"))
+        return "".join(piece for piece in said if isinstance(piece, str))
+
+    def _call(self, piece: Json) -> None:
+        index, call_id = piece.get("index", 0), piece.get("id")
+        call = self._places.get(index)
+        # Some services count every call as the first; another id is another call.
+        if call is None or (call_id and call["id"] and call["id"] != call_id):
+            call = self._places[index] = _nothing_called()
+            self._calls.append(call)
+        call["id"] = call["id"] or call_id or ""
+        function = fields(piece.get("function") or {}, "choices[0].delta.tool_calls[].function")
+        call["function"]["name"] += function.get("name") or ""
+        call["function"]["arguments"] += function.get("arguments") or ""
+
+
+def _nothing_called() -> Json:
+    return {"type": "function", "id": "", "function": {"name": "", "arguments": ""}}
+
+
+def _gather(pieces: dict[str, list[str]], name: str, piece: Any) -> None:
+    if isinstance(piece, str):
+        pieces.setdefault(name, []).append(piece)

@@ -1,0 +1,92 @@
+"""OpenAI Responses: an existing input as items."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quire.errors import Damaged
+from quire.items import Item, Message, Note, ToolCall, ToolResult
+from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
+from quire.providers.openai_responses.outputs import Maker, outputs_of
+from quire.providers.provider import Answer, plain_json
+from quire.providers.sheet import Json
+
+_NAMELESS = "unknown"
+_PUT_OUT = ("reasoning", "compaction", "mcp_list_tools", "mcp_approval_request")
+
+
+def read_history(payload: Any) -> list[Item]:
+    """An input, or a payload that has one, as items; what is of no known kind becomes a note."""
+    reader = _Reader("")
+    if isinstance(payload, Mapping) or hasattr(payload, "model_dump"):
+        body = plain_json(payload)
+        if "input" not in body:
+            raise Damaged("the payload has no input", "input")
+        payload, reader = body["input"], _Reader(str(body.get("model") or ""))
+        reader.instructed(body.get("instructions"))
+    if isinstance(payload, str):
+        return [*reader.items, Message("user", payload)]
+    reader.read(payload, "input")
+    return reader.items
+
+
+class _Reader:
+    """Goes through an input, remembering which call was for which tool."""
+
+    def __init__(self, model: str) -> None:
+        self.items: list[Item] = []
+        self._maker = Maker(model, None, Answer().tool)
+        self._names: dict[str, str] = {}
+
+    def instructed(self, instructions: Any) -> None:
+        if isinstance(instructions, str):
+            self.items += [Message("system", instructions)] if instructions else []
+        elif instructions is not None:
+            self.read(instructions, "instructions")
+
+    def read(self, values: Any, path: str) -> None:
+        for index, value in enumerate(entries(values, path)):
+            place = f"{path}[{index}]"
+            self._take(fields(value, place), place)
+
+    def _take(self, item: Json, path: str) -> None:
+        kind = item.get("type", "message")
+        if kind == "message":
+            self._said(item, path)
+        elif not isinstance(kind, str):
+            raise Damaged("a type is a text", f"{path}.type")
+        elif kind.endswith("_output") and isinstance(item.get("call_id"), str):
+            self._answered(item, path)
+        elif kind.endswith("_call") or kind in _PUT_OUT:
+            self._put_out(item, path)
+        else:
+            self.items.append(Note(item))
+
+    def _said(self, item: Json, path: str) -> None:
+        role: Any = item.get("role")
+        if role == "assistant":
+            self._put_out({**item, "type": "message"}, path)
+            return
+        if role not in ("system", "developer", "user"):
+            raise Damaged(f"no such role: {role!r}", f"{path}.role")
+        content, strange = read_content(item.get("content"), f"{path}.content")
+        if content or not strange:
+            self.items.append(Message(role, content))
+        self.items += strange
+
+    def _put_out(self, item: Json, path: str) -> None:
+        outputs = outputs_of(item, path, self._maker)
+        self._names |= {made.call_id: made.name for made in outputs if isinstance(made, ToolCall)}
+        self.items += outputs
+
+    def _answered(self, item: Json, path: str) -> None:
+        call_id = text_at(item, "call_id", path)
+        if not call_id:
+            raise Damaged("a result has the id of its call", f"{path}.call_id")
+        output, strange = item.get("output"), list[Note]()
+        if output is None or isinstance(output, str | list | tuple):
+            content, strange = read_content(output, f"{path}.output")
+        else:
+            content, strange = "", [Note(output)]
+        name = self._names.get(call_id) or item.get("name") or _NAMELESS
+        self.items.append(ToolResult(call_id, str(name), content))
+        self.items += strange

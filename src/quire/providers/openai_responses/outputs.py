@@ -1,0 +1,76 @@
+"""OpenAI Responses: what a model put out, item by item, as items of ours."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from quire.errors import Damaged
+from quire.items import Image, Item, Message, Opaque, Reasoning, ToolCall
+from quire.providers.openai_chat.blocks import decoded, read_content, text_at
+from quire.providers.openai_responses.states import packed
+from quire.providers.sheet import Json
+
+_OWN = ("type", "id", "call_id", "name", "status")
+
+
+class Maker(NamedTuple):
+    """Of which model an output is, after what, and what its tools are really called."""
+
+    model: str
+    prefix: str | None
+    tool: Callable[[str], str]
+
+
+def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
+    """One item of output; what needs no answer and has no words is kept as state."""
+    match item.get("type"):
+        case "message" | None:
+            return _said(item, path, maker)
+        case "reasoning":
+            return [_thought(item, maker)]
+        case "function_call":
+            return [_call(item, path, maker, _arguments(item))]
+        case "image_generation_call" if isinstance(item.get("result"), str):
+            return [Message("assistant", (Image(data=decoded(item["result"], f"{path}.result")),))]
+        case str() as kind if kind.endswith("_call") and isinstance(item.get("call_id"), str):
+            # A tool of the service's that the caller runs: whoever answers knows its fields.
+            inner = {name: value for name, value in item.items() if name not in _OWN}
+            return [_call({"name": kind, **item}, path, maker, msgspec.json.encode(inner).decode())]
+        case _:
+            return [Reasoning(state=packed(maker.model, item, maker.prefix))]
+
+
+def _said(item: Json, path: str, maker: Maker) -> list[Item]:
+    content, strange = read_content(item.get("content"), f"{path}.content")
+    phase = item.get("phase")
+    # A phase is no secret, and true whatever came before.
+    state: Opaque | None = packed(maker.model, {"phase": phase}, None) if isinstance(phase, str) else None
+    return [*([Message("assistant", content, state=state)] if content else ()), *strange]
+
+
+def _thought(item: Json, maker: Maker) -> Reasoning:
+    data: Json = {"id": item.get("id"), "summary": item.get("summary") or []}
+    if isinstance(item.get("encrypted_content"), str):
+        data["encrypted_content"] = item["encrypted_content"]
+    text = _texts(item.get("summary")) or _texts(item.get("content"))
+    return Reasoning(text, packed(maker.model, data, maker.prefix))
+
+
+def _texts(blocks: Any) -> str:
+    if not isinstance(blocks, list | tuple):
+        return ""
+    found = [cast(Json, block).get("text") for block in cast("list[Any]", blocks) if isinstance(block, dict)]
+    return "\n\n".join(text for text in found if isinstance(text, str))
+
+
+def _call(item: Json, path: str, maker: Maker, arguments: str) -> ToolCall:
+    call_id, name = text_at(item, "call_id", path), text_at(item, "name", path)
+    if not call_id or not name:
+        raise Damaged("a call has an id and a name", path)
+    return ToolCall(call_id, maker.tool(name), arguments)
+
+
+def _arguments(item: Json) -> str:
+    arguments = item.get("arguments")
+    return arguments if isinstance(arguments, str) else "{}"

@@ -1,0 +1,84 @@
+"""OpenAI Responses: the common case, without calling a function for each item.
+
+Text, calls with good ids and their results in order are most of any history. This writes just what the
+writer would, and stops before a turn that has anything else.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers.sheet import Json, Sheet
+from quire.providers.wording import NO_OUTPUT, mended
+
+
+def write_plain(
+    items: Sequence[Item],
+    start: int,
+    stop: int,
+    sheet: Sheet,
+    names: Mapping[str, str],
+    roles: Mapping[str, str],
+) -> int:
+    """Write turns from `start` on, and give the place of the first item that was not written.
+
+    At `stop` there is a message of another than the model, so that each turn before it is known to be whole.
+    """
+    append = sheet.messages.append
+    while start < stop:
+        item = items[start]
+        after = start
+        joins = True
+        if type(item) is Message:
+            text, follower = item.content, items[start + 1]
+            # What may be one turn with the words of the model is written with them, or not at all.
+            alone = item.role != "assistant" or type(follower) is Message
+            joins = not alone and follower.agent_id == item.agent_id
+            if type(text) is not str or not text or item.state is not None:
+                return start
+            if not alone and type(follower) is not ToolCall:
+                return start
+            message: Json = {"type": "message"} if item.role == "assistant" else {}
+            message["role"], message["content"] = roles[item.role], text if text.isascii() else mended(text)
+            append(message)
+            after = start + 1
+        elif type(item) is not ToolCall:
+            return start
+        if joins:
+            place = _exchange(items, after, sheet, names)
+            if place == after:
+                del sheet.messages[len(sheet.messages) - (after - start) :]
+                return start
+            after = place
+        start = after
+    return start
+
+
+def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Mapping[str, str]) -> int:
+    """Calls of one agent and their results, if there is one for each and all are in order; where they end."""
+    messages, given, takes, agent = sheet.messages, sheet.ids.taken, sheet.ids.takes, items[start].agent_id
+    mark, place, calls = len(messages), start, list[str]()
+    while type(call := items[place]) is ToolCall:
+        call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
+        known = name is not None and call.agent_id == agent
+        if not known or call_id in given or not takes(call_id) or not arguments.isascii():
+            return _taken_back(sheet, calls, mark, start)
+        given[call_id] = call_id
+        calls.append(call_id)
+        messages.append({"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments})
+        place += 1
+    for call_id in calls:
+        result = items[place]
+        if type(result) is not ToolResult or result.call_id != call_id or type(result.content) is not str:
+            return _taken_back(sheet, calls, mark, start)
+        text = result.content if result.content.isascii() else mended(result.content)
+        messages.append({"type": "function_call_output", "call_id": call_id, "output": text or NO_OUTPUT})
+        place += 1
+    return place
+
+
+def _taken_back(sheet: Sheet, calls: list[str], mark: int, start: int) -> int:
+    """Leave the turn at hand to the writer."""
+    for call_id in calls:
+        del sheet.ids.taken[call_id]
+    del sheet.messages[mark:]
+    return start

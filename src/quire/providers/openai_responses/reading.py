@@ -1,0 +1,58 @@
+"""OpenAI Responses: answers as items."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from quire.errors import Damaged
+from quire.items import Item, ToolCall
+from quire.providers.openai_chat.blocks import entries, fields
+from quire.providers.openai_chat.outputs import is_whole
+from quire.providers.openai_chat.usage import read_usage
+from quire.providers.openai_responses.outputs import Maker, outputs_of
+from quire.providers.provider import Answer, Finish, Parsed, plain_json
+from quire.providers.sheet import Json
+
+_CUTS: dict[Any, Finish] = {"max_output_tokens": "length", "content_filter": "refused"}
+
+
+def parse(response: Any, answer: Answer) -> Parsed:
+    """A whole response."""
+    body = plain_json(response)
+    if not isinstance(body.get("output"), list | tuple):
+        raise Damaged("the response has no output", "output")
+    return assembled(body, entries(body["output"], "output"), answer)
+
+
+def assembled(body: Json, output: Iterable[Any], answer: Answer) -> Parsed:
+    """An answer from its items and from what is said of it as a whole."""
+    model = body.get("model")
+    model = model if isinstance(model, str) and model else None
+    maker = Maker(answer.model or model or "", answer.prefix, answer.tool)
+    items: list[Item] = []
+    refused = False
+    for index, value in enumerate(output):
+        item = fields(value, f"output[{index}]")
+        items += outputs_of(item, f"output[{index}]", maker)
+        refused = refused or _is_refusal(item)
+    # Services that only speak the wire may leave the status out; the failed and the cancelled say so.
+    if body.get("status", "completed") != "completed":
+        items = [item for item in items if not isinstance(item, ToolCall) or is_whole(item)]
+    usage = read_usage(body.get("usage"), "input_tokens", "output_tokens")
+    return Parsed(tuple(items), usage, _finish(body, items, refused), model)
+
+
+def _finish(body: Json, items: list[Item], refused: bool) -> Finish:
+    if body.get("status") == "incomplete":
+        details = fields(body.get("incomplete_details") or {}, "incomplete_details")
+        return _CUTS.get(details.get("reason"), "other")
+    if body.get("status", "completed") != "completed":
+        return "other"
+    if refused:
+        return "refused"
+    return "calls" if any(isinstance(item, ToolCall) for item in items) else "stop"
+
+
+def _is_refusal(item: Json) -> bool:
+    content = item.get("content") if item.get("type") == "message" else None
+    blocks = entries(content, "content") if isinstance(content, list | tuple) else []
+    return any(fields(block, "content").get("type") == "refusal" for block in blocks)

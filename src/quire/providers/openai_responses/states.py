@@ -1,0 +1,87 @@
+"""OpenAI Responses: what only the model can read, as it is kept in items and sent back.
+
+Reasoning is kept with its id, to which the service binds its encrypted content. Whatever else a model puts
+out and nobody has to answer (a search that it ran, a compaction) is kept whole. Ids of messages and calls
+are not kept: an item that has one is refused without its reasoning, and one that has none never is.
+"""
+
+from typing import Any
+
+import msgspec
+
+from quire.items import Message, Opaque, Reasoning
+from quire.providers.binding import same_model, unusable
+from quire.providers.downgrades import Change
+from quire.providers.sheet import Json, Sheet
+
+NAME = "openai-responses"
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def packed(model: str, data: Json, prefix: str | None) -> Opaque:
+    """A state of this wire."""
+    return Opaque(NAME, model, _encode(data).decode(), prefix)
+
+
+def unpacked(state: Opaque | None) -> Json:
+    """What a state holds; nothing where it cannot be read."""
+    if state is None or not state.data:
+        return {}
+    try:
+        return _decode(state.data)
+    except (msgspec.MsgspecError, UnicodeError):
+        return {}
+
+
+def phase_of(message: Message, model: str | None) -> str | None:
+    """Which part of a turn the model said a message was, for the same model to read again."""
+    state = message.state
+    if state is None or state.provider != NAME or model is None or not same_model(state.model, model):
+        return None
+    phase = unpacked(state).get("phase")
+    return phase if phase in ("commentary", "final_answer") else None
+
+
+def block_of(reasoning: Reasoning, sheet: Sheet) -> Json | None:
+    """What goes back for a reasoning, right before its turn is written; why nothing does is noted."""
+    fault = _fault(reasoning.state, sheet)
+    if fault:
+        sheet.note(reasoning, *fault)
+        return None
+    data = unpacked(reasoning.state)
+    if data.get("type", "reasoning") != "reasoning":
+        return data
+    return {
+        "type": "reasoning",
+        "id": data["id"],
+        "summary": data.get("summary") or [],
+        "encrypted_content": data["encrypted_content"],
+    }
+
+
+def _fault(state: Opaque | None, sheet: Sheet) -> tuple[Change, str] | None:
+    if state is None or not state.data:
+        return "reasoning_left_out", "this wire carries only sealed reasoning"
+    fault = unusable(state, NAME, sheet.model, lambda: _prefix(sheet, state.prefix))
+    if fault:
+        return fault
+    data = unpacked(state)
+    if not isinstance(data.get("type", ""), str):
+        return "reasoning_left_out", "its state cannot be read"
+    sealed = isinstance(data.get("id"), str) and isinstance(data.get("encrypted_content"), str)
+    if data.get("type", "reasoning") == "reasoning" and not sealed:
+        return "reasoning_left_out", "its encrypted content was not kept"
+    return None
+
+
+def _prefix(sheet: Sheet, wanted: str | None) -> str:
+    """The digest of all before this turn, or before the words that its answer began with, where that fits."""
+    messages, start = sheet.messages, len(sheet.messages)
+    while start and messages[start - 1].get("role") == "assistant":
+        start -= 1
+    # The shorter one first: digests are cheap only going forward.
+    if start < len(messages) and sheet.prefix.of(messages[:start]) == wanted and wanted is not None:
+        return wanted
+    return sheet.prefix.of(messages)

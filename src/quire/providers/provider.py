@@ -1,0 +1,107 @@
+"""What a wire can do: the protocol, and what parsing gives."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from quire.errors import WrongType
+from quire.items import Item
+from quire.providers.caching import CachePlan
+from quire.providers.checking.faults import Fault
+from quire.providers.rendering import Rendered
+from quire.tokens.counter import Definition
+from quire.tokens.usage import Usage
+
+Finish = Literal["stop", "calls", "length", "refused", "other"]
+"""Why a model stopped: it was done, it wants tools run, it ran out of room, or it was not to say more."""
+
+
+class Parsed(NamedTuple):
+    """An answer as items, with what it used, as far as the provider said."""
+
+    items: tuple[Item, ...]
+    usage: Usage | None = None
+    finish: Finish = "other"
+    model: str | None = None
+
+
+class Answer(NamedTuple):
+    """What is known beforehand of an answer that is to be read.
+
+    `model` is the one that was asked, `prefix` and `names` are those of the `Rendered` that was sent.
+    """
+
+    model: str | None = None
+    prefix: str | None = None
+    names: Mapping[str, str] = {}
+
+    def tool(self, name: str) -> str:
+        """The tool's own name for the name that the wire knows it by."""
+        return self.names.get(name, name)
+
+
+class StreamReader(Protocol):
+    """An answer that comes in pieces."""
+
+    def feed(self, event: Any) -> str:
+        """Take an event of the stream; the words that it added, if any."""
+        ...
+
+    def close(self) -> Parsed:
+        """The answer so far; one that had not come to its end is marked as interrupted."""
+        ...
+
+
+class Provider(Protocol):
+    """A two-way codec for one wire: pure, and without state of its own."""
+
+    @property
+    def name(self) -> str:
+        """The name by which the wire is asked for."""
+        ...
+
+    def render(
+        self,
+        items: Sequence[Item],
+        *,
+        model: str | None = None,
+        tools: Sequence[Definition] = (),
+        plan: CachePlan | None = None,
+        strict: bool = False,
+    ) -> Rendered:
+        """Items and tools as the keyword arguments of the provider's client."""
+        ...
+
+    def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
+        """A whole response, as the client gives it or as JSON, to items and usage."""
+        ...
+
+    def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
+        """A reader for a streamed response."""
+        ...
+
+    def read_history(self, payload: Any) -> list[Item]:
+        """An existing list of messages, or a whole payload, as items."""
+        ...
+
+    def check(self, payload: Any, model: str | None = None) -> list[Fault]:
+        """All that this provider would refuse in a payload."""
+        ...
+
+
+def answer_to(sent: Rendered | None, model: str | None) -> Answer:
+    """What a rendering tells of the answer to it."""
+    return Answer(model, sent.prefix, sent.names) if sent else Answer(model)
+
+
+def plain_json(response: Any) -> dict[str, Any]:
+    """A response as plain JSON values, whichever client it came from."""
+    if isinstance(response, Mapping):
+        return dict(response)  # pyright: ignore[reportUnknownArgumentType]
+    dump = getattr(response, "model_dump", None)
+    if dump is None:
+        raise WrongType(
+            f"expected a response, as JSON or as a client gives it, not {type(response).__name__}"
+        )
+    # By alias: what the wire calls its fields, also where a client has other names for them.
+    dumped: dict[str, Any] = dump(mode="json", by_alias=True, exclude_none=True)
+    return dumped

@@ -1,0 +1,175 @@
+"""From items to a payload, going on from where the last rendering of the same transcript stopped."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, cast
+
+from quire.errors import WrongType
+from quire.items import KINDS, Item
+from quire.providers.caching import CachePlan
+from quire.providers.definitions import Tool, read_tools
+from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
+from quire.providers.downgrades import Downgrade, refuse_losses
+from quire.providers.sheet import Sheet
+from quire.state import View
+from quire.state.growing import added_since, memos
+from quire.tokens.counter import Definition
+
+_KEPT = 4  # renderings of one transcript that are kept to go on from, one for each provider and model
+
+
+class Marks(NamedTuple):
+    """Where, among the messages, the static and the slow part end; `static` is none where it is empty."""
+
+    static: int
+    slow: int
+    plan: CachePlan
+
+
+class WireWriter(Writer, Protocol):
+    """A writer that can be finished."""
+
+    sheet: Sheet
+
+    def branch(self) -> "WireWriter":
+        """The same writer, to be finished; both go on on their own."""
+        ...
+
+    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+        """The payload."""
+        ...
+
+    def bound(self) -> bool:
+        """Whether state is bound to all that was sent, the volatile part included."""
+        ...
+
+
+Begin = Callable[[str | None, Sequence[Tool]], WireWriter]
+
+
+class Rendered:
+    """A payload, ready for a provider's client, and what was changed on the way."""
+
+    __slots__ = ("_digest", "_prefix", "downgrades", "names", "payload")
+
+    def __init__(
+        self,
+        payload: dict[str, Any],
+        downgrades: tuple[Downgrade, ...],
+        names: Mapping[str, str],
+        digest: Callable[[], str],
+    ) -> None:
+        self.payload = payload
+        self.downgrades = downgrades
+        self.names = names
+        self._digest = digest
+        self._prefix: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"
+
+    @property
+    def prefix(self) -> str:
+        """The digest of what was sent, which the state in an answer is bound to; `parse` takes it."""
+        if self._prefix is None:
+            self._prefix = self._digest()
+        return self._prefix
+
+
+class _Draft(NamedTuple):
+    """A rendering that may go on: of a view, with tools, as far as a dialogue took it."""
+
+    view: View
+    tools: list[Tool]
+    dialogue: Dialogue
+
+
+def render(
+    begin: Begin,
+    wire: str,
+    items: Sequence[Item],
+    *,
+    model: str | None,
+    tools: Sequence[Definition],
+    plan: CachePlan | None,
+    strict: bool,
+) -> Rendered:
+    """Items and tools as a payload of a wire."""
+    definitions = read_tools(tools)
+    boundary = len(items) if plan is None else plan.boundary(len(items))
+    try:
+        dialogue = _drafted(begin, wire, items, model, definitions, boundary)
+        rendered = _finished(dialogue, items, definitions, plan, boundary)
+    except LateResult:
+        dialogue = Dialogue(begin(model, definitions), results_by_call(items))
+        dialogue.feed(items[:boundary])
+        _keep(wire, model, items, definitions, dialogue, boundary)
+        rendered = _finished(dialogue, items, definitions, plan, boundary)
+    if strict:
+        refuse_losses(list(rendered.downgrades))
+    return rendered
+
+
+def _drafted(
+    begin: Begin, wire: str, items: Sequence[Item], model: str | None, tools: list[Tool], boundary: int
+) -> Dialogue:
+    """All up to the boundary, as far as possible from what was drafted before."""
+    draft = _taken(wire, model, items, tools) if boundary == len(items) else None
+    if draft is not None:
+        dialogue, added = draft
+        dialogue.feed(added)
+    else:
+        dialogue = Dialogue(begin(model, tools))
+        dialogue.feed(_checked(items[:boundary]))
+    _keep(wire, model, items, tools, dialogue, boundary)
+    return dialogue
+
+
+def _taken(
+    wire: str, model: str | None, items: Sequence[Item], tools: list[Tool]
+) -> tuple[Dialogue, list[Item]] | None:
+    # The draft is taken away while it is worked on: another thread begins its own.
+    draft = cast("_Draft | None", memos(items).pop((wire, model), None)) if isinstance(items, View) else None
+    if draft is None or draft.tools != tools:
+        return None
+    added = added_since(cast(View, items), draft.view)
+    return None if added is None else (draft.dialogue, added)
+
+
+def _keep(
+    wire: str, model: str | None, items: Sequence[Item], tools: list[Tool], dialogue: Dialogue, boundary: int
+) -> None:
+    if isinstance(items, View) and boundary == len(items):
+        kept = memos(items)
+        kept[(wire, model)] = _Draft(items, tools, dialogue)
+        for key in list(kept)[:-_KEPT]:
+            kept.pop(key, None)
+
+
+def _finished(
+    dialogue: Dialogue, items: Sequence[Item], tools: list[Tool], plan: CachePlan | None, boundary: int
+) -> Rendered:
+    main = cast(WireWriter, dialogue.writer)
+    writer = main.branch()
+    rest = dialogue.branch(writer)
+    rest.close()
+    writer.sheet.settle()
+    slow = len(writer.sheet.settled)
+    if boundary < len(items):
+        rest.feed(_checked(items[boundary:]))
+        rest.close()
+    payload = writer.finish(tools, None if plan is None else Marks(plan.static, slow, plan))
+    sheet = writer.sheet
+    bound_to = sheet.messages if writer.bound() else sheet.settled
+
+    def digest() -> str:
+        main.sheet.prefix.of(main.sheet.messages)  # counted for good, so that the next time it is not
+        return sheet.prefix.of(bound_to)
+
+    return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
+
+
+def _checked(items: Sequence[Item]) -> Sequence[Item]:
+    for kind in set(map(type, items)):
+        if kind not in KINDS:
+            raise WrongType(f"items are rendered, not {kind.__name__}")
+    return items

@@ -1,0 +1,82 @@
+"""What every wire's writer keeps: the messages so far, ids and names given out, and what was changed."""
+
+from typing import Any
+
+from quire.items import Item, Opaque
+from quire.providers.binding import Prefix, unusable
+from quire.providers.downgrades import Change, Downgrade
+from quire.providers.names import Alphabet, Names
+
+Json = dict[str, Any]
+
+
+class Sheet:
+    """Messages of one payload. A branch shares what was written and writes on its own."""
+
+    __slots__ = ("downgrades", "ids", "messages", "model", "names", "own", "prefix", "provider", "settled")
+
+    def __init__(
+        self, provider: str, model: str | None, ids: Alphabet, names: Alphabet, before: Any = None
+    ) -> None:
+        self.provider = provider
+        self.model = model
+        self.messages: list[Json] = []
+        self.own = 0  # messages from here on were not handed out, and may still be changed
+        self.downgrades: list[Downgrade] = []
+        self.ids = Names(ids, unique=True)
+        self.names = Names(names, unique=False)
+        self.prefix = Prefix(before)
+        self.settled: list[Json] = []  # the messages as they were before anything volatile came
+
+    def branch(self) -> "Sheet":
+        """The same sheet, to be finished; what was written so far is changed by neither from now on."""
+        twin = object.__new__(Sheet)
+        twin.provider, twin.model = self.provider, self.model
+        self.own = twin.own = len(self.messages)
+        twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
+        twin.ids, twin.names, twin.prefix = self.ids.branch(), self.names.branch(), self.prefix.branch()
+        twin.settled = []
+        return twin
+
+    def settle(self) -> None:
+        """Keep the messages as they stand: what comes now is volatile, even where it joins the last one."""
+        self.own = len(self.messages)
+        self.settled = self.messages.copy()
+
+    def note(self, item: Item | None, change: Change, reason: str) -> None:
+        """Note what was changed or left out."""
+        self.downgrades.append(Downgrade(item.id if item else None, change, reason))
+
+    def usable(self, item: Item, state: Opaque | None) -> bool:
+        """Whether a state goes with what is written next; why not is noted."""
+        if state is None or not state.data:
+            return False
+        fault = unusable(state, self.provider, self.model, lambda: self.prefix.of(self.messages))
+        if fault:
+            self.note(item, *fault)
+        return fault is None
+
+    def call_id(self, item: Item, call_id: str) -> str:
+        """The wire's id for a call."""
+        given = self.ids.give(call_id)
+        if given != call_id:
+            self.note(item, "id_renamed", f"the call's id is {given!r} here")
+        return given
+
+    def tool_name(self, item: Item, name: str) -> str:
+        """The wire's name for a tool."""
+        given = self.names.give(name)
+        if given != name:
+            self.note(item, "name_renamed", f"the tool's name is {given!r} here")
+        return given
+
+    def open_message(self) -> Json:
+        """The last message, as one that may be added to: its own copy where it was handed out."""
+        if len(self.messages) <= self.own:
+            last = self.messages[-1]
+            self.messages[-1] = {
+                key: value.copy() if isinstance(value, list) else value  # pyright: ignore
+                for key, value in last.items()
+            }
+            self.own = len(self.messages) - 1
+        return self.messages[-1]

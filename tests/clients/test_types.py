@@ -1,0 +1,82 @@
+"""The payloads are of the types that the official clients declare."""
+
+from types import GenericAlias
+from typing import Any
+
+import pytest
+from hypothesis import given
+from pydantic import TypeAdapter
+
+from quire.providers import PROVIDERS
+from tests.clients.histories import HISTORIES, TOOLS
+from tests.providers.conversations import STEPS, Step, Talk
+
+openai_chat: Any = pytest.importorskip("openai.types.chat", reason="the openai client is not installed")
+openai_responses: Any = pytest.importorskip("openai.types.responses")
+anthropic_types: Any = pytest.importorskip("anthropic.types", reason="the anthropic client is not installed")
+genai_types: Any = pytest.importorskip(
+    "google.genai.types", reason="the google-genai client is not installed"
+)
+
+
+def _many(kind: Any) -> TypeAdapter[Any]:
+    alias: Any = GenericAlias(list, (kind,))
+    return TypeAdapter(alias)
+
+
+CHAT = _many(openai_chat.ChatCompletionMessageParam)
+RESPONSES = _many(openai_responses.ResponseInputItemParam)
+ANTHROPIC = _many(anthropic_types.MessageParam)
+CONTENTS = _many(genai_types.Content)
+CONFIG: TypeAdapter[Any] = TypeAdapter(genai_types.GenerateContentConfig)
+
+
+def forced(value: Any) -> Any:
+    """Iterables are validated when they are read, so they are read."""
+    if isinstance(value, dict):
+        return {name: forced(inner) for name, inner in value.items()}  # pyright: ignore
+    if isinstance(value, str | bytes | int | float | bool | None):
+        return value
+    return [forced(inner) for inner in value] if hasattr(value, "__iter__") else value
+
+
+def hold_types(wire: str, payload: dict[str, Any]) -> None:
+    match wire:
+        case "openai":
+            forced(CHAT.validate_python(payload["messages"]))
+        case "openai-responses":
+            forced(RESPONSES.validate_python(payload["input"]))
+        case "anthropic":
+            forced(ANTHROPIC.validate_python(payload["messages"]))
+        case _:
+            CONTENTS.validate_python(payload["contents"])
+            CONFIG.validate_python(payload.get("config", {}))
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("name", HISTORIES)
+def test_payloads_are_of_the_clients_types(wire: str, name: str) -> None:
+    hold_types(wire, PROVIDERS[wire].render(HISTORIES[name], tools=TOOLS).payload)
+
+
+@pytest.mark.laws
+@given(STEPS)
+def test_payloads_of_random_histories_are_of_the_clients_types(steps: list[Step]) -> None:
+    talk = Talk()
+    talk.play(steps)
+    for wire, provider in PROVIDERS.items():
+        hold_types(wire, provider.render(talk.transcript.view).payload)
+
+
+@pytest.mark.parametrize(
+    ("wire", "payload"),
+    [
+        ("openai", {"messages": [{"role": "nobody", "content": "x"}]}),
+        ("openai", {"messages": [{"role": "tool", "content": "x"}]}),
+        ("anthropic", {"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}),
+        ("gemini", {"contents": [{"role": "user", "parts": [{"texts": "x"}]}]}),
+    ],
+)
+def test_the_types_would_find_a_fault(wire: str, payload: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        hold_types(wire, payload)

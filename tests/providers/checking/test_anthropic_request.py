@@ -1,0 +1,123 @@
+"""What stands around the messages in a request to Anthropic: instructions, tools, cache breakpoints."""
+
+from typing import Any
+
+import pytest
+
+from quire.providers.checking.anthropic import check
+
+Json = dict[str, Any]
+ASK: Json = {"role": "user", "content": "What is new?"}
+FIVE: Json = {"type": "ephemeral"}
+HOUR: Json = {"type": "ephemeral", "ttl": "1h"}
+
+
+def tool(name: str, **more: Any) -> Json:
+    return {"name": name, "input_schema": {"type": "object", "properties": {}}, **more}
+
+
+def body(*messages: Json, **more: Any) -> Json:
+    return {"model": "claude-opus-5", "max_tokens": 100, "messages": list(messages or [ASK]), **more}
+
+
+def said(words: str, **more: Any) -> Json:
+    return {"role": "user", "content": [{"type": "text", "text": words, **more}]}
+
+
+THOUGHT: Json = {"type": "thinking", "thinking": "hm", "signature": "c2ln", "cache_control": FIVE}
+THINKING: Json = {"type": "adaptive"}
+
+REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
+    "no max_tokens": ({"model": "claude-opus-5", "messages": [ASK]}, [("max_tokens", "max_tokens")]),
+    "five breakpoints": (
+        body(
+            said("a", cache_control=FIVE),
+            said("b", cache_control=FIVE),
+            system=[{"type": "text", "text": "Be kind.", "cache_control": FIVE}],
+            tools=[tool("search", cache_control=FIVE)],
+            cache_control=FIVE,
+        ),
+        [("cache_control", "cache_count")],
+    ),
+    "an hour after five minutes": (
+        body(said("a", cache_control=HOUR), tools=[tool("search", cache_control=FIVE)]),
+        [("messages[0].content[0].cache_control", "cache_order")],
+    ),
+    "a strange lifetime": (
+        body(said("a", cache_control={"type": "ephemeral", "ttl": "30m"})),
+        [("messages[0].content[0].cache_control", "cache_shape")],
+    ),
+    "a breakpoint on thinking": (
+        body(ASK, {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "So."}]}, ASK),
+        [("messages[1].content[0].cache_control", "cache_place")],
+    ),
+    "a name with a dot": (body(tools=[tool("fs.read")]), [("tools[0].name", "tool_name")]),
+    "a name too long": (body(tools=[tool("x" * 129)]), [("tools[0].name", "tool_name")]),
+    "a tool twice": (
+        body(tools=[tool("web_search"), {"type": "web_search_20260209", "name": "web_search"}]),
+        [("tools[1].name", "duplicate_tool")],
+    ),
+    "a tool of another provider": (
+        body(tools=[{"name": "search", "parameters": {"type": "object"}}]),
+        [("tools[0].input_schema", "tool_schema")],
+    ),
+    "a union at the top": (
+        body(tools=[tool("search", input_schema={"type": "object", "anyOf": []})]),
+        [("tools[0].input_schema.anyOf", "tool_schema")],
+    ),
+    "a choice of no tool": (
+        body(tools=[tool("search")], tool_choice={"type": "tool", "name": "find"}),
+        [("tool_choice.name", "tool_choice")],
+    ),
+    "a choice without tools": (body(tool_choice={"type": "any"}), [("tool_choice", "tool_choice")]),
+    "a choice in the words of others": (
+        body(tools=[tool("search")], tool_choice={"type": "required"}),
+        [("tool_choice.type", "tool_choice")],
+    ),
+    "a tool forced while thinking": (
+        body(tools=[tool("search")], tool_choice={"type": "any"}, thinking=THINKING),
+        [("tool_choice", "forced_tool")],
+    ),
+    "instructions that are a message": (body(system={"role": "system"}), [("system", "system_content")]),
+    "a picture among the instructions": (
+        body(system=[{"type": "image", "source": {}}]),
+        [("system[0].type", "system_content")],
+    ),
+    "an empty instruction": (body(system=[{"type": "text", "text": ""}]), [("system[0]", "empty_text")]),
+    "tools that are an object": (body(tools={"search": {}}), [("tools", "shape")]),
+}
+
+ACCEPTED: dict[str, Any] = {
+    "keyword arguments without a model": {"messages": [ASK], "system": "Be kind."},
+    "tools of all sorts and one chosen": body(
+        tools=[tool("search"), tool("find", type="custom"), {"type": "bash_20250124", "name": "bash"}],
+        tool_choice={"type": "tool", "name": "bash"},
+        system=[{"type": "text", "text": "Be kind."}],
+    ),
+    "a choice among an MCP server's tools": body(
+        tools=[{"type": "mcp_toolset", "mcp_server_name": "files"}],
+        tool_choice={"type": "tool", "name": "read"},
+    ),
+    "four breakpoints, hours first": body(
+        said("a", cache_control=HOUR),
+        said("b", cache_control=FIVE),
+        said("c", cache_control={"type": "ephemeral", "ttl": "5m"}),
+        tools=[tool("search", cache_control=HOUR)],
+        cache_control=None,
+    ),
+    "a free choice while thinking": body(
+        tools=[tool("search")], tool_choice={"type": "auto"}, thinking=THINKING, system=None
+    ),
+    "no tools, and none to be called": body(tool_choice={"type": "none"}),
+}
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_each_fault_is_named_at_its_place(case: str) -> None:
+    payload, expected = REQUESTS[case]
+    assert [(fault.place, fault.rule) for fault in check(payload)] == expected
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_what_is_accepted_has_no_fault(case: str) -> None:
+    assert check(ACCEPTED[case]) == []

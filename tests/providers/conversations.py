@@ -1,0 +1,211 @@
+"""Random conversations for the wires: odd ids, names, arguments and media, edits, forks, merges and answers.
+
+As in `tests.histories`, hypothesis draws numbers, and what they mean is decided here, against the transcript
+at hand.
+"""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from quire.errors import QuireError
+from quire.items import (
+    JSON,
+    Address,
+    Audio,
+    ConfigChange,
+    Content,
+    File,
+    Handoff,
+    Hide,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Opaque,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+)
+from quire.providers import PROVIDERS
+from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, truncate
+from quire.tokens import counter_for
+from tests.providers.answers import answer
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 24
+MODELS = {
+    "openai": ("gpt-4o", "gpt-5.6", "o1-mini", None),
+    "openai-responses": ("gpt-4o", "gpt-5.6", None),
+    "anthropic": ("claude-sonnet-4-5", "claude-opus-4-8", "claude-fable-5-1", None),
+    "gemini": ("gemini-2.5-pro", "gemini-3-pro", None),
+}
+TOOLS: list[dict[str, Any]] = [
+    {"name": "look_up", "description": "Find it.", "parameters": {"type": "object", "properties": {}}},
+    {"type": "function", "function": {"name": "weather.today", "parameters": {"type": "object"}}},
+]
+
+TEXTS = ("hello", "", "   ", "\n", "naïve ✓", "half \ud800 pair", "<|endoftext|>", "x" * 300, "{}", "a\x00b")
+ARGUMENTS = (
+    '{"a": 1}',
+    "",
+    "{}",
+    "not json",
+    "[1]",
+    '"x"',
+    "null",
+    '{"a": {"b": [1, 2.50]}}',
+    '{"é": "\ud83d"}',
+)
+CALL_IDS = ("c1", "c2", "c3", "call_abc", "toolu_01AB", "fc:1|x y", "é", "x" * 80, "-", "a.b", "c1#2", "1")
+NAMES = ("look_up", "weather.today", "mcp__a__b", "1st tool", "ünïcode", "n" * 90, "functions.look_up:0", "-")
+IMAGES = (
+    Image(url="https://example.com/a.png"),
+    Image(data=PNG, detail="low"),
+    Image(data=b"BM not a picture we know"),
+    Image(data=b"\xff\xd8\xff\xe0", media_type="image/jpg", width=9000, height=10),
+    Image(url="data:image/png;base64,iVBORw0KGgo="),
+    Image(url="file:///home/a.png"),
+    Image(url="gs://bucket/a.webp", media_type="image/webp"),
+)
+AUDIOS = (
+    Audio(data=b"RIFF\0\0\0\0WAVE", seconds=2.0),
+    Audio(data=b"ID3\0", transcript="they said"),
+    Audio(url="https://example.com/a.mp3", media_type="audio/mpeg"),
+    Audio(data=b"????"),
+)
+FILES = (
+    File(data=b"%PDF-1.7", name="a.pdf"),
+    File(url="https://example.com/a.pdf", media_type="application/pdf"),
+    File(data=b"words", media_type="text/plain", name="a.txt"),
+    File(data=b"PK\x03\x04", name="a.zip"),
+    File(data=b" ", media_type="text/plain"),
+)
+MEDIA = (*IMAGES, *AUDIOS, *FILES)
+
+KINDS = 24
+STEPS = st.lists(
+    st.tuples(st.integers(0, KINDS - 1), st.integers(0, 63), st.integers(0, 63), st.integers(0, 9)),
+    max_size=30,
+)
+Step = tuple[int, int, int, int]
+
+
+def content_of(a: int, b: int) -> Content:
+    """Text, parts, or both, odd ones among them."""
+    text = TEXTS[a % len(TEXTS)]
+    if b % 3:
+        return text
+    parts = (text, MEDIA[b % len(MEDIA)], MEDIA[(a + b) % len(MEDIA)], TEXTS[b % len(TEXTS)])
+    return parts[: 1 + a % 4]
+
+
+class Talk:
+    """A transcript to which steps happen."""
+
+    def __init__(self) -> None:
+        self.transcript = Transcript()
+        self._children: list[Transcript] = []
+
+    def play(self, steps: list[Step]) -> None:
+        """Do what the steps stand for; what the transcript refuses is passed over."""
+        for step in steps:
+            try:
+                self._do(*step)
+            except QuireError:
+                continue
+
+    def _do(self, code: int, a: int, b: int, c: int) -> None:
+        transcript = self.transcript
+        if code < 12:
+            transcript.append(self._item(code, a, b, c))
+        elif code < 17:
+            self._edit(code - 12, a, b)
+        elif code == 17:
+            cut = truncate(transcript.view, tokens=20 + 10 * a, counter=counter_for("gpt-4o"))
+            if cut is not None:
+                transcript.append(cut)
+        elif code == 18:
+            self.transcript = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
+        elif code in (19, 20):
+            self._fork_or_merge(a, b)
+        else:
+            self._answered(a, b, c)
+
+    def _item(self, code: int, a: int, b: int, c: int) -> Item:
+        agent = (None, None, "second")[c % 3]
+        pending = self.transcript.view.pending()
+        call = pending[a % len(pending)] if pending else None
+        call_id = CALL_IDS[a % len(CALL_IDS)]
+        match code:
+            case 0 | 1:
+                return Message("user", content_of(a, b), address=Address("b") if c == 9 else None)
+            case 2:
+                return Message("assistant", content_of(a, b), c == 0, agent_id=agent)
+            case 3 | 4:
+                name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
+                return ToolCall(call_id, name, arguments, agent_id=agent)
+            case 5 | 6 if call is not None:
+                return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
+            case 5:
+                return ToolResult(call_id, "look_up", content_of(a, b))
+            case 6 | 7:
+                return Message("system" if c % 2 else "developer", content_of(a, b))
+            case 8:
+                owner = tuple(MODELS)[a % 4]
+                state = Opaque(
+                    owner, MODELS[owner][0] or "m", '{"signature":"s"}', None if c % 2 else "stale"
+                )
+                return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, agent_id=agent)
+            case 9:
+                return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)
+            case 10:
+                content = {"n": a, "b": b"x"} if b % 2 else TEXTS[a % len(TEXTS)]
+                return Note(content, description="d" * (b % 3))
+            case _:
+                return Handoff("b", reason=TEXTS[a % len(TEXTS)])
+
+    def _edit(self, code: int, a: int, b: int) -> None:
+        recorded = self.transcript.recorded()
+        if not recorded:
+            return
+        first, last = sorted((a % len(recorded), b % len(recorded)))
+        span = (Span(recorded[first].id, recorded[last].id),)
+        edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Undo)]
+        target = recorded[a % len(recorded)].id
+        choices: tuple[Item, ...] = (
+            Hide(span),
+            Summary("gist of it", span if b % 5 else ()),
+            Mask(target, "[cleared]"),
+            Pin(target),
+            Undo(edits[b % len(edits)].id if edits else target),
+        )
+        self.transcript.append(choices[code])
+
+    def _fork_or_merge(self, a: int, b: int) -> None:
+        transcript = self.transcript
+        if b % 3 == 0 or not self._children:
+            scopes = (
+                transcript.fork,
+                lambda: fork_scoped(transcript, turns=1 + a % 3),
+                lambda: brief("be brief", TEXTS[a % len(TEXTS)] or None),
+            )
+            self._children.append(transcript)
+            self.transcript = scopes[a % 3]()
+        else:
+            parent, child = self._children.pop(), transcript
+            (merge_all if a % 2 else merge_result)(parent, child)
+            self.transcript = parent
+
+    def _answered(self, a: int, b: int, c: int) -> None:
+        """A model is asked on one of the wires, and its answer recorded."""
+        wire = tuple(PROVIDERS)[a % len(PROVIDERS)]
+        provider, models = PROVIDERS[wire], [model for model in MODELS[wire] if model]
+        model = models[b % len(models)]
+        sent = provider.render(self.transcript.view, model=model, tools=TOOLS if c % 2 else ())
+        parsed = provider.parse(answer(wire, model, a, b, c), sent=sent, model=model)
+        self.transcript.extend(parsed.items)

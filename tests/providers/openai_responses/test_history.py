@@ -1,0 +1,143 @@
+"""Responses: an existing input as items."""
+
+from typing import Any
+
+import pytest
+
+from quire.errors import Damaged, WrongType
+from quire.items import Audio, File, Image, Message, Note, Reasoning, ToolCall, ToolResult
+from quire.providers.openai_responses import OpenAIResponses
+
+WIRE = OpenAIResponses()
+THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed"}
+
+
+def test_a_text_is_a_message_of_the_user() -> None:
+    one, two = WIRE.read_history({"instructions": "be kind", "input": "hi"})
+    assert isinstance(one, Message) and (one.role, one.content) == ("system", "be kind")
+    assert isinstance(two, Message) and (two.role, two.content) == ("user", "hi")
+
+
+def test_a_whole_payload() -> None:
+    payload: dict[str, Any] = {
+        "model": "gpt-5.6",
+        "input": [
+            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "be kind"}]},
+            {"role": "user", "content": "hi"},
+            THOUGHT,
+            {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": "one"},
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "completed",
+                "phase": "final_answer",
+                "content": [{"type": "output_text", "text": "done", "annotations": []}],
+            },
+        ],
+    }
+    items = WIRE.read_history(payload)
+    assert [type(item) for item in items] == [Message, Message, Reasoning, ToolCall, ToolResult, Message]
+    result = items[4]
+    assert isinstance(result, ToolResult) and (result.name, result.content) == ("look", "one")
+    # Server ids go, all else comes back.
+    again = WIRE.render(items, model="gpt-5.6", strict=True).payload["input"]
+    assert again == [
+        {"role": "developer", "content": "be kind"},
+        {"role": "user", "content": "hi"},
+        THOUGHT,
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "one"},
+        {"type": "message", "role": "assistant", "content": "done", "phase": "final_answer"},
+    ]
+
+
+def test_sealed_payloads_come_back_with_their_model() -> None:
+    output: list[Any] = [
+        {**THOUGHT, "id": "rs_9"},
+        {"type": "web_search_call", "id": "ws_1"},
+        {"type": "message", "role": "assistant", "content": "x"},
+    ]
+    payload: dict[str, Any] = {"input": [{"role": "user", "content": "hi"}, *output]}
+    items = WIRE.read_history({**payload, "model": "gpt-5.6"})
+    assert WIRE.render(items, model="gpt-5.6", strict=True).payload == payload
+    # Without a model nobody knows whose it is.
+    assert WIRE.render(WIRE.read_history(payload), model="gpt-5.6").payload["input"] == [
+        {"role": "user", "content": "hi"},
+        {"type": "message", "role": "assistant", "content": "x"},
+    ]
+
+
+def test_media() -> None:
+    blocks = [
+        {"type": "input_text", "text": "see"},
+        {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "original"},
+        {"type": "input_image", "image_url": "https://example.com/a.png"},
+        {"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0xLjc="},
+        {"type": "input_file", "file_url": "https://example.com/a.pdf"},
+        {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "mp3"}},
+        {"type": "input_image", "file_id": "file-1"},
+        {"type": "input_file", "file_id": "file-2"},
+        {"type": "hologram", "of": "a cat"},
+    ]
+    message, *notes = WIRE.read_history([{"role": "user", "content": blocks}])
+    assert isinstance(message, Message) and message.content == (
+        "see",
+        Image(data=b"hi", media_type="image/png", detail="high"),
+        Image(url="https://example.com/a.png"),
+        File(data=b"%PDF-1.7", media_type="application/pdf", name="a.pdf"),
+        File(url="https://example.com/a.pdf"),
+        Audio(data=b"hi", media_type="audio/mpeg"),
+    )
+    assert [note.content for note in notes if isinstance(note, Note)] == blocks[-3:]
+
+
+def test_results_of_any_form_find_their_calls() -> None:
+    items = WIRE.read_history(
+        [
+            {"type": "custom_tool_call", "call_id": "a", "name": "sql", "input": "select 1"},
+            {
+                "type": "custom_tool_call_output",
+                "call_id": "a",
+                "output": [{"type": "input_text", "text": "1"}],
+            },
+            {"type": "computer_call", "call_id": "b", "action": {"type": "click"}},
+            {"type": "computer_call_output", "call_id": "b", "output": {"type": "computer_screenshot"}},
+            {"type": "function_call_output", "call_id": "z", "output": "?"},
+            {"type": "item_reference", "id": "msg_1"},
+        ]
+    )
+    results = [(item.call_id, item.name, item.content) for item in items if isinstance(item, ToolResult)]
+    assert results == [("a", "sql", "1"), ("b", "computer_call", ""), ("z", "unknown", "?")]
+    notes = [item.content for item in items if isinstance(item, Note)]
+    assert notes == [{"type": "computer_screenshot"}, {"type": "item_reference", "id": "msg_1"}]
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        ({"role": "nobody", "content": "hi"}, "input[0].role"),
+        ({"type": 7}, "input[0].type"),
+        ({"type": "function_call", "call_id": "a"}, "input[0].name"),
+        ({"type": "function_call_output", "call_id": "", "output": ""}, "input[0].call_id"),
+        ({"role": "user", "content": [{"type": "input_text"}]}, "input[0].content[0].text"),
+        ({"role": "user", "content": [{"type": "input_image"}]}, "input[0].content[0].image_url"),
+        (
+            {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,?"}]},
+            "input[0].content[0]",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_place(item: Any, path: str) -> None:
+    with pytest.raises(Damaged) as found:
+        WIRE.read_history([item])
+    assert found.value.path == path
+
+
+def test_what_is_no_history_is_refused() -> None:
+    with pytest.raises(Damaged):
+        WIRE.read_history({"messages": []})
+    for payload in (7, [7], [{"role": "user", "content": 7}]):
+        with pytest.raises(WrongType):
+            WIRE.read_history(payload)

@@ -1,0 +1,43 @@
+"""Responses: what must hold whatever the history."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.items import Item
+from quire.providers.caching import CachePlan
+from quire.providers.openai_responses import OpenAIResponses
+from quire.providers.openai_responses.writing import ResponsesWriter
+from tests.histories import OPS, Op
+from tests.providers.openai_chat import laws
+
+pytestmark = pytest.mark.laws
+WIRE = OpenAIResponses()
+MODELS = st.sampled_from(laws.MODELS)
+
+
+@given(laws.anything(), MODELS, laws.plans())
+def test_any_history_is_sound(history: list[Item], model: str | None, plan: CachePlan | None) -> None:
+    laws.is_sound(WIRE, history, model, plan)
+
+
+@given(OPS, MODELS)
+def test_growing_is_as_from_scratch(ops: list[Op], model: str | None) -> None:
+    laws.is_incremental(WIRE, ops, model)
+
+
+@given(laws.anything(), MODELS, laws.plans())
+def test_the_fast_path_writes_the_same(
+    history: list[Item], model: str | None, plan: CachePlan | None
+) -> None:
+    laws.plain_is_general(WIRE, ResponsesWriter, history, model, plan)
+
+
+@given(laws.conversations(pictured_results=True, role="system"))
+def test_a_conversation_comes_back(history: list[Item]) -> None:
+    laws.comes_back(WIRE, history)
+
+
+@given(laws.conversations(pictured_results=True, role="system"))
+def test_what_was_sent_stays_the_beginning(history: list[Item]) -> None:
+    laws.grows_at_the_end(WIRE, history, "input")

@@ -1,0 +1,164 @@
+"""What all wires share: names, digests, plans, tool definitions, media."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.errors import InvalidValue, WrongType
+from quire.items import Audio, File, Image, Opaque
+from quire.providers.binding import Prefix, same_model, unusable
+from quire.providers.caching import CachePlan
+from quire.providers.definitions import read_tools
+from quire.providers.media import inline_data, media_type, split
+from quire.providers.names import Names, alphabet
+from quire.providers.wording import mended
+
+LETTERS = alphabet(20)
+texts = st.text(max_size=40).filter(bool)
+
+
+@pytest.mark.laws
+@given(st.lists(texts))
+def test_ids_are_of_the_alphabet_and_never_given_twice(originals: list[str]) -> None:
+    names = Names(LETTERS, unique=True)
+    given_out = [names.give(text) for text in originals]
+    assert all(LETTERS.takes(name) for name in given_out)
+    assert len(set(given_out)) == len(given_out)
+    again = Names(LETTERS, unique=True)
+    assert [again.give(text) for text in originals] == given_out
+
+
+@pytest.mark.laws
+@given(st.lists(texts))
+def test_a_tool_keeps_one_name_and_no_two_tools_share_one(originals: list[str]) -> None:
+    names = Names(LETTERS, unique=False)
+    given_out = {text: names.give(text) for text in originals}
+    assert len(set(given_out.values())) == len(given_out)
+    assert all(names.give(text) == name for text, name in given_out.items())
+    changed = {name: text for text, name in given_out.items() if name != text}
+    assert names.originals() == changed
+
+
+@pytest.mark.laws
+@given(st.lists(texts), st.lists(texts))
+def test_a_branch_of_names_goes_on_as_the_whole_would(before: list[str], after: list[str]) -> None:
+    names = Names(LETTERS, unique=True)
+    for text in before:
+        names.give(text)
+    branched = [name for branch in [names.branch()] for text in after for name in [branch.give(text)]]
+    assert [names.give(text) for text in after] == branched
+
+
+def test_a_name_that_is_fine_stays_as_it_is() -> None:
+    assert Names(LETTERS, unique=True).give("call_1") == "call_1"
+
+
+messages = st.lists(st.fixed_dictionaries({"role": st.sampled_from("ab"), "content": st.text(max_size=5)}))
+
+
+@pytest.mark.laws
+@given(messages, st.lists(st.integers(0, 30), max_size=8))
+def test_a_digest_that_grew_is_the_digest_of_the_whole(sent: list[Any], stops: list[int]) -> None:
+    growing = Prefix("tools")
+    for stop in stops:
+        assert growing.of(sent[:stop]) == Prefix("tools").of(sent[:stop])
+        assert growing.branch().of(sent[: stop + 2]) == Prefix("tools").of(sent[: stop + 2])
+
+
+def test_a_digest_is_of_what_came_before_and_of_the_order() -> None:
+    assert Prefix().of([{"a": 1}, {"b": 2}]) != Prefix().of([{"b": 2}, {"a": 1}])
+    assert Prefix().of([{"a": 1}]) != Prefix({"tools": 1}).of([{"a": 1}])
+    assert Prefix().of([{"a": 1, "b": 2}]) == Prefix().of([{"b": 2, "a": 1}])
+
+
+@pytest.mark.parametrize(
+    ("state", "model", "change"),
+    [
+        (Opaque("anthropic", "m", "x"), "m", None),
+        (Opaque("anthropic", "m-20260101", "x"), "m", None),
+        (Opaque("anthropic", "m", "x", "same"), "m", None),
+        (Opaque("anthropic", "m", "x", "other"), "m", "state_stale"),
+        (Opaque("anthropic", "m", "x"), "n", "state_foreign"),
+        (Opaque("anthropic", "m", "x"), None, "state_foreign"),
+        (Opaque("gemini", "m", "x"), "m", "state_foreign"),
+    ],
+)
+def test_state_goes_back_only_to_its_model_after_the_same_prefix(
+    state: Opaque, model: str | None, change: str | None
+) -> None:
+    fault = unusable(state, "anthropic", model, lambda: "same")
+    assert (fault and fault[0]) == change
+
+
+def test_a_snapshot_is_the_same_model_and_another_size_is_not() -> None:
+    assert same_model("gpt-5.6-2026-09-01", "gpt-5.6")
+    assert same_model("claude-sonnet-5-latest", "claude-sonnet-5-20260101")
+    assert not same_model("gpt-5.6-mini", "gpt-5.6")
+
+
+@pytest.mark.parametrize(
+    "plan", [{"static": -1}, {"static": 3, "slow": 2}, {"slow": -1}, {"key": ""}, {"keep": "for ever"}]
+)
+def test_a_plan_that_makes_no_sense_is_refused(plan: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue):
+        CachePlan(**plan)
+
+
+def test_tools_are_read_from_every_shape_in_the_order_of_their_names() -> None:
+    chat = {"type": "function", "function": {"name": "b", "parameters": {"type": "object"}, "strict": True}}
+    anthropic = {"name": "a", "description": "An a.", "input_schema": {"type": "object"}}
+    native = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
+    tools = read_tools([chat, native, anthropic])
+    assert [tool.name for tool in tools] == ["a", "b", "web_search"]
+    assert (tools[0].description, tools[1].strict, tools[2].native) == ("An a.", True, native)
+
+
+NO_TOOLS: list[tuple[list[Any], type[Exception]]] = [
+    ([5], WrongType),
+    ([{"name": "a"}, {"name": "a"}], InvalidValue),
+    ([{"function": {}}], WrongType),
+]
+
+
+@pytest.mark.parametrize(("tools", "error"), NO_TOOLS)
+def test_tools_that_are_none_are_refused(tools: list[Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        read_tools(tools)
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        (Image(data=b"\x89PNG\r\n\x1a\n"), "image/png"),
+        (Image(data=b"RIFF....WEBP"), "image/webp"),
+        (Image(data=b"x", media_type="image/JPG; q=1"), "image/jpeg"),
+        (Image(url="data:image/gif;base64,R0lG"), "image/gif"),
+        (Image(url="https://example.com/a.png"), None),
+        (Audio(data=b"RIFF....WAVE"), "audio/wav"),
+        (Audio(data=b"??"), None),
+        (File(data=b"%PDF-1"), "application/pdf"),
+    ],
+)
+def test_a_part_says_what_it_is_or_its_bytes_do(part: Image | Audio | File, kind: str | None) -> None:
+    assert media_type(part) == kind
+
+
+def test_bytes_come_out_of_a_part_however_they_were_given() -> None:
+    assert inline_data(Image(data=b"hi")) == inline_data(Image(url="data:image/png;base64,aGk="))
+    assert inline_data(Image(url="https://example.com/a.png")) is None
+
+
+def test_text_files_are_words_and_other_media_are_not() -> None:
+    picture = Image(data=b"x")
+    file = File(data=b"of a file", media_type="text/plain")
+    assert split(("words", file, picture, "")) == ("words\nof a file", [picture])
+
+
+@pytest.mark.laws
+@given(st.text(st.characters(exclude_categories=())))
+def test_a_mended_text_can_be_written(text: str) -> None:
+    written = mended(text).encode()
+    if all(not 0xD800 <= ord(letter) < 0xE000 for letter in text):
+        assert written == text.encode()

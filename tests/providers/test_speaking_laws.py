@@ -1,0 +1,102 @@
+"""Laws 13, 14 and 15: whatever the history and what was done to it, no wire finds a fault in what is sent."""
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.errors import Downgraded
+from quire.providers import PROVIDERS, CachePlan
+from quire.providers.downgrades import HARMLESS
+from tests.providers.conversations import MODELS, STEPS, TOOLS, Step, Talk
+
+pytestmark = pytest.mark.laws
+
+WIRES = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
+PLANS = st.sampled_from(
+    [None, CachePlan(), CachePlan(static=1, slow=3, key="k"), CachePlan(slow=0, keep="long")]
+)
+encoder = msgspec.json.Encoder()
+
+
+def talk_after(steps: list[Step]) -> Talk:
+    talk = Talk()
+    talk.play(steps)
+    return talk
+
+
+@given(STEPS, WIRES, PLANS, st.booleans())
+def test_no_wire_finds_a_fault(
+    steps: list[Step], wire: tuple[str, str | None], plan: CachePlan | None, tools: bool
+) -> None:
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    view = talk_after(steps).transcript.view
+    rendered = provider.render(view, model=model, tools=TOOLS if tools else (), plan=plan)
+    assert provider.check(rendered.payload, model) == []
+    json.dumps(rendered.payload).encode()
+
+
+@given(STEPS, WIRES, PLANS)
+def test_the_same_items_are_the_same_bytes(
+    steps: list[Step], wire: tuple[str, str | None], plan: CachePlan | None
+) -> None:
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    view = talk_after(steps).transcript.view
+    one = provider.render(view, model=model, tools=TOOLS, plan=plan)
+    other = provider.render(list(view), model=model, tools=TOOLS[::-1], plan=plan)
+    assert encoder.encode(one.payload) == encoder.encode(other.payload)
+    assert one.downgrades == other.downgrades
+    assert one.prefix == other.prefix
+
+
+@given(STEPS, STEPS, WIRES)
+def test_rendering_on_is_rendering_anew_and_what_was_handed_out_stays(
+    steps: list[Step], more: list[Step], wire: tuple[str, str | None]
+) -> None:
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    talk = talk_after(steps)
+    handed: list[tuple[Any, Any]] = []
+    for step in more:
+        talk.play([step])
+        view = talk.transcript.view
+        going_on = provider.render(view, model=model, tools=TOOLS)
+        anew = provider.render(list(view), model=model, tools=TOOLS)
+        assert encoder.encode(going_on.payload) == encoder.encode(anew.payload)
+        assert (going_on.downgrades, going_on.prefix) == (anew.downgrades, anew.prefix)
+        handed.append((going_on.payload, deepcopy(going_on.payload)))
+    assert all(payload == copy for payload, copy in handed)
+
+
+@given(STEPS, WIRES)
+def test_strict_is_an_error_just_where_something_is_lost(
+    steps: list[Step], wire: tuple[str, str | None]
+) -> None:
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    view = talk_after(steps).transcript.view
+    lenient = provider.render(view, model=model, tools=TOOLS)
+    lost = [downgrade for downgrade in lenient.downgrades if downgrade.change not in HARMLESS]
+    if lost:
+        with pytest.raises(Downgraded):
+            provider.render(view, model=model, tools=TOOLS, strict=True)
+    else:
+        strict = provider.render(view, model=model, tools=TOOLS, strict=True)
+        assert encoder.encode(strict.payload) == encoder.encode(lenient.payload)
+
+
+@given(STEPS, WIRES)
+def test_every_item_is_said_or_its_loss_is(steps: list[Step], wire: tuple[str, str | None]) -> None:
+    """Law 14: words of user and model, and results, are in the payload unless a downgrade names the item."""
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    view = talk_after(steps).transcript.view
+    rendered = provider.render(view, model=model, tools=TOOLS)
+    payload = json.dumps(rendered.payload, ensure_ascii=False)
+    named = {downgrade.item_id for downgrade in rendered.downgrades}
+    for item in view:
+        text = getattr(item, "text", "")
+        if isinstance(text, str) and text.strip() and item.id not in named and "\ud800" not in text:
+            for line in filter(str.strip, text.splitlines()):
+                assert json.dumps(line, ensure_ascii=False)[1:-1].strip("\\n ") in payload
