@@ -1,12 +1,13 @@
-"""Every model call of recorded conversations, cut to a budget and said on every wire: is it taken, does it fit?
+"""Every model call of recorded conversations, within a budget and on every wire: is it taken, does it fit?
 
 Usage: python bench/speaking.py PATH [--json] [--limit N]
 
 The file has one JSON object a line, with `id` and `messages` as OpenAI's chat API has them, and a `source` if
 you like. A call is due before each message of the assistant. What comes before it is truncated to each limit,
 rendered to each wire and checked. `refused` are those where what must stay is larger than the limit: Quire
-says so and sends nothing. `over budget` counts the rest twice: by the counter that truncated, and by the text
-in the payload, counted apart from Quire's items; that one is exact for OpenAI, and an estimate for the others.
+says so, and nothing is sent. Of the rest, `over` are those that are larger by the counter that truncated,
+`over in text` those whose payload has more text than that, counted from the payload alone, exactly for OpenAI
+and by estimate for others, and `over with tools` those that the tools make larger that a wire wants defined.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from payload_tokens import payload_tokens
+from payload_tokens import definition_tokens, payload_tokens
 from quire.errors import Irreducible
 from quire.providers import PROVIDERS
 from quire.state import Transcript, truncate
@@ -32,7 +33,7 @@ MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-pro",
 }
-COUNTED = ("prefixes", "refused", "truncated", "faults", "over budget", "over budget in text")
+COUNTED = ("prefixes", "refused", "truncated", "faults", "over", "over in text", "over with tools")
 FOUND = 50
 """How many findings are told one by one."""
 
@@ -83,7 +84,7 @@ def speak(conversation: dict[str, Any], tally: Tally) -> None:
 
 
 def read_in_step(messages: list[dict[str, Any]]) -> list[list[Any]]:
-    """The items of each message; all are read as one history, so that results know the names of their tools."""
+    """The items of each message, all read as one history, so that results know the names of their tools."""
     read = PROVIDERS["openai"].read_history
     whole = iter(read(messages))
     return [list(islice(whole, len(read([message])))) for message in messages]
@@ -125,10 +126,12 @@ def judge(kept: Transcript, call: Call, limit: int, wire: str, tally: Tally) -> 
         tally.count(call, limit, wire, "faults", str(fault))
     counted = kept.view.tokens(counter_for(model))
     if counted > limit:
-        tally.count(call, limit, wire, "over budget", f"{counted} tokens by the counter")
-    said = payload_tokens(wire, payload)
+        tally.count(call, limit, wire, "over", f"{counted} tokens by the counter")
+    said, defined = payload_tokens(wire, payload), definition_tokens(wire, payload)
     if said > limit:
-        tally.count(call, limit, wire, "over budget in text", f"{said} in text, {counted} by the counter")
+        tally.count(call, limit, wire, "over in text", f"{said} in text, {counted} by the counter")
+    elif said + defined > limit:
+        tally.count(call, limit, wire, "over with tools", f"{said} in text and {defined} of definitions")
 
 
 def rows(tally: Tally) -> list[dict[str, Any]]:
@@ -147,9 +150,9 @@ def rows(tally: Tally) -> list[dict[str, Any]]:
 
 
 def as_text(report: dict[str, Any]) -> str:
-    lines = [f"{'source':32} {'limit':>6} {'wire':16} " + " ".join(f"{what:>12}" for what in COUNTED)]
+    lines = [f"{'source':32} {'limit':>6} {'wire':16} " + " ".join(f"{what:>15}" for what in COUNTED)]
     for row in report["rows"]:
-        figures = " ".join(f"{row[what]:>12,}" for what in COUNTED)
+        figures = " ".join(f"{row[what]:>15,}" for what in COUNTED)
         lines.append(f"{row['source']:32} {row['limit']:>6,} {row['wire']:16} {figures}")
     for found in report["found"][:FOUND]:
         lines.append("{id}, {before} messages, {limit}, {wire}: {what}: {detail}".format(**found))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from libraries.adapter import Adapter
 from quire import state
 from quire.items import JSON, Message, ToolCall, ToolResult
-from quire.providers import PROVIDERS
+from quire.providers import PROVIDERS, Rendered
 from quire.state import Transcript
 from transcript import Entry, add_all
 
@@ -80,13 +80,13 @@ class Quire(Adapter):
     def renders(self) -> dict[str, Callable[[Any], Any]]:
         return {wire: _renderer(wire, model) for wire, model in MODELS.items()}
 
-    def turns(self, payload: Any) -> list[Any]:
-        return payload.get("messages") or payload["contents"]
+    def turns(self, payload: Rendered) -> list[Any]:
+        return payload.payload.get("messages") or payload.payload["contents"]
 
 
-def _renderer(wire: str, model: str) -> Callable[[Transcript], dict[str, Any]]:
+def _renderer(wire: str, model: str) -> Callable[[Transcript], Rendered]:
     render = PROVIDERS[wire].render
-    return lambda history: render(history.view, model=model).payload
+    return lambda history: render(history.view, model=model)
 
 
 def _fork_and_append(history: Transcript) -> Transcript:

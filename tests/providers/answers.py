@@ -1,20 +1,38 @@
 """Answers as the four providers give them: thoughts with their state, words, and calls."""
 
+from base64 import b64decode, b64encode
 from typing import Any
 
 Json = dict[str, Any]
 
 
-def answer(wire: str, model: str, a: int, b: int, c: int) -> Json:
-    """A response with up to a thought, words and two calls; never with nothing."""
+def seal(wire: str, model: str, number: int) -> str:
+    """State that says whose it is, in the base64 that all wires take."""
+    return b64encode(f"{wire} {model} {number}".encode()).decode()
+
+
+def owner(sealed: str) -> tuple[str, str, int]:
+    """Whose a state is."""
+    wire, model, number = b64decode(sealed).decode().split()
+    return wire, model, int(number)
+
+
+def answer(wire: str, model: str, a: int, b: int, c: int, number: int = 0) -> Json:
+    """A response with up to a thought, words and two calls; never with nothing. `number` is in its state."""
+    sealed = seal(wire, model, number)
     thinks, speaks, calls = bool(c & 1), bool(c & 2), c % 3
     if not speaks and not calls:
         speaks = True
     made = {"openai": _chat, "openai-responses": _responses, "anthropic": _anthropic, "gemini": _gemini}
-    return made[wire](model, thinks, f"answer {a}" if speaks else "", [f"k{a}_{b}_{n}" for n in range(calls)])
+    ids = [f"k{a}_{b}_{n}" for n in range(calls)]
+    return made[wire](model, sealed if thinks else "", sealed, f"answer {a}" if speaks else "", ids)
 
 
-def _chat(model: str, _thinks: bool, text: str, calls: list[str]) -> Json:
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def _chat(model: str, _thought: str, _sealed: str, text: str, calls: list[str]) -> Json:
     function = {"name": "look_up", "arguments": '{"q": "x"}'}
     message: Json = {"role": "assistant", "content": text or None}
     if calls:
@@ -27,11 +45,11 @@ def _chat(model: str, _thinks: bool, text: str, calls: list[str]) -> Json:
     }
 
 
-def _responses(model: str, thinks: bool, text: str, calls: list[str]) -> Json:
+def _responses(model: str, thought: str, _sealed: str, text: str, calls: list[str]) -> Json:
     output: list[Json] = []
-    if thinks:
+    if thought:
         summary = [{"type": "summary_text", "text": "hm"}]
-        output.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAA"})
+        output.append({"type": "reasoning", "id": f"rs_{_letters(thought)}", "summary": summary, "encrypted_content": thought})
     if text:
         part: Json = {"type": "output_text", "text": text, "annotations": []}
         said: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
@@ -50,8 +68,8 @@ def _responses(model: str, thinks: bool, text: str, calls: list[str]) -> Json:
     }
 
 
-def _anthropic(model: str, thinks: bool, text: str, calls: list[str]) -> Json:
-    content: list[Json] = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if thinks else []
+def _anthropic(model: str, thought: str, _sealed: str, text: str, calls: list[str]) -> Json:
+    content: list[Json] = [{"type": "thinking", "thinking": "hm", "signature": thought}] if thought else []
     if text:
         content.append({"type": "text", "text": text})
     content += [{"type": "tool_use", "id": call, "name": "look_up", "input": {"q": "x"}} for call in calls]
@@ -62,13 +80,13 @@ def _anthropic(model: str, thinks: bool, text: str, calls: list[str]) -> Json:
     }
 
 
-def _gemini(model: str, thinks: bool, text: str, calls: list[str]) -> Json:
-    parts: list[Json] = [{"text": "hm", "thought": True}] if thinks else []
+def _gemini(model: str, thought: str, sealed: str, text: str, calls: list[str]) -> Json:
+    parts: list[Json] = [{"text": "hm", "thought": True}] if thought else []
     if text:
-        parts.append({"text": text} if calls else {"text": text, "thoughtSignature": "c2ln"})
+        parts.append({"text": text} if calls else {"text": text, "thoughtSignature": sealed})
     for number, call in enumerate(calls):
         made: Json = {"functionCall": {"id": call, "name": "look_up", "args": {"q": "x"}}}
-        parts.append(made if number else {**made, "thoughtSignature": "c2ln"})
+        parts.append(made if number else {**made, "thoughtSignature": sealed})
     return {
         "candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
         "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12},

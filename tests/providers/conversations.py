@@ -4,6 +4,8 @@ As in `tests.histories`, hypothesis draws numbers, and what they mean is decided
 at hand.
 """
 
+from copy import deepcopy
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -88,11 +90,23 @@ FILES = (
 MEDIA = (*IMAGES, *AUDIOS, *FILES)
 
 KINDS = 24
-STEPS = st.lists(
-    st.tuples(st.integers(0, KINDS - 1), st.integers(0, 63), st.integers(0, 63), st.integers(0, 9)),
-    max_size=30,
-)
 Step = tuple[int, int, int, int]
+_LONG = 120
+
+
+def _many(seed: int) -> list[Step]:
+    draw = Random(seed).randrange
+    return [(draw(KINDS), draw(64), draw(64), draw(10)) for _ in range(draw(_LONG))]
+
+
+# Few steps, of which hypothesis can leave out those that do not matter; or many, of which it cannot.
+STEPS = st.one_of(
+    st.lists(
+        st.tuples(st.integers(0, KINDS - 1), st.integers(0, 63), st.integers(0, 63), st.integers(0, 9)),
+        max_size=30,
+    ),
+    st.integers(0, 2**32).map(_many),
+)
 
 
 def content_of(a: int, b: int) -> Content:
@@ -109,6 +123,7 @@ class Talk:
 
     def __init__(self) -> None:
         self.transcript = Transcript()
+        self.asked: list[Any] = []  # the payloads that models were asked with
         self._children: list[Transcript] = []
 
     def play(self, steps: list[Step]) -> None:
@@ -207,5 +222,6 @@ class Talk:
         provider, models = PROVIDERS[wire], [model for model in MODELS[wire] if model]
         model = models[b % len(models)]
         sent = provider.render(self.transcript.view, model=model, tools=TOOLS if c % 2 else ())
-        parsed = provider.parse(answer(wire, model, a, b, c), sent=sent, model=model)
+        self.asked.append(deepcopy(sent.payload))
+        parsed = provider.parse(answer(wire, model, a, b, c, len(self.asked)), sent=sent, model=model)
         self.transcript.extend(parsed.items)

@@ -1,5 +1,7 @@
 """What all wires share: names, digests, plans, tool definitions, media."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from quire.items import Audio, File, Image, Opaque
 from quire.providers.binding import Prefix, same_model, unusable
 from quire.providers.caching import CachePlan
 from quire.providers.definitions import read_tools
+from quire.providers.downgrades import CHANGES
 from quire.providers.media import inline_data, media_type, split
 from quire.providers.names import Names, alphabet
 from quire.providers.wording import mended
@@ -162,3 +165,13 @@ def test_a_mended_text_can_be_written(text: str) -> None:
     written = mended(text).encode()
     if all(not 0xD800 <= ord(letter) < 0xE000 for letter in text):
         assert written == text.encode()
+
+
+def test_every_change_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "providers.md").read_text()
+    named = {
+        name
+        for row in re.findall(r"^\| (`\w+`.*?) \|", page, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    assert named == CHANGES

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.errors import Downgraded
@@ -20,6 +20,9 @@ WIRES = st.sampled_from([(wire, model) for wire, models in MODELS.items() for mo
 PLANS = st.sampled_from(
     [None, CachePlan(), CachePlan(static=1, slow=3, key="k"), CachePlan(slow=0, keep="long")]
 )
+MANY = settings(max_examples=max(2000, 5 * settings().max_examples))
+"""For the law that matters most: thousands of cases each time, a hundred thousand in `make fuzz`."""
+
 encoder = msgspec.json.Encoder()
 
 
@@ -29,6 +32,7 @@ def talk_after(steps: list[Step]) -> Talk:
     return talk
 
 
+@MANY
 @given(STEPS, WIRES, PLANS, st.booleans())
 def test_no_wire_finds_a_fault(
     steps: list[Step], wire: tuple[str, str | None], plan: CachePlan | None, tools: bool

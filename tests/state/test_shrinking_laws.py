@@ -20,9 +20,10 @@ from quire.state import (
 from tests.counting import FourCharacters, Items
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript, is_edit
-from tests.state.test_transcript_laws import check, play
+from tests.state.chains import play
+from tests.state.test_transcript_laws import check
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("lineage")]
 
 TOKENS = FourCharacters()
 
@@ -30,7 +31,7 @@ TOKENS = FourCharacters()
 @given(OPS, st.integers(0, 400))
 def test_truncation_reaches_its_aim_or_says_why_not(ops: list[Op], tokens: int) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     before = transcript.view
     try:
         edit = truncate(before, tokens=tokens, counter=TOKENS)
@@ -53,7 +54,7 @@ def test_truncation_reaches_its_aim_or_says_why_not(ops: list[Op], tokens: int) 
 @given(OPS, st.integers(1, 12))
 def test_a_cut_falls_where_a_turn_begins(ops: list[Op], limit: int) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     try:
         edit = truncate(transcript.view, tokens=limit, counter=Items())
     except Irreducible:
@@ -79,7 +80,7 @@ def test_a_cut_falls_where_a_turn_begins(ops: list[Op], limit: int) -> None:
 @given(OPS, st.integers(1, 4), st.sets(st.sampled_from(["tool0", "tool1", "tool2"])) | st.none())
 def test_a_narrow_fork_shows_its_scope(ops: list[Op], turns: int, tools: set[str] | None) -> None:
     parent, plain = Transcript(), PlainTranscript()
-    play(ops, parent, plain, Author())
+    parent = play(ops, parent, plain, Author())
     before = list(parent.view)
     child = fork_scoped(parent, turns=turns, tools=tools)
     assert list(parent.view) == before
@@ -105,10 +106,10 @@ def test_a_narrow_fork_shows_its_scope(ops: list[Op], turns: int, tools: set[str
 @given(OPS, OPS, OPS)
 def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], theirs: list[Op]) -> None:
     parent, plain = Transcript(), PlainTranscript()
-    play(past, parent, plain, Author())
+    parent = play(past, parent, plain, Author())
     child = parent.fork()
-    play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
-    play(ours, parent, plain, Author("p"))
+    child = play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
+    parent = play(ours, parent, plain, Author("p"))
     own = [i for i in child.recorded() if not is_edit(i) and not is_closing(i) and i.id not in parent]
     merged = merge_all(parent, child, agent_id="worker")
     assert {i.id for i in own} <= {i.id for i in merged}
@@ -123,9 +124,9 @@ def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], the
 @given(OPS, OPS)
 def test_a_result_or_a_summary_comes_back_once(past: list[Op], theirs: list[Op]) -> None:
     parent, plain = Transcript(), PlainTranscript()
-    play(past, parent, plain, Author())
+    parent = play(past, parent, plain, Author())
     child = parent.fork()
-    play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
+    child = play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
     spoken = [
         group.items[-1] for group in child.view.groups() if not any(map(of_kind(ToolCall), group.items))
     ]
@@ -148,7 +149,7 @@ def test_a_result_or_a_summary_comes_back_once(past: list[Op], theirs: list[Op])
 @given(OPS)
 def test_pins_survive_forks_and_replays(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     replayed = Transcript(transcript.recorded())
     assert list(replayed.view) == list(transcript.view)
     pinned: list[Item] = [plain.log[p] for p in plain.active() if isinstance(plain.log[p], Pin)]

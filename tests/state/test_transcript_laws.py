@@ -4,27 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.errors import EditRefused
 from quire.items import Item, Message, Summary, ToolCall, ToolResult, Undo
 from quire.state import Transcript
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript, is_edit
+from tests.state.chains import play
 
-pytestmark = pytest.mark.laws
-
-
-def play(ops: list[Op], transcript: Transcript, plain: PlainTranscript, author: Author) -> None:
-    for op in ops:
-        item = author.item(transcript, op)
-        if item is None:
-            continue
-        before = list(transcript.view)
-        try:
-            transcript.append(item)
-        except EditRefused:
-            assert list(transcript.view) == before
-            continue
-        plain.append(item)
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("lineage")]
 
 
 def check(transcript: Transcript, plain: PlainTranscript) -> None:
@@ -51,14 +37,14 @@ def hold_shrinking_laws(plain: PlainTranscript) -> None:
 @given(OPS)
 def test_the_view_is_the_log_with_its_edits_applied(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     check(transcript, plain)
 
 
 @given(OPS)
 def test_shown_and_covered_and_hidden_are_all(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     view = transcript.view
     shown = {item.id for item in view}
     for item in transcript.recorded():
@@ -73,15 +59,12 @@ def test_shown_and_covered_and_hidden_are_all(ops: list[Op]) -> None:
 @given(OPS)
 def test_append_never_changes_what_was(ops: list[Op]) -> None:
     transcript, plain, author = Transcript(), PlainTranscript(), Author()
-    snapshots: list[list[Item]] = [[]]
-    logs: list[Item] = []
+    snapshots: dict[int, list[Item]] = {0: []}
     for op in ops:
-        play([op], transcript, plain, author)
-        if transcript.revision == len(snapshots):
-            snapshots.append(plain.shown())
-            logs.append(transcript.recorded()[-1])
-    assert transcript.recorded() == logs
-    for revision, snapshot in enumerate(snapshots):
+        transcript = play([op], transcript, plain, author)
+        snapshots[transcript.revision] = plain.shown()
+    assert transcript.recorded() == plain.log
+    for revision, snapshot in snapshots.items():
         assert list(transcript.at(revision)) == snapshot
         assert transcript.at(revision).revision == revision
 
@@ -89,7 +72,7 @@ def test_append_never_changes_what_was(ops: list[Op]) -> None:
 @given(OPS)
 def test_undoing_every_edit_gives_the_log_back(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     for position in reversed(plain.active()):
         if not isinstance(plain.log[position], Undo):
             undo = Undo(plain.log[position].id, id=f"z{len(plain.log):05d}")
@@ -103,15 +86,15 @@ def test_undoing_every_edit_gives_the_log_back(ops: list[Op]) -> None:
 @given(OPS, OPS, OPS)
 def test_parent_and_child_never_see_each_other(past: list[Op], ours: list[Op], theirs: list[Op]) -> None:
     parent, plain = Transcript(), PlainTranscript()
-    play(past, parent, plain, Author())
+    parent = play(past, parent, plain, Author())
     child, plain_child = parent.fork(), plain.copy()
     for closing in child.recorded(since=len(plain.log)):
         plain_child.append(closing)
     check(child, plain_child)
     assert not child.view.pending()
     for mine, yours in zip(ours, theirs, strict=False):
-        play([mine], parent, plain, Author(f"p{len(plain.log)}"))
-        play([yours], child, plain_child, Author(f"q{len(plain_child.log)}"))
+        parent = play([mine], parent, plain, Author(f"p{len(plain.log)}"))
+        child = play([yours], child, plain_child, Author(f"q{len(plain_child.log)}"))
     check(parent, plain)
     check(child, plain_child)
 
@@ -121,7 +104,7 @@ def test_deep_chains_of_forks_behave(ops: list[Op], seed: int) -> None:
     transcript, plain, author = Transcript(), PlainTranscript(), Author()
     older: list[tuple[Transcript, PlainTranscript]] = []
     for index, op in enumerate(ops):
-        play([op], transcript, plain, author)
+        transcript = play([op], transcript, plain, author)
         if (index + seed) % 3 == 0 and not transcript.view.pending():
             older.append((transcript, plain.copy()))
             transcript = transcript.fork()
@@ -133,7 +116,7 @@ def test_deep_chains_of_forks_behave(ops: list[Op], seed: int) -> None:
 @given(OPS)
 def test_summaries_never_pile_up(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     shown = [item for item in transcript.view if isinstance(item, Summary) and item.spans]
     areas = [plain.covered_by(plain.find(item.id)) for item in shown]
     for index, area in enumerate(areas):
@@ -144,7 +127,7 @@ def test_summaries_never_pile_up(ops: list[Op]) -> None:
 @given(OPS)
 def test_groups_keep_calls_and_results_together(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
-    play(ops, transcript, plain, Author())
+    transcript = play(ops, transcript, plain, Author())
     found = transcript.view.groups()
     assert sorted(item.id for group in found for item in group.items) == sorted(i.id for i in transcript.view)
     for group in found:

@@ -108,7 +108,7 @@ class Calibrated:
 
     def corrected(self, counted: int) -> int:
         """What items, or tools, that count so much take of a request: times the factor, no overhead."""
-        return round(self._line.factor * counted)
+        return round(self._line.factor * count_of(counted, "counted"))
 
     def total(self, counted: int) -> int:
         """Tokens of a request: the overhead, and its counts with what the wrapped counter adds, corrected."""
@@ -128,7 +128,7 @@ class Calibrated:
         self._keep((*self._samples, Sample(counted, reported, max(1, self.total(counted)))))
 
     def _expected(self, counted: int) -> int:
-        return count_of(self.counter.total(counted))
+        return count_of(self.counter.total(count_of(counted, "counted")))
 
     def _keep(self, samples: Sequence[Sample]) -> None:
         self._samples = tuple(samples[-WINDOW:])

@@ -32,6 +32,7 @@ from quire.tokens.counter import Definition
 from quire.tokens.estimating import estimate
 from quire.tokens.exact import exact
 from quire.tokens.framing import FRAMINGS, Framing
+from quire.tokens.keys import key_of
 from quire.tokens.media import MEDIA, Media, media_tokens
 from quire.tokens.numbers import count_of, named, number
 from quire.tokens.schemas import definition_tokens, definitions
@@ -55,7 +56,7 @@ class Measured:
             raise WrongType(f"a measure is a function of text, not {type(measure).__name__}")
         self.framing = _framing(framing)
         self.media = _media(media)
-        self.key = f"{named(key, 'the key of a counter')}/{self.framing.name}/{self.media.name}"
+        self.key = f"{named(key, 'the key of a counter')}/{key_of(self.framing)}/{key_of(self.media)}"
         self._measure = measure
 
     def __repr__(self) -> str:
@@ -63,7 +64,9 @@ class Measured:
 
     def text(self, text: str) -> int:
         """Tokens of a bare text."""
-        return count_of(self._measure(text)) if text else 0
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a counter measures text, not {type(text).__name__}")
+        return self._text(text)
 
     def count(self, item: Item) -> int:
         """Tokens of one item with its framing."""
@@ -77,25 +80,25 @@ class Measured:
             case Message():
                 return framing.message + self._content(item.content)
             case ToolCall():
-                return framing.call + self.text(item.name) + self.text(item.arguments)
+                return framing.call + self._text(item.name) + self._text(item.arguments)
             case ToolResult():
                 return framing.result + self._content(item.content)
             case Reasoning():
-                return self.text(item.text)
+                return self._text(item.text)
             case Summary():
-                return framing.message + self.text(item.text)
+                return framing.message + self._text(item.text)
             case Handoff():
                 words = (item.from_agent or "", item.to_agent, item.reason or "")
-                return framing.message + sum(map(self.text, words))
+                return framing.message + sum(map(self._text, words))
             case ConfigChange():
                 return (
                     framing.message
-                    + self.text(item.instructions or "")
-                    + sum(map(self.text, item.tools or ()))
+                    + self._text(item.instructions or "")
+                    + sum(map(self._text, item.tools or ()))
                 )
             case Note():
                 return (
-                    framing.message + self.text(item.description or "") + self.text(note_text(item.content))
+                    framing.message + self._text(item.description or "") + self._text(note_text(item.content))
                 )
             case Mask() | Hide() | Pin() | Undo() | Unknown():
                 return 0
@@ -104,7 +107,7 @@ class Measured:
 
     def total(self, counted: int) -> int:
         """Tokens of a request: what its items count and what every request adds."""
-        return counted + self.framing.request
+        return count_of(counted, "counted") + self.framing.request
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
         """Tokens that tool definitions add to a request."""
@@ -112,22 +115,26 @@ class Measured:
         if not several:
             return 0
         return framing.tools + sum(
-            framing.tool + definition_tokens(tool, self.text, framing.typed) for tool in several
+            framing.tool + definition_tokens(tool, self._text, framing.typed) for tool in several
         )
+
+    def _text(self, text: str) -> int:
+        # What items hold was checked when they were made, and is not checked again.
+        return count_of(self._measure(text)) if text else 0
 
     def _content(self, content: Content) -> int:
         if isinstance(content, str):
-            return self.text(content)
+            return self._text(content)
         return sum(map(self._part, content))
 
     def _part(self, part: Part) -> int:
         match part:
             case str():
-                return self.text(part)
+                return self._text(part)
             case Audio() if self.media.second is None:
-                return self.text(part.transcript or "")
+                return self._text(part.transcript or "")
             case File() if part.data is not None and (part.media_type or "").startswith("text/"):
-                return self.text(part.data.decode("utf-8", "replace"))
+                return self._text(part.data.decode("utf-8", "replace"))
             case Image() | Audio() | File():
                 return media_tokens(part, self.media)
             case _:
@@ -155,7 +162,9 @@ class Estimate(Measured):
     ) -> None:
         number(scale, "the scale of an estimate", least=0)
         measure = estimate if scale == 1 else _scaled(scale)
-        super().__init__(f"estimate-2x{scale:g}", measure, framing, media)
+        # Not rounded, or else two scales would share their counts; 1 and 1.0 are one scale.
+        written = repr(float(scale)).removesuffix(".0")
+        super().__init__(f"estimate-2x{written}", measure, framing, media)
 
 
 def _framing(given: str | Framing) -> Framing:

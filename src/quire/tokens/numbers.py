@@ -38,6 +38,6 @@ def named(value: Any, what: str) -> str:
     return value
 
 
-def count_of(value: int) -> int:
-    """What a counter gave, if it is a count; the common case costs two comparisons."""
-    return value if type(value) is int and value >= 0 else whole(value, "what a counter gives", least=0)
+def count_of(value: int, what: str = "what a counter gives") -> int:
+    """The value, if it is a count; the common case costs two comparisons."""
+    return value if type(value) is int and value >= 0 else whole(value, what, least=0)

@@ -147,7 +147,7 @@ def test_a_conversation_begins_and_ends_with_the_user() -> None:
     made = rendered([Message("system", "Be brief."), Message("assistant", "Hi.")])
     assert made.payload["contents"] == [user(BEGIN), model("Hi."), user(CONTINUE)]
     assert changes(made) == ["turn_added"] * 2
-    assert rendered([]).payload == {"contents": [user(CONTINUE)]}
+    assert rendered([]).payload == {"contents": [user(BEGIN)]}
 
 
 def test_empty_texts_are_left_out() -> None:

@@ -115,7 +115,9 @@ class ContentWriter:
         contents = messages[start:]
         if not contents or contents[-1]["role"] == "model":
             self.sheet.note(None, "turn_added", "there was nothing to answer")
-            contents.append({"role": "user", "parts": [{"text": wording.CONTINUE}]})
+            # The answer to nothing comes after what a conversation without a user begins with.
+            words = wording.CONTINUE if contents else wording.BEGIN
+            contents.append({"role": "user", "parts": [{"text": words}]})
         config: Json = {}
         if start:
             config["system_instruction"] = {

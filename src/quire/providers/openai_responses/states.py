@@ -51,6 +51,9 @@ def block_of(reasoning: Reasoning, sheet: Sheet) -> Json | None:
         sheet.note(reasoning, *fault)
         return None
     data = unpacked(reasoning.state)
+    if isinstance(data.get("id"), str) and sheet.ids.give(data["id"]) != data["id"]:
+        sheet.note(reasoning, "state_foreign", "the same state has gone before")
+        return None
     if data.get("type", "reasoning") != "reasoning":
         return data
     return {

@@ -1,0 +1,104 @@
+"""Law 15: state goes back only to the model that made it, after just what it was made after."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.items import Hide, Message, Opaque, Reasoning, Span, ToolCall, ToolResult
+from quire.providers import PROVIDERS
+from quire.state import Transcript
+from tests.providers.answers import answer, owner
+from tests.providers.conversations import MODELS, STEPS, TOOLS, Step, Talk
+
+pytestmark = pytest.mark.laws
+
+NAMED = [(wire, model) for wire, models in MODELS.items() for model in models if model]
+WITH_STATE = [(wire, model) for wire, model in NAMED if wire != "openai"]
+_SEAL = re.compile(r'"(?:signature|encrypted_content|thoughtSignature)": "([^"]*)"')
+_LIST = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
+
+
+def seals(wire: str, payload: dict[str, Any]) -> list[tuple[int, str]]:
+    """The states that answers had, as they are in a payload, with the places of their messages."""
+    found = [
+        (place, sealed)
+        for place, message in enumerate(payload[_LIST[wire]])
+        for sealed in _SEAL.findall(json.dumps(message))
+    ]
+    return [
+        (place, sealed) for place, sealed in found if sealed not in ("s", "skip_thought_signature_validator")
+    ]
+
+
+@given(STEPS, st.sampled_from(NAMED))
+def test_state_goes_only_to_the_model_that_made_it_after_what_it_was_made_after(
+    steps: list[Step], asked: tuple[str, str]
+) -> None:
+    wire, model = asked
+    talk = Talk()
+    talk.play(steps)
+    payload = PROVIDERS[wire].render(talk.transcript.view, model=model, tools=TOOLS).payload
+    for place, sealed in seals(wire, payload):
+        made_on, made_by, number = owner(sealed)
+        assert (made_on, made_by) == (wire, model)
+        before = talk.asked[number - 1][_LIST[wire]]
+        assert payload[_LIST[wire]][: min(place, len(before))] == before[:place], "the past was changed"
+
+
+@given(
+    st.sampled_from(WITH_STATE), st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=6)
+)
+def test_while_nothing_is_edited_all_state_goes_back(
+    asked: tuple[str, str], turns: list[tuple[int, bool]]
+) -> None:
+    wire, model = asked
+    provider, transcript, made = PROVIDERS[wire], Transcript([Message("system", "Be brief.")]), set[str]()
+    for number, (code, _) in enumerate(turns, 1):
+        transcript.append(Message("user", f"question {number}"))
+        sent = provider.render(transcript.view, model=model, tools=TOOLS)
+        response = answer(wire, model, number, 0, code, number)
+        made.update(_SEAL.findall(json.dumps(response)))
+        for item in provider.parse(response, sent=sent, model=model).items:
+            transcript.append(item)
+        for call in transcript.view.pending():
+            transcript.append(ToolResult(call.call_id, call.name, "found"))
+    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
+    assert {sealed for _, sealed in seals(wire, rendered.payload)} == made
+
+
+@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
+def test_after_an_edit_of_what_came_before_the_state_is_left_out_with_a_note(wire: str, model: str) -> None:
+    provider = PROVIDERS[wire]
+    transcript = Transcript(
+        [Message("user", "Hello.", id="first"), Message("assistant", "Hello.", id="second")]
+    )
+    transcript.append(Message("user", "Look it up."))
+    sent = provider.render(transcript.view, model=model, tools=TOOLS)
+    transcript.extend(provider.parse(answer(wire, model, 1, 1, 7, 1), sent=sent, model=model).items)
+    transcript.append(Message("user", "And now?"))
+    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
+    transcript.append(Hide((Span("first", "second"),)))
+    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
+    assert seals(wire, rendered.payload) == []
+    assert "state_stale" in {downgrade.change for downgrade in rendered.downgrades}
+    assert "hm" not in json.dumps(rendered.payload), "a thought was turned into text"
+
+
+@pytest.mark.parametrize(("wire", "model"), NAMED)
+@pytest.mark.parametrize("made_on", ["openai-responses", "anthropic", "gemini"])
+def test_foreign_state_is_left_out_with_a_note_and_never_said(wire: str, model: str, made_on: str) -> None:
+    foreign = Opaque(made_on, "some-other-model", json.dumps({"signature": "Zm9yZWlnbg==", "id": "rs_1"}))
+    items = [
+        Message("user", "Look it up."),
+        Reasoning("a foreign thought", foreign),
+        ToolCall("c1", "look_up", "{}", foreign),
+        ToolResult("c1", "look_up", "found"),
+    ]
+    rendered = PROVIDERS[wire].render(items, model=model, tools=TOOLS)
+    said = json.dumps(rendered.payload)
+    assert "a foreign thought" not in said and "Zm9yZWlnbg" not in said
+    assert {"state_foreign", "reasoning_left_out"} & {downgrade.change for downgrade in rendered.downgrades}

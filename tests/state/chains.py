@@ -1,0 +1,93 @@
+"""Histories that go on in forks, while the parents they share their segments with go elsewhere."""
+
+import contextlib
+
+from quire.errors import EditRefused, QuireError
+from quire.items import (
+    ConfigChange,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
+from quire.state import Transcript
+from tests.histories import Author, Op
+from tests.oracle import PlainTranscript
+
+
+def in_one_piece(transcript: Transcript, plain: PlainTranscript, op: Op) -> Transcript:
+    """The transcript itself: what most histories are."""
+    return transcript
+
+
+def handed_on_with_a_stray_parent(transcript: Transcript, plain: PlainTranscript, op: Op) -> Transcript:
+    """A fork that has written something, its parent gone astray; now and then, mostly where no call waits."""
+    if op[1] % (3 if not transcript.view.pending() else 9):
+        return transcript
+    child = transcript.fork()
+    for closing in child.recorded(since=len(plain.log)):
+        plain.append(closing)
+    if op[2] % 2:
+        go_astray(transcript, op)
+        play_one(child, plain, Note("handed on", id=f"h{len(plain.log):05d}", created_at=60.0))
+    else:
+        play_one(child, plain, Note("handed on", id=f"h{len(plain.log):05d}", created_at=60.0))
+        go_astray(transcript, op)
+    return child
+
+
+handed_on = in_one_piece
+
+
+def go_astray(parent: Transcript, op: Op) -> None:
+    """Let a parent do everything that its segment takes down, and fail at the last of it now and then."""
+    ids = iter(f"{'an'[op[3] % 2]}x{len(parent):05d}-{number:02d}" for number in range(20))
+    at, before = 50.0 + len(parent), 45.0 + op[3] % 10
+    astray: list[Item | None] = [
+        ToolCall("c1", "tool1", id=next(ids), created_at=at),
+        Message("user", "elsewhere", id=next(ids), created_at=at),
+        Note("late", id=next(ids), created_at=before),
+        ToolResult("c1", "tool1", "far", id=next(ids), created_at=at + 1),
+        Message("user", "late as well", id=next(ids), created_at=before + 1),
+        ConfigChange("be elsewhere", id=next(ids), created_at=at + 1),
+        Reasoning("hm", id=next(ids), created_at=at + 1),
+        ToolCall("c2", "tool2", id=next(ids), created_at=at + 2),
+        Message("user", "still there?", id=next(ids), created_at=at + 2),
+        ToolResult("c2", "tool2", "far too", id=next(ids), created_at=before),
+        Message("user", "the last", id=next(ids), created_at=at + 3),
+    ]
+    first = next(item.id for item in astray if isinstance(item, Message))
+    astray += [Mask(first, "[astray]", id=next(ids)), Pin(first, id=next(ids))]
+    astray += [Hide((Span(first, first),), id=next(ids)), Summary("gist", (Span(first, first),), id=next(ids))]
+    if op[0] % 2:
+        astray.append(None)  # no item at all: the batch fails, and all of it is left behind
+    with contextlib.suppress(QuireError):
+        parent.extend(astray)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def play(ops: list[Op], transcript: Transcript, plain: PlainTranscript, author: Author) -> Transcript:
+    """Record what the operations stand for in both, and give back the transcript that it ended in."""
+    for op in ops:
+        item = author.item(transcript, op)
+        if item is not None:
+            play_one(transcript, plain, item)
+        transcript = handed_on(transcript, plain, op)
+    return transcript
+
+
+def play_one(transcript: Transcript, plain: PlainTranscript, item: Item) -> None:
+    """Record one item in both; a refusal changes nothing."""
+    before = list(transcript.view)
+    try:
+        transcript.append(item)
+    except EditRefused:
+        assert list(transcript.view) == before
+        return
+    plain.append(item)
