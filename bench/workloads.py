@@ -114,9 +114,10 @@ def render(library: Adapter, size: int, patience: Patience) -> dict[str, Found]:
     said = messages(size)
     chat = entries(said, library.parsed)
     found: dict[str, Found] = {}
+    history = library.unrendered(chat)
     for wire, write in library.renders().items():
-        _check_payload(library, wire, write(library.unrendered(chat)), said)
-        found[wire] = _found(clocked(write, lambda: library.unrendered(chat), patience), 1e3)
+        _check_payload(library, wire, write(library.forgetful(history)), said)
+        found[wire] = _found(clocked(write, lambda: library.forgetful(history), patience), 1e3)
         if wire == "openai":
             found |= _one_more(library, chat, write, patience)
     return found

@@ -87,6 +87,10 @@ class Adapter:
         """A history that nothing was rendered of, in the form that `renders` takes; made off the clock."""
         return self.filled(chat)
 
+    def forgetful(self, history: Any) -> Any:
+        """The same history without what rendering it has kept; most keep nothing."""
+        return history
+
     def filled(self, chat: Sequence[Entry]) -> Any:
         """A new history with these messages."""
         history = self.new()

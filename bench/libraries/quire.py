@@ -8,6 +8,7 @@ from quire import state
 from quire.items import JSON, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, Rendered
 from quire.state import Transcript
+from quire.state.growing import memos
 from transcript import Entry, add_all
 
 KINDS = (Message, ToolCall, ToolResult)
@@ -79,6 +80,10 @@ class Quire(Adapter):
 
     def renders(self) -> dict[str, Callable[[Any], Any]]:
         return {wire: _renderer(wire, model) for wire, model in MODELS.items()}
+
+    def forgetful(self, history: Transcript) -> Transcript:
+        memos(history.view).clear()
+        return history
 
     def turns(self, payload: Rendered) -> list[Any]:
         return payload.payload.get("messages") or payload.payload["contents"]

@@ -153,17 +153,17 @@ def _finished(
     rest = dialogue.branch(writer)
     rest.close()
     writer.sheet.settle()
-    slow = len(writer.sheet.settled)
+    slow = writer.sheet.stable
     if boundary < len(items):
         rest.feed(_checked(items[boundary:]))
         rest.close()
     payload = writer.finish(tools, None if plan is None else Marks(plan.static, slow, plan))
     sheet = writer.sheet
-    bound_to = sheet.messages if writer.bound() else sheet.settled
+    sent = len(sheet.messages)
 
     def digest() -> str:
         main.sheet.prefix.of(main.sheet.messages)  # counted for good, so that the next time it is not
-        return sheet.prefix.of(bound_to)
+        return sheet.prefix.of(sheet.messages[:sent] if writer.bound() else sheet.settled)
 
     return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
 

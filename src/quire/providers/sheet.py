@@ -13,7 +13,18 @@ Json = dict[str, Any]
 class Sheet:
     """Messages of one payload. A branch shares what was written and writes on its own."""
 
-    __slots__ = ("downgrades", "ids", "messages", "model", "names", "own", "prefix", "provider", "settled")
+    __slots__ = (
+        "_last",
+        "downgrades",
+        "ids",
+        "messages",
+        "model",
+        "names",
+        "own",
+        "prefix",
+        "provider",
+        "stable",
+    )
 
     def __init__(
         self, provider: str, model: str | None, ids: Alphabet, names: Alphabet, before: Any = None
@@ -26,7 +37,8 @@ class Sheet:
         self.ids = Names(ids, unique=True)
         self.names = Names(names, unique=False)
         self.prefix = Prefix(before)
-        self.settled: list[Json] = []  # the messages as they were before anything volatile came
+        self._last: Json | None = None
+        self.stable = 0  # how many messages there were before anything volatile came
 
     def branch(self) -> "Sheet":
         """The same sheet, to be finished; what was written so far is changed by neither from now on."""
@@ -35,13 +47,18 @@ class Sheet:
         self.own = twin.own = len(self.messages)
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.prefix = self.ids.branch(), self.names.branch(), self.prefix.branch()
-        twin.settled = []
+        twin.stable, twin._last = 0, None
         return twin
 
     def settle(self) -> None:
         """Keep the messages as they stand: what comes now is volatile, even where it joins the last one."""
-        self.own = len(self.messages)
-        self.settled = self.messages.copy()
+        self.own = self.stable = len(self.messages)
+        self._last = self.messages[-1] if self.messages else None
+
+    @property
+    def settled(self) -> list[Json]:
+        """The messages as they were before anything volatile came."""
+        return [*self.messages[: self.stable - 1], self._last] if self._last is not None else []
 
     def note(self, item: Item | None, change: Change, reason: str) -> None:
         """Note what was changed or left out."""

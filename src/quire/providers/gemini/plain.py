@@ -4,7 +4,7 @@ Text, and calls with good ids and arguments and their results in order, are most
 just what the writer would, and stops before a turn that has anything else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.gemini.arguments import read_arguments
@@ -16,99 +16,88 @@ _CLOSING = (Message, Reasoning, ToolCall, ToolResult)  # after a record of anoth
 
 
 def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, replies: Replies) -> int:
-    """Write turns from `start` on, and give the place of the first item that was not written."""
+    """Write turns from `start` on, and give the place of the first item that was not written.
+
+    At `stop` there is a message of another than the model, so that each turn before it is known to be whole.
+    """
     messages = sheet.messages
     append = messages.append
-    index = start
-    while index < stop:
-        item = items[index]
-        if type(item) is not Message:
-            after = _write_calls(items, index, stop, sheet, replies, None)
-        elif item.role == "user" and type(item.content) is str and item.content:
-            text = item.content
-            append({"role": "user", "parts": [{"text": text if text.isascii() else mended(text)}]})
-            after = index + 1
-        elif item.role == "assistant":
-            after = _write_reply(items, index, stop, sheet, replies)
-        else:
-            after = index
-        if after == index:
+    while start < stop:
+        item = items[start]
+        after, said = start, None
+        if type(item) is Message:
+            text, role = item.content, item.role
+            if type(text) is not str or not text:
+                break
+            said = {"text": text if text.isascii() else mended(text)}
+            after += 1
+            if role == "user":
+                append({"role": "user", "parts": [said]})
+                start = after
+                continue
+            following = items[after]
+            if role != "assistant" or item.state is not None or type(following) not in _CLOSING:
+                break
+            if not messages or messages[-1]["role"] != "user":
+                break
+            if type(following) is not ToolCall or following.agent_id != item.agent_id:
+                append({"role": "model", "parts": [said]})
+                start = after
+                continue
+        end = _write_calls(items, after, sheet, replies, said)
+        if end == after:
             break
-        index = after
-    return index
+        start = end
+    return start
 
 
-def _write_reply(items: Sequence[Item], index: int, stop: int, sheet: Sheet, replies: Replies) -> int:
-    """A message of the model, with the calls that it makes."""
-    item = items[index]
-    messages = sheet.messages
-    if (
-        type(item) is not Message
-        or item.state is not None
-        or type(item.content) is not str
-        or not item.content
-    ):
-        return index
-    if not messages or messages[-1]["role"] != "user":
-        return index
-    said = {"text": mended(item.content)}
-    following = items[index + 1] if index + 1 < stop else None
-    if type(following) is ToolCall and following.agent_id == item.agent_id:
-        after = _write_calls(items, index + 1, stop, sheet, replies, said)
-        return index if after == index + 1 else after
-    if following is not None and type(following) not in _CLOSING:
-        return index
-    messages.append({"role": "model", "parts": [said]})
-    return index + 1
-
-
-def _write_calls(
-    items: Sequence[Item], start: int, stop: int, sheet: Sheet, replies: Replies, said: Json | None
-) -> int:
-    """Calls in a row and their results in the same order, or nothing."""
+def _write_calls(items: Sequence[Item], start: int, sheet: Sheet, replies: Replies, said: Json | None) -> int:
+    """Calls in a row, after what was said, and their results in the same order; or nothing."""
     first, messages = items[start], sheet.messages
     if type(first) is not ToolCall or not messages or messages[-1]["role"] != "user":
         return start
-    calls = _calls(items, start, stop, sheet, replies)
-    results = _results(items, start + len(calls), stop, calls)
-    if not calls or len(results) != len(calls):
+    calls = _calls(items, start, sheet, replies.known)
+    results = _results(items, start + len(calls), calls)
+    if not results:
+        for call in calls:
+            del sheet.ids.taken[call["id"]]
         return start
-    for part in calls:
-        call_id = part["functionCall"]["id"]
-        sheet.ids.taken[call_id] = call_id
+    parts: list[Json] = [{"functionCall": call} for call in calls]
     if replies.signs:
-        replies.excused(first, calls[0])
-    messages.append({"role": "model", "parts": calls if said is None else [said, *calls]})
+        replies.excused(first, parts[0])
+    if said is not None:
+        parts.insert(0, said)
+    messages.append({"role": "model", "parts": parts})
     messages.append({"role": "user", "parts": results})
     return start + 2 * len(calls)
 
 
-def _calls(items: Sequence[Item], start: int, stop: int, sheet: Sheet, replies: Replies) -> list[Json]:
-    """Calls of one agent in a row; none if one of them needs more than to be written down."""
-    given, takes = sheet.ids.taken, sheet.ids.takes
+def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, str]) -> list[Json]:
+    """Calls of one agent in a row, as far as they need no more than to be written down."""
+    given, takes, agent = sheet.ids.taken, sheet.ids.takes, items[place].agent_id
     calls: list[Json] = []
-    agent = items[start].agent_id
-    for index in range(start, stop):
-        item = items[index]
-        if type(item) is not ToolCall or item.agent_id != agent:
+    while type(item := items[place]) is ToolCall:
+        call_id, name = item.call_id, item.name
+        if names.get(name) != name or call_id in given or item.state is not None or item.agent_id != agent:
             break
-        call_id, name = item.call_id, replies.name(item.name)
-        arguments = read_arguments(item.arguments) if item.state is None else None
-        if arguments is None or name != item.name or call_id in given or not takes(call_id):
-            return []
-        calls.append({"functionCall": {"id": call_id, "name": name, "args": arguments}})
-    if len(calls) > 1 and len({part["functionCall"]["id"] for part in calls}) < len(calls):
-        return []
+        arguments = read_arguments(item.arguments)
+        if arguments is None or not takes(call_id):
+            break
+        given[call_id] = call_id
+        calls.append({"id": call_id, "name": name, "args": arguments})
+        place += 1
     return calls
 
 
-def _results(items: Sequence[Item], start: int, stop: int, calls: list[Json]) -> list[Json]:
-    """The results of calls, as far as they come in the same order and are text."""
+def _results(items: Sequence[Item], place: int, calls: list[Json]) -> list[Json]:
+    """The results of calls, if they come in the same order and are text; none if not."""
     results: list[Json] = []
-    for index, part in zip(range(start, stop), calls, strict=False):
-        item, call = items[index], part["functionCall"]
-        if type(item) is not ToolResult or item.call_id != call["id"] or type(item.content) is not str:
-            break
-        response = {"error" if item.is_error else "output": mended(item.content)}
-        results.append({"functionResponse": {"id": call["id"], "name": call["name"], "response": response}})
+    for call in calls:
+        item, call_id = items[place], call["id"]
+        if type(item) is not ToolResult or item.call_id != call_id or type(item.content) is not str:
+            return []
+        text = item.content if item.content.isascii() else mended(item.content)
+        response = {"error" if item.is_error else "output": text}
+        results.append({"functionResponse": {"id": call_id, "name": call["name"], "response": response}})
+        place += 1
     return results

@@ -23,12 +23,12 @@ class Moved(NamedTuple):
 class Replies:
     """Writes parts of the model, before the content that they go into is begun."""
 
-    __slots__ = ("_known", "_sheet", "signs")
+    __slots__ = ("_sheet", "known", "signs")
 
     def __init__(self, sheet: Sheet, signs: bool) -> None:
         self._sheet = sheet
         self.signs = signs  # whether calls must be signed
-        self._known: dict[str, str] = {}  # tool names met so far, as they are here
+        self.known: dict[str, str] = {}  # tool names met so far, as they are here
 
     def parts(self, outputs: list[Output]) -> tuple[list[Json], list[Moved]]:
         """The parts of a reply, in order, and media that it cannot carry."""
@@ -105,9 +105,9 @@ class Replies:
 
     def name(self, name: str) -> str:
         """The wire's name for a tool."""
-        given = self._known.get(name)
+        given = self.known.get(name)
         if given is None:
-            given = self._known[name] = self._sheet.names.give(name)
+            given = self.known[name] = self._sheet.names.give(name)
         return given
 
     def _signatures(self, item: Output) -> Signatures:

@@ -10,14 +10,13 @@ from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import NO_OUTPUT, mended
 
+Table = Mapping[str, str]
+
+_SPEECH = (Message, ToolCall)
+
 
 def write_plain(
-    items: Sequence[Item],
-    start: int,
-    stop: int,
-    sheet: Sheet,
-    names: Mapping[str, str],
-    roles: Mapping[str, str],
+    items: Sequence[Item], start: int, stop: int, sheet: Sheet, names: Table, roles: Table
 ) -> int:
     """Write turns from `start` on, and give the place of the first item that was not written.
 
@@ -28,18 +27,24 @@ def write_plain(
     while start < stop:
         item = items[start]
         after = start + 1
-        if isinstance(item, Message):
+        if type(item) is Message:
             text, role = item.content, item.role
-            if not isinstance(text, str) or not text:
+            if type(text) is not str or not text:
                 break
-            following = items[after] if role == "assistant" else item
-            if not isinstance(following, Message | ToolCall):
-                break  # it may have no words, and a call after it joins these
-            append({"role": roles[role], "content": text if text.isascii() else mended(text)})
-            if not isinstance(following, ToolCall) or following.agent_id != item.agent_id:
+            if not text.isascii():
+                text = mended(text)
+            if role != "assistant":
+                append({"role": roles[role], "content": text})
                 start = after
                 continue
-        elif isinstance(item, ToolCall):
+            following = items[after]
+            if not isinstance(following, _SPEECH):
+                break  # it may have no words, and a call after it joins these
+            append({"role": role, "content": text})
+            if type(following) is not ToolCall or following.agent_id != item.agent_id:
+                start = after
+                continue
+        elif type(item) is ToolCall:
             append({"role": "assistant", "content": None})
             after = start
         else:
@@ -52,35 +57,37 @@ def write_plain(
     return start
 
 
-def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Mapping[str, str]) -> int:
+def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> int:
     """Write calls into the last message, and their results after it, if all are there and in order."""
+    messages, given, takes = sheet.messages, sheet.ids.taken, sheet.ids.takes
     calls: list[Json] = []
-    results: list[Json] = []
-    given, takes, agent, place = sheet.ids.taken, sheet.ids.takes, items[start].agent_id, start
-    while isinstance(call := items[place], ToolCall):
+    append, agent, place, mark = messages.append, items[start].agent_id, start, len(messages)
+    while type(call := items[place]) is ToolCall:
         call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
-        plain = name is not None and call_id not in given and arguments.isascii() and takes(call_id)
-        if not plain or call.agent_id != agent:
-            return _taken_back(calls, given, start)
+        if name is None or call_id in given or not arguments.isascii() or call.agent_id != agent:
+            return _taken_back(sheet, calls, mark, start)
+        # Nearly all ids are identifiers, and asking that is cheaper than asking a pattern.
+        if not (call_id.isidentifier() and call_id.isascii() and len(call_id) < 64) and not takes(call_id):
+            return _taken_back(sheet, calls, mark, start)
         given[call_id] = call_id
         calls.append({"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}})
         place += 1
     for written in calls:
         result, call_id = items[place], written["id"]
-        if not isinstance(result, ToolResult) or result.call_id != call_id:
-            return _taken_back(calls, given, start)
+        if type(result) is not ToolResult or result.call_id != call_id:
+            return _taken_back(sheet, calls, mark, start)
         text = result.content
-        if not isinstance(text, str):
-            return _taken_back(calls, given, start)
+        if type(text) is not str:
+            return _taken_back(sheet, calls, mark, start)
         text = text if text.isascii() else mended(text)
-        results.append({"role": "tool", "tool_call_id": call_id, "content": text or NO_OUTPUT})
+        append({"role": "tool", "tool_call_id": call_id, "content": text or NO_OUTPUT})
         place += 1
-    sheet.messages[-1]["tool_calls"] = calls
-    sheet.messages += results
+    messages[mark - 1]["tool_calls"] = calls
     return place
 
 
-def _taken_back(calls: list[Json], given: dict[str, str], start: int) -> int:
+def _taken_back(sheet: Sheet, calls: list[Json], mark: int, start: int) -> int:
     for call in calls:
-        del given[call["id"]]
+        del sheet.ids.taken[call["id"]]
+    del sheet.messages[mark:]
     return start
