@@ -49,7 +49,14 @@ def _responses(model: str, thought: str, _sealed: str, text: str, calls: list[st
     output: list[Json] = []
     if thought:
         summary = [{"type": "summary_text", "text": "hm"}]
-        output.append({"type": "reasoning", "id": f"rs_{_letters(thought)}", "summary": summary, "encrypted_content": thought})
+        output.append(
+            {
+                "type": "reasoning",
+                "id": f"rs_{_letters(thought)}",
+                "summary": summary,
+                "encrypted_content": thought,
+            }
+        )
     if text:
         part: Json = {"type": "output_text", "text": text, "annotations": []}
         said: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}

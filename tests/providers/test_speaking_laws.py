@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.errors import Downgraded
+from quire.items import Image, Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, CachePlan
 from quire.providers.downgrades import HARMLESS
-from tests.providers.conversations import MODELS, STEPS, TOOLS, Step, Talk
+from quire.state import Transcript
+from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
 
@@ -104,3 +106,37 @@ def test_every_item_is_said_or_its_loss_is(steps: list[Step], wire: tuple[str, s
         if isinstance(text, str) and text.strip() and item.id not in named and "\ud800" not in text:
             for line in filter(str.strip, text.splitlines()):
                 assert json.dumps(line, ensure_ascii=False)[1:-1].strip("\\n ") in payload
+
+
+TURNS = st.lists(
+    st.tuples(st.sampled_from(["words", "calls", "both", "media"]), st.integers(1, 3)), min_size=1, max_size=8
+)
+
+
+@given(TURNS, WIRES)
+def test_each_payload_extends_the_one_before(
+    turns: list[tuple[str, int]], wire: tuple[str, str | None]
+) -> None:
+    """Law 12, as far as it is the wires': while nothing is edited a prefix that was sent stays as it was."""
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    transcript = Transcript([Message("system", "Be brief.")])
+    before: list[Any] = []
+    for number, (kind, count) in enumerate(turns):
+        transcript.append(
+            Message("user", ("Look:", Image(data=PNG)) if kind == "media" else f"question {number}")
+        )
+        payload = provider.render(transcript.view, model=model, tools=TOOLS).payload
+        sent = next(value for name, value in payload.items() if name in ("messages", "input", "contents"))
+        assert sent[: len(before)] == before
+        before = deepcopy(sent)
+        transcript.extend(reply(kind, count, number))
+    assert before
+
+
+def reply(kind: str, count: int, number: int) -> list[Item]:
+    words: list[Item] = [] if kind == "calls" else [Message("assistant", f"answer {number}")]
+    if kind in ("words", "media"):
+        return words
+    calls: list[Item] = [ToolCall(f"c{number}_{n}", "look_up", "{}") for n in range(count)]
+    results: list[Item] = [ToolResult(f"c{number}_{n}", "look_up", "found") for n in range(count)]
+    return [*words, *calls, *results, Message("assistant", "there")]

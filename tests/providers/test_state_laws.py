@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.items import Hide, Message, Opaque, Reasoning, Span, ToolCall, ToolResult
+from quire.items import Hide, Item, Message, Opaque, Reasoning, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.state import Transcript
 from tests.providers.answers import answer, owner
@@ -92,7 +92,7 @@ def test_after_an_edit_of_what_came_before_the_state_is_left_out_with_a_note(wir
 @pytest.mark.parametrize("made_on", ["openai-responses", "anthropic", "gemini"])
 def test_foreign_state_is_left_out_with_a_note_and_never_said(wire: str, model: str, made_on: str) -> None:
     foreign = Opaque(made_on, "some-other-model", json.dumps({"signature": "Zm9yZWlnbg==", "id": "rs_1"}))
-    items = [
+    items: list[Item] = [
         Message("user", "Look it up."),
         Reasoning("a foreign thought", foreign),
         ToolCall("c1", "look_up", "{}", foreign),

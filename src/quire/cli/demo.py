@@ -14,11 +14,18 @@ from quire.items import (
     kind_of,
     text_of,
 )
+from quire.providers import PROVIDERS
 from quire.state import Transcript, View, truncate
 from quire.tokens import Counter, counter_for
 
 MODEL = "gpt-5.6"
 BUDGET = 400
+WIRE_MODELS = {
+    "openai": MODEL,
+    "openai-responses": MODEL,
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-2.5-pro",
+}
 
 
 def main() -> None:
@@ -40,7 +47,21 @@ def main() -> None:
     _print_totals("Undone", transcript.view, counter)
     child = transcript.fork()
     _print_totals("A fork, in which the open call is closed and marked", child.view, counter)
-    print(f"Revisions 0 to {transcript.revision} can all be shown again.")
+    print(f"Revisions 0 to {transcript.revision} can all be shown again.\n")
+    _print_wires(transcript.view)
+
+
+def _print_wires(view: View) -> None:
+    print("The same view for four providers:")
+    for name, provider in PROVIDERS.items():
+        rendered = provider.render(view, model=WIRE_MODELS[name])
+        sent = next(
+            value for key, value in rendered.payload.items() if key in ("messages", "input", "contents")
+        )
+        faults = provider.check(rendered.payload, WIRE_MODELS[name])
+        print(f"  {name:17} {WIRE_MODELS[name]:18} {len(sent):>2} messages, {len(faults)} faults")
+        for downgrade in rendered.downgrades:
+            print(f"      {downgrade.change}: {downgrade.reason}")
 
 
 def _print_view(title: str, view: View, everything: View, counter: Counter) -> None:
