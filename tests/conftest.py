@@ -1,4 +1,7 @@
-"""Hypothesis without deadlines (machines are shared and noisy), its strength set by QUIRE_EXAMPLES."""
+"""Hypothesis without deadlines (machines are shared and noisy), its strength set by QUIRE_EXAMPLES.
+
+It keeps no database: a checkout may be read-only, and a failure prints what reproduces it.
+"""
 
 import os
 
@@ -7,6 +10,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "quire",
     deadline=None,
+    database=None,
     max_examples=int(os.environ.get("QUIRE_EXAMPLES", "200")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,

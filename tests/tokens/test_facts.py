@@ -32,8 +32,6 @@ ONLY_AT: dict[Feature, str] = {
     **{"mid_instructions": "anthropic", "no_prefill": "anthropic", "bound_thinking": "anthropic"},
     **{"thought_signatures": "gemini"},
 }
-# They count by an estimate: no source says which vocabulary they have.
-WITHOUT_FAMILY = {"gpt-audio", "gpt-audio-mini"}
 
 each_row = pytest.mark.parametrize("row", MODELS, ids=lambda row: row.prefix)
 
@@ -151,8 +149,7 @@ def test_features_belong_to_the_provider(row: ModelFacts) -> None:
 
 @each_row
 def test_rows_and_families_name_the_same_provider(row: ModelFacts) -> None:
-    if row.prefix not in WITHOUT_FAMILY:
-        assert PROVIDER_OF_FRAMING[family_of(row.prefix).framing] == row.provider
+    assert PROVIDER_OF_FRAMING[family_of(row.prefix).framing] == row.provider
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.prefix)

@@ -92,6 +92,19 @@ WRONG_TYPES: dict[str, Callable[[], object]] = {
     "a count by halves": untyped(Calibrated(Gives(1.5)).count, HELLO),
     "a count that is true": untyped(schema_tokens, [{"name": "f"}], Gives(True)),
     "a total by halves": untyped(Calibrated(Gives(total=1.5)).total, 10),
+    "a text that is a number": untyped(Exact().text, 3),
+    "a text that is nothing": untyped(Exact().text, None),
+    "a text that is zero": untyped(Estimate().text, 0),
+    "a text that is empty bytes": untyped(Estimate(1.15).text, b""),
+    "a total of nothing": untyped(Exact().total, None),
+    "a total of text": untyped(Estimate().total, "3"),
+    "a total of halves": untyped(Exact().total, 1.5),
+    "a total of what is true": untyped(Exact().total, True),
+    "a calibrated total of nothing": untyped(Calibrated(Exact()).total, None),
+    "a calibrated total of text, by any counter": untyped(Calibrated(Gives()).total, "3"),
+    "a correction of nothing": untyped(Calibrated(Exact()).corrected, None),
+    "a correction of text": untyped(Calibrated(Exact()).corrected, "3"),
+    "a correction of halves": untyped(Calibrated(Exact()).corrected, 1.5),
     "a total of a learned request": untyped(Calibrated(Gives(total="x")).learn, 10, 10),
 }
 
@@ -103,6 +116,9 @@ WRONG_VALUES: dict[str, Callable[[], object]] = {
     "a measure below zero": untyped(always(-1).count, HELLO),
     "a count below zero": untyped(Calibrated(Gives(-1)).count, HELLO),
     "a total below zero": untyped(Calibrated(Gives(total=-1)).total, 10),
+    "a total of less than nothing": untyped(Exact().total, -1),
+    "a calibrated total of less than nothing": untyped(Calibrated(Exact()).total, -1),
+    "a correction of less than nothing": untyped(Calibrated(Exact()).corrected, -1),
     "a scale below zero": untyped(Estimate, -1),
 }
 
@@ -126,7 +142,13 @@ def test_an_empty_name_is_refused() -> None:
 
 @pytest.mark.parametrize("value", [None, 5, [], {}, ANY, b"x", 1.5, True, float("nan")])
 def test_whatever_is_handed_in_only_our_own_errors_come_out(value: Any) -> None:
-    for function in (Estimate, Exact, estimate, BUDGET.shared_out, Calibrated, exact):
+    counter, calibrated = Exact(), Calibrated(Exact())
+    functions: list[Callable[[Any], object]] = [
+        *(Estimate, Exact, estimate, exact, BUDGET.shared_out, Calibrated),
+        *(counter.text, counter.total, counter.count, counter.count_tools),
+        *(calibrated.total, calibrated.corrected, calibrated.count, calibrated.count_tools),
+    ]
+    for function in functions:
         try:
             function(value)
         except QuireError:

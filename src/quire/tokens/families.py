@@ -4,6 +4,7 @@ The scales of models without an offline tokenizer are first guesses from publish
 reported usage corrects them. They lean high, because a context that is too long is refused.
 """
 
+import re
 from typing import NamedTuple
 
 from quire.errors import InvalidValue, WrongType
@@ -29,6 +30,8 @@ FAMILIES = (
     Family("gpt-4o", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-4o-mini", "o200k_base", "openai", "gpt-4o-mini"),
     Family("chatgpt-4o", "o200k_base", "openai", "gpt-4o"),
+    # No source names their vocabulary: inferred from the gpt-4o-audio line, which they continue.
+    Family("gpt-audio", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-4.1", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-4.1-mini", "o200k_base", "openai", "patches-1.62"),
     Family("gpt-4.1-nano", "o200k_base", "openai", "patches-2.46"),
@@ -63,6 +66,15 @@ FAMILIES = (
     Family("gemini-1", 1.05, "google", "gemini-2"),
     Family("gemini-2", 1.05, "google", "gemini-2"),
 )
+
+_PREFIXES = tuple(row.prefix for row in FAMILIES)
+_TUNED = re.compile("(?:^|[:/])ft:")
+# Only these make a dot the end of what comes before a name: other dots are in names, as in my-model.o3.
+_REGIONS = "us|us-gov|eu|uk|ca|sa|me|af|ap|apac|jp|au|in|global|[a-z]{2}(?:-gov)?-[a-z]+-[0-9]"
+_VENDORS = (
+    "anthropic|openai|google|azure|azure_ai|microsoft|vertex|vertex_ai|bedrock|amazon|aws|oci|databricks"
+)
+_CHAIN = re.compile(rf"^(?:(?:{_REGIONS}|{_VENDORS})\.)+")
 
 _counters: dict[tuple[str | float, str, str], Counter] = {}
 
@@ -104,12 +116,16 @@ def bare_name(model: str) -> str:
 
 def _bare(model: str) -> str:
     """The name without what comes before it: `provider:`, `vendor/`, `region.vendor.` or `ft:`."""
-    name = model.strip().lower().removeprefix("ft:")
-    for row in FAMILIES:
-        for mark in ":/.":
-            before, found, after = name.partition(mark + row.prefix)
-            if found and before:
-                return row.prefix + after
+    name = model.strip().lower()
+    tuned = _TUNED.search(name)
+    if tuned:
+        name = name[tuned.end() :].partition(":")[0].strip()
+    for segment in reversed(name.split("/")):
+        pieces = (_CHAIN.sub("", piece.strip()) for piece in segment.split(":"))
+        known = [piece for piece in pieces if piece.startswith(_PREFIXES)]
+        if known:
+            # What is after the name is a tag, unless the name is a provider's, as in gemini:gemini-2.5-pro.
+            return next((piece for piece in known[1:] if piece.startswith(known[0])), known[0])
     return name
 
 

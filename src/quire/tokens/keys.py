@@ -1,6 +1,5 @@
-"""Short names for framings and costs of media, which keys of counters are made of. Nothing is counted here."""
+"""Short names for framings and costs of media, which counters' keys are made of. Nothing is counted here."""
 
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -17,19 +16,21 @@ _DIGITS = 16
 def key_of(part: Framing | Media) -> str:
     """The name of a row that came with the tables; of any other the name and a digest of all its fields.
 
-    No such row has a slash or a tilde in its name, so that names joined by slashes cannot be read in two ways.
+    No such row has a slash or a tilde in its name, so names joined by slashes cannot be read in two ways.
     """
     if part in _STANDARD:
         return part.name
+    # Seldom needed, and slow to import.
+    from hashlib import sha256
+
     return f"{part.name}~{sha256(repr(_fields(part)).encode()).hexdigest()[:_DIGITS]}"
 
 
 def _fields(value: Any) -> Any:
-    """All that makes structs equal, in one writing: 10 and 10.0 are the same, two kinds of formula are not."""
+    """What makes structs equal, in one writing: 10 and 10.0 are the same, two kinds of formula are not."""
     if isinstance(value, msgspec.Struct):
         kind = type(value)
         return (kind.__module__, kind.__qualname__, *map(_fields, msgspec.structs.astuple(value)))
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    # What is a number of another kind counts by its value too.
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
     return int(value) if isinstance(value, int) else value
