@@ -17,12 +17,13 @@ _DATED = re.compile(r"(-latest|-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8})$")
 class Prefix:
     """A digest of the first so many messages; messages that were counted once are not read again."""
 
-    __slots__ = ("_count", "_digest", "_empty")
+    __slots__ = ("_count", "_digest", "_empty", "asked")
 
     def __init__(self, before: Any = None) -> None:
         self._empty = blake2b(b"" if before is None else _encoder.encode(before), digest_size=16)
         self._digest = self._empty.copy()
         self._count = 0
+        self.asked = False  # whether a digest of what a branch became was wanted
 
     def branch(self) -> "Prefix":
         """The same digest, to go on in another way."""

@@ -102,8 +102,8 @@ def render(
     except LateResult:
         dialogue = Dialogue(begin(model, definitions), results_by_call(items))
         dialogue.feed(items[:boundary])
-        _keep(wire, model, items, definitions, dialogue, boundary)
         rendered = _finished(dialogue, items, definitions, plan, boundary)
+    _keep(wire, model, items, definitions, dialogue, boundary)
     if strict:
         refuse_losses(list(rendered.downgrades))
     return rendered
@@ -120,14 +120,13 @@ def _drafted(
     else:
         dialogue = Dialogue(begin(model, tools))
         dialogue.feed(_checked(items[:boundary]))
-    _keep(wire, model, items, tools, dialogue, boundary)
     return dialogue
 
 
 def _taken(
     wire: str, model: str | None, items: Sequence[Item], tools: list[Tool]
 ) -> tuple[Dialogue, list[Item]] | None:
-    # The draft is taken away while it is worked on: another thread begins its own.
+    # The draft is taken away until the payload is finished: another thread begins its own.
     draft = cast("_Draft | None", memos(items).pop((wire, model), None)) if isinstance(items, View) else None
     if draft is None or draft.tools != tools:
         return None
@@ -149,6 +148,8 @@ def _finished(
     dialogue: Dialogue, items: Sequence[Item], tools: list[Tool], plan: CachePlan | None, boundary: int
 ) -> Rendered:
     main = cast(WireWriter, dialogue.writer)
+    if main.sheet.prefix.asked:
+        main.sheet.prefix.of(main.sheet.messages)  # counted for good, so that branches need not
     writer = main.branch()
     rest = dialogue.branch(writer)
     rest.close()
@@ -162,7 +163,7 @@ def _finished(
     sent = len(sheet.messages)
 
     def digest() -> str:
-        main.sheet.prefix.of(main.sheet.messages)  # counted for good, so that the next time it is not
+        main.sheet.prefix.asked = True  # the draft itself may be in other hands by now
         return sheet.prefix.of(sheet.messages[:sent] if writer.bound() else sheet.settled)
 
     return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
