@@ -5,7 +5,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from quire.items import Hide, Item, Mask, Message, Pin, Reasoning, Span, Summary, ToolCall, ToolResult, Undo
+from quire.items import (
+    ConfigChange,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+)
 
 
 def is_edit(item: Item) -> bool:
@@ -72,12 +85,28 @@ class PlainTranscript:
         members = [p for p in range(position) if self.heads[p] == self.heads[self.reply]]
         said = any(isinstance(self.log[p], Message) for p in members)
         called = any(isinstance(self.log[p], ToolCall) for p in members)
-        same = item.agent_id == self.log[self.reply].agent_id
+        last = self.log[self.reply]
+        same = item.agent_id == last.agent_id and item.extras.get("quire.merged") == last.extras.get(
+            "quire.merged"
+        )
         return (
             self.heads[self.reply]
             if same and (called or not said or isinstance(item, ToolCall))
             else position
         )
+
+    def config(self) -> tuple[str | None, tuple[str, ...] | None]:
+        """The instructions and the tools that were set last, whatever is shown of them."""
+        told: str | None = None
+        tools: tuple[str, ...] | None = None
+        for position in sorted(range(len(self.log)), key=self._place_of):
+            item = self.log[position]
+            if isinstance(item, ConfigChange):
+                told = told if item.instructions is None else item.instructions
+                tools = tools if item.tools is None else item.tools
+            elif isinstance(item, Message) and item.role in ("system", "developer"):
+                told = item.text
+        return told, tools
 
     def call_id(self, position: int) -> str:
         call = self.log[position]

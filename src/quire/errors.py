@@ -26,6 +26,13 @@ or content.
     └── MissingExtra (ImportError)       an optional part is not installed
 """
 
+_LONGEST_NAME = 80
+
+
+def cut(name: str) -> str:
+    """A name as it stands in a message: ids and keys are anybody's text, and an error must not be huge."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
 
 class QuireError(Exception):
     """The root: catch this to catch all that Quire raises on purpose."""

@@ -228,3 +228,13 @@ def test_an_item_is_not_made_anew_by_calling_its_constructor_again() -> None:
         with suppress(TypeError):
             again("assistant", "y") if name == "__init__" else again()
     assert repr(message) == before
+
+
+def test_what_a_tuple_holds_is_frozen_too() -> None:
+    note = Note(([1], {"a": ([2],)}), extras={"t": ([3],)})
+    assert note.content == ([1], {"a": ([2],)})
+    for inner in (note.content[0], note.content[1], note.content[1]["a"][0], note.extras["t"][0]):
+        assert isinstance(inner, FrozenList | FrozenDict)
+    assert isinstance(thaw(note.content)[0], list) and not isinstance(thaw(note.content)[0], FrozenList)
+    plain = (1, ("a", b"b"))
+    assert freeze(plain) is plain

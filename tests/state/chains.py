@@ -65,7 +65,10 @@ def go_astray(parent: Transcript, op: Op) -> None:
     ]
     first = next(item.id for item in astray if isinstance(item, Message))
     astray += [Mask(first, "[astray]", id=next(ids)), Pin(first, id=next(ids))]
-    astray += [Hide((Span(first, first),), id=next(ids)), Summary("gist", (Span(first, first),), id=next(ids))]
+    astray += [
+        Hide((Span(first, first),), id=next(ids)),
+        Summary("gist", (Span(first, first),), id=next(ids)),
+    ]
     if op[0] % 2:
         astray.append(None)  # no item at all: the batch fails, and all of it is left behind
     with contextlib.suppress(QuireError):

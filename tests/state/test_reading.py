@@ -7,12 +7,15 @@ from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType
 from quire.items import (
     ConfigChange,
     Handoff,
+    Hide,
     Image,
     Item,
     Mask,
     Message,
     Note,
+    Pin,
     Reasoning,
+    Span,
     Summary,
     ToolCall,
     ToolResult,
@@ -31,6 +34,10 @@ from quire.state import (
     using_tool,
 )
 from tests.histories import CONTENT_OPS, OPS, Author, Op
+from tests.oracle import PlainTranscript
+from tests.state.chains import play
+
+pytestmark = pytest.mark.usefixtures("lineage")
 
 ITEMS: list[Item] = [
     Message("system", "be brief", id="s"),
@@ -99,6 +106,38 @@ def test_the_last_configuration_counts_at_every_item() -> None:
     ]
     assert config_at(view, "3") == ("second", ("search",))
     assert config_at(Transcript().view) == (None, None)
+
+
+def test_an_edit_does_not_change_what_was_in_force() -> None:
+    transcript = Transcript(
+        [
+            Message("system", "first", id="1", created_at=1.0),
+            ConfigChange("second", ("search",), id="2", created_at=2.0),
+            Message("user", "hello", id="3", created_at=3.0),
+        ]
+    )
+    child = transcript.fork()
+    transcript.append(Hide((Span("1", "2"),)))
+    child.append(Summary("rules", (Span("1", "2"),)))
+    for view in (transcript.view, child.view):
+        assert config_at(view) == config_at(view, len(view) - 1) == ("second", ("search",))
+        assert config_at(view, "1") == ("first", None)
+
+
+@given(OPS)
+def test_the_configuration_is_what_was_set_last(ops: list[Op]) -> None:
+    transcript, plain = Transcript(), PlainTranscript()
+    transcript = play(ops, transcript, plain, Author())
+    assert config_at(transcript.view) == plain.config()
+
+
+def test_an_edit_elsewhere_does_not_part_a_reply_from_its_call() -> None:
+    words: list[Item] = [Message("user", "a", id="a"), Message("user", "b", id="b")]
+    for edit in (Hide((Span("a", "a"),), id="e"), Mask("a", "[gone]", id="e"), Pin("a", id="e")):
+        transcript = Transcript([*words, Message("assistant", "let me look", id="w"), edit])
+        transcript.append(ToolCall("c", "t", id="call"))
+        for found in (transcript.view.groups(), groups(transcript.recorded()), groups(transcript.view)):
+            assert ["w", "call"] in [[item.id for item in group.items] for group in found]
 
 
 def test_targets_that_are_not_there_are_errors() -> None:

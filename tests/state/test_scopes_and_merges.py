@@ -1,9 +1,11 @@
 """Forks with a scope, briefs, merges and truncation, by example."""
 
+from collections.abc import Callable
+
 import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, WrongType
-from quire.items import Mask, Message, Summary, ToolCall, ToolResult
+from quire.items import Item, Mask, Message, Summary, ToolCall, ToolResult
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, truncate
 from tests.counting import FourCharacters, Items
 
@@ -80,6 +82,21 @@ def test_a_result_is_the_last_answer_said_now() -> None:
     assert (answer.id, answer.agent_id) == ("f", "sub")
     assert shown(parent).endswith("a0 f")
     assert merge_result(parent, parent.fork()) == []
+
+
+@pytest.mark.parametrize("merge", [merge_all, merge_result])
+@pytest.mark.parametrize("agent_id", [None, "sub"])
+def test_what_is_merged_is_a_turn_of_its_own(merge: Callable[..., list[Item]], agent_id: str | None) -> None:
+    parent = Transcript([Message("user", "go", id="u"), ToolCall("c", "slow", id="call", agent_id="sub")])
+    for number in range(2):
+        child = parent.fork()
+        child.append(Message("assistant", "checked", id=f"f{number}"))
+        merge(parent, child, agent_id=agent_id)
+    parent.append(ToolCall("d", "fast", id="next", agent_id=agent_id))
+    parent.append(ToolResult("c", "slow", "done", id="result"))
+    expected = [["u"], ["call", "result"], ["f0"], ["f1"], ["next"]]
+    for transcript in (parent, Transcript(parent.recorded())):
+        assert [[i.id for i in group.items] for group in transcript.view.groups()] == expected
 
 
 def test_a_summary_of_a_child_is_a_plan_first() -> None:

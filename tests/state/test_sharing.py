@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quire.items import Hide, Message, Span
+from quire.items import Hide, Mask, Message, Span
 from quire.state import Transcript, truncate
 from tests.counting import FourCharacters
 
@@ -53,8 +53,23 @@ def test_each_edit_shares_what_it_does_not_touch() -> None:
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert len(transcript.view) == 2_000
-    assert held / 1_000 < 8_000, "every edit keeps a copy of all that is shown"
+    assert held / 1_000 < 2_500, "every edit keeps a copy of all that is shown"
     assert len(transcript.at(3_500)) == 2_500
+
+
+def memory_of_masks(masks: int) -> float:
+    transcript = filled(2 * masks + 1)
+    tracemalloc.start()
+    for number in range(masks):
+        transcript.append(Mask(f"{2 * number:08d}", "[cleared]", id=f"z{number:08d}"))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert transcript.view.fate(f"{0:08d}").state == "masked"
+    return held / masks
+
+
+def test_an_edit_among_thousands_takes_little_memory() -> None:
+    assert memory_of_masks(4_000) < 2_200, "every edit keeps a row of all leaves"
 
 
 def test_readers_count_while_a_writer_appends() -> None:

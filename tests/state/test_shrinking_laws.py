@@ -111,6 +111,7 @@ def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], the
     child = play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
     parent = play(ours, parent, plain, Author("p"))
     own = [i for i in child.recorded() if not is_edit(i) and not is_closing(i) and i.id not in parent]
+    closed = [i.id for i in parent.recorded() if is_closing(i)]
     merged = merge_all(parent, child, agent_id="worker")
     assert {i.id for i in own} <= {i.id for i in merged}
     assert all(i.agent_id for i in merged if not is_edit(i))
@@ -118,7 +119,7 @@ def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], the
         plain.append(item)
     check(parent, plain)
     assert merge_all(parent, child) == []
-    assert not any(is_closing(i) for i in parent.recorded())
+    assert [i.id for i in parent.recorded() if is_closing(i)] == closed
 
 
 @given(OPS, OPS)

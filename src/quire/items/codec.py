@@ -15,6 +15,7 @@ from quire.items.frozen import NOTHING
 from quire.items.kinds import Note
 from quire.items.newer import KEPT, damaged, put_back, read_leniently, with_kept, write_unknown
 from quire.items.portable import is_plain, portable, reread, restored, verbatim
+from quire.items.settle import HALF_A_PAIR
 from quire.items.union import KINDS, Item, Known
 from quire.items.unknown import Unknown
 
@@ -60,10 +61,10 @@ class Codec:
 
     def decode(self, data: bytes) -> list[Item]:
         """The items of one array."""
-        _check_data(data)
+        self._check_data(data)
         try:
             items = self._decode_all(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self._decode_slowly(data)
         if _some_have_free_values(items):
             return [
@@ -74,16 +75,23 @@ class Codec:
 
     def decode_item(self, data: bytes) -> Item:
         """One item."""
-        _check_data(data)
+        self._check_data(data)
         try:
             item = self._decode_one(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self.read(self._raw(data))
         return item if _is_native(item) else self._accept(item, "$")
 
     def read(self, raw: Any) -> Item:
         """One item that was read from this format already, as plain values."""
         return self._read_raw(raw, "$")
+
+    def _check_data(self, data: Any) -> None:
+        # A format that has no bytes of its own is text, and may be given as such.
+        if not isinstance(data, bytes | bytearray | memoryview) and not (
+            self._tag_bytes and isinstance(data, str)
+        ):
+            raise WrongType(f"a codec reads bytes, not {type(data).__name__}")
 
     def _fields(self, item: Item, path: str) -> dict[str, Any]:
         if isinstance(item, Unknown):
@@ -133,6 +141,8 @@ class Codec:
             return self._decode_raw(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             raise damaged(str(fault), "$") from None
+        except UnicodeEncodeError:  # it would quote the text
+            raise Damaged(f"the text {HALF_A_PAIR}", "$") from None
         except RecursionError:
             raise Damaged("nested too deep", "$") from None
 
@@ -143,6 +153,8 @@ class Codec:
             item: Item = msgspec.convert(raw, Known)
         except (msgspec.ValidationError, QuireError) as fault:
             return self._restore(read_leniently(raw, path, str(fault)), path)  # pyright: ignore
+        except UnicodeEncodeError:  # it would quote the text
+            raise Damaged(f"a text {HALF_A_PAIR}", path) from None
         return item if _is_native(item) else self._accept(item, path)
 
 
@@ -150,11 +162,6 @@ def _some_have_free_values(items: Sequence[Item]) -> bool:
     # Two passes that stay in C: asking each item in turn would cost a tenth of the encoding.
     kinds = set(map(type, items))
     return Note in kinds or Unknown in kinds or list(map(_extras_of, items)).count(NOTHING) != len(items)
-
-
-def _check_data(data: Any) -> None:
-    if not isinstance(data, bytes | bytearray | memoryview | str):
-        raise WrongType(f"a codec reads bytes, not {type(data).__name__}")
 
 
 def _as_list(items: Sequence[Item]) -> list[Item]:

@@ -1,7 +1,8 @@
 """Free values that cannot change: dictionaries and lists that equal plain ones and refuse every mutation."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from operator import is_not
+from typing import Any, NoReturn, cast
 
 from quire.errors import InvalidValue, TooLarge, WrongType
 
@@ -9,7 +10,7 @@ MAX_DEPTH = 100
 """How deep a free value may be nested: a stated limit, so that it does not hang on the caller's stack."""
 
 MAX_FREE_TEXT = 64 * 1024 * 1024
-"""Characters that one text in a free value may have: room for what a tool gave back and nobody will read."""
+"""Characters of one text, and bytes in one piece, that a free value may have: room for what nobody reads."""
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
@@ -89,18 +90,36 @@ _fill_list: Callable[[list[Any], list[Any]], None] = list[Any].extend
 
 
 def freeze(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """The same value, unable to change, as deep as dictionaries and lists go; other objects stay."""
-    if type(value) is dict:
+    """The same value, unable to change, as deep as dictionaries, lists and tuples go; other objects stay."""
+    kind = cast(type[object], type(value))
+    if kind is dict:
         frozen_dict = dict.__new__(FrozenDict)
-        _fill_dict(frozen_dict, {key: _inner(inner, depth) for key, inner in value.items()})  # pyright: ignore
+        _fill_dict(frozen_dict, {_key(key, depth): _inner(inner, depth) for key, inner in value.items()})
         return frozen_dict
-    if type(value) is list:
+    if kind is list:
         frozen_list = list.__new__(FrozenList)
-        _fill_list(frozen_list, [_inner(inner, depth) for inner in value])  # pyright: ignore
+        _fill_list(frozen_list, [_inner(inner, depth) for inner in value])
         return frozen_list
-    if type(value) is str and len(value) > MAX_FREE_TEXT:
-        raise TooLarge(f"a text of {len(value):,} characters; a free value may have {MAX_FREE_TEXT:,}")
+    if kind is tuple:
+        return _frozen_tuple(value, depth)
+    if kind is str or kind is bytes:
+        _check_size(value)
     return value
+
+
+def _frozen_tuple(value: tuple[Any, ...], depth: int) -> tuple[Any, ...]:
+    frozen = tuple([_inner(inner, depth) for inner in value])
+    return frozen if any(map(is_not, frozen, value)) else value  # one that cannot change stays the one it is
+
+
+def _key(key: Any, depth: int) -> Any:
+    return _inner(key, depth) if type(key) is not str or len(key) > MAX_FREE_TEXT else key
+
+
+def _check_size(value: str | bytes) -> None:
+    if len(value) > MAX_FREE_TEXT:
+        what = "characters" if isinstance(value, str) else "bytes"
+        raise TooLarge(f"{len(value):,} {what} in one piece; a free value may have {MAX_FREE_TEXT:,}")
 
 
 def _inner(value: Any, depth: int) -> Any:
@@ -115,4 +134,6 @@ def thaw(value: Any) -> Any:
         return {key: thaw(inner) for key, inner in value.items()}  # pyright: ignore
     if isinstance(value, list):
         return [thaw(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+    if type(value) is tuple:
+        return tuple([thaw(inner) for inner in value])  # pyright: ignore
     return value

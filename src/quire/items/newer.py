@@ -15,7 +15,7 @@ from quire.items.edits import Span
 from quire.items.kinds import Address, Note, Opaque, Wording
 from quire.items.parts import Audio, File, Image
 from quire.items.portable import verbatim
-from quire.items.settle import without_content
+from quire.items.settle import HALF_A_PAIR, without_content
 from quire.items.union import KNOWN, Item, Known, kind_of
 from quire.items.unknown import Unknown
 
@@ -50,6 +50,8 @@ def read_leniently(raw: Mapping[str, Any], path: str, fault: str) -> Item:
         if _is_newer(raw):
             return _unknown(kind, raw, path)
         raise damaged(str(again), path) from None
+    except UnicodeEncodeError:  # it would quote the text
+        raise Damaged(f"a text {HALF_A_PAIR}", path) from None
 
 
 def damaged(fault: str, path: str) -> Damaged:
@@ -101,7 +103,7 @@ def _says_the_same(item: Known, name: str, original: Any) -> bool:
     wanted = next(field.type for field in msgspec.structs.fields(item) if field.name == name)
     try:
         return bool(msgspec.convert(_pruned(type(item), name, original), wanted) == getattr(item, name))
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):
         return False
 
 

@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Any, cast
 
-from quire.errors import Damaged, Unencodable
+from quire.errors import Damaged, Unencodable, cut
 from quire.items.frozen import FrozenDict, FrozenList, Nothing
 
 BYTES = "$bytes"
@@ -69,7 +69,7 @@ def restored(value: Any, path: str) -> Any:
             return _bytes_of(value[BYTES], path)
         if isinstance(value.get(DICT), dict):  # pyright: ignore
             value = cast(dict[str, Any], value[DICT])
-    return {key: restored(inner, f"{path}.{key}") for key, inner in value.items()}  # pyright: ignore
+    return {key: restored(inner, f"{path}.{cut(key)}") for key, inner in value.items()}  # pyright: ignore
 
 
 def reread(value: Any) -> Any:
@@ -113,7 +113,9 @@ def _write_dict(value: dict[Any, Any], path: str, tag_bytes: bool) -> dict[str, 
     for key, inner in value.items():
         if type(key) is not str:
             raise Unencodable(f"a key of type {type(key).__name__} would come back as text", path)
-        written[_write_text(key, f"{path} (a key)", tag_bytes)] = _portable(inner, f"{path}.{key}", tag_bytes)
+        written[_write_text(key, f"{path} (a key)", tag_bytes)] = _portable(
+            inner, f"{path}.{cut(key)}", tag_bytes
+        )
     return {DICT: written} if tag_bytes and _looks_like_a_tag(written) else written
 
 

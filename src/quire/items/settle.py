@@ -18,6 +18,7 @@ from quire.items.frozen import NOTHING, FrozenDict, freeze
 _SETS = (set, frozenset)
 _SIMPLE = (str, bytes, int, float, bool, NoneType)
 NOT_ONE_OF = "not one of the values it may have"
+HALF_A_PAIR = "holds half of a surrogate pair"
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text of one item may have: several times the largest window on the market."""
 
@@ -68,6 +69,8 @@ def _settled(where: str, wanted: Any, value: Any) -> Any:
         settled = msgspec.convert(value, wanted, builtin_types=(bytes,))
     except msgspec.ValidationError as fault:
         raise _explained(where, fault) from None
+    except UnicodeEncodeError:  # it would quote the text
+        raise InvalidValue(f"{where} {HALF_A_PAIR}") from None
     _check_texts(where, settled)
     return settled
 
@@ -109,4 +112,6 @@ def without_content(fault: str) -> tuple[str, str]:
     text, _, place = fault.partition(" - at `$")
     if text.startswith(("Invalid enum value", "Invalid value")):
         text = NOT_ONE_OF
+    elif text.startswith("Object contains unknown field"):
+        text = "holds a field that is not known here"
     return text, place.partition("`")[0]

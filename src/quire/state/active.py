@@ -7,7 +7,7 @@ it.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from quire.errors import EditRefused, UnknownId
+from quire.errors import EditRefused, UnknownId, cut
 from quire.items import Hide, Mask, Pin, Span, Summary, Undo
 from quire.state.log import EDIT, Log
 from quire.state.positions import positions
@@ -85,7 +85,7 @@ def located(log: Log, item_id: str, end: int) -> int:
     """The position of an item that an edit names."""
     position = log.find(item_id, end)
     if position is None:
-        raise UnknownId(f"an edit names {item_id!r}, which is not in the transcript")
+        raise UnknownId(f"an edit names {cut(item_id)!r}, which is not in the transcript")
     return position
 
 
@@ -98,7 +98,9 @@ def resolved(log: Log, edit: Hide | Summary, end: int) -> Cover:
         if log.head(first) == EDIT and first == last and isinstance(log.item(first), Summary):
             summaries.add(first)
         elif EDIT in (log.head(first), log.head(last)) or first > last:
-            raise EditRefused(f"the span from {span.first!r} to {span.last!r} does not run between two items")
+            raise EditRefused(
+                f"the span from {cut(span.first)!r} to {cut(span.last)!r} does not run between two items"
+            )
         else:
             area.append((first, last + 1))
     return Cover(united(area), frozenset(summaries), isinstance(edit, Summary))

@@ -1,11 +1,12 @@
 """The configuration in force at any item.
 
-The last instructions and the last tools that were set up to there.
+The last instructions and the last tools that were set up to there, whatever is shown of them by now: what
+was in force is a fact, and an edit changes none.
 """
 
 from typing import NamedTuple
 
-from quire.errors import OutOfRange, UnknownId
+from quire.errors import OutOfRange, UnknownId, cut
 from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
 from quire.state.positions import positions
@@ -30,9 +31,8 @@ def config_at(view: View, target: str | int | None = None) -> Config:
     marks = sorted((log.time(p), p) for p in positions(log, "marks", 0, view.end))
     config = Config()
     for place in marks:
-        run = view.run_at(place[1])
-        if run is not None and place <= limit:
-            config = _after(config, run.stand_in or log.item(place[1]))
+        if place <= limit:
+            config = _after(config, log.item(place[1]))
     return config
 
 
@@ -51,7 +51,7 @@ def _place_of(view: View, target: str | int | None) -> tuple[float, int]:
     if isinstance(target, str):
         position = view.position(target)
         if view.log.head(position) == EDIT:
-            raise UnknownId(f"{target!r} is an edit; it has no place among the items")
+            raise UnknownId(f"{cut(target)!r} is an edit; it has no place among the items")
         return (view.log.time(position), position)
     if not 0 <= whole(target, "an index") < len(view):
         raise OutOfRange(f"the view has {len(view)} items; there is none at {target}")

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from quire.errors import EditRefused
+from quire.errors import EditRefused, cut
 from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResult, Undo
 from quire.state.active import ActiveEdits, Cover, located, resolved
 from quire.state.judging import folded, judge, judge_mask, judge_return
 from quire.state.log import EDIT, Log
 from quire.state.positions import positions
 from quire.state.shape import (
-    Change,
     Interval,
     Key,
     Run,
@@ -24,10 +23,10 @@ from quire.state.shape import (
     contains,
     find_run,
     first_after,
-    spliced,
     subtracted,
     united,
 )
+from quire.state.splicing import Change, spliced
 
 
 class Editor:
@@ -73,7 +72,7 @@ class Editor:
         stub = masked(self._log.item(position), edit)
         judge_mask(self._log, self._end, position)
         if self._log.head(position) in self._shape.pins:
-            raise EditRefused(f"{edit.target!r} is pinned")
+            raise EditRefused(f"{cut(edit.target)!r} is pinned")
         if position < self._shape.tail and self._run_at(position) is None:
             return self._spliced([], [], self._shape.summaries)  # the stub appears should the item come back
         return self._spliced(
@@ -83,7 +82,7 @@ class Editor:
     def _pin(self, edit: Pin) -> Shape:
         head = self._log.head(located(self._log, edit.target, self._end))
         if head == EDIT:
-            raise EditRefused(f"{edit.target!r} is an edit and cannot be pinned")
+            raise EditRefused(f"{cut(edit.target)!r} is an edit and cannot be pinned")
         active = ActiveEdits(self._log, self._end)
         active.pins.add(head)
         return self._recomputed(self._group_area([head]), active)
@@ -91,10 +90,10 @@ class Editor:
     def _undo(self, edit: Undo) -> Shape:
         target = located(self._log, edit.target, self._end)
         if self._log.head(target) != EDIT:
-            raise EditRefused(f"{edit.target!r} is not an edit")
+            raise EditRefused(f"{cut(edit.target)!r} is not an edit")
         before = ActiveEdits(self._log, self._end)
         if target in before.undone:
-            raise EditRefused(f"{edit.target!r} is undone already")
+            raise EditRefused(f"{cut(edit.target)!r} is undone already")
         after = ActiveEdits(self._log, self._end, undoing=target)
         self._judge_return(before, after)
         return self._recomputed(self._difference(before, after), after)
@@ -171,7 +170,7 @@ class Editor:
         yield Run(start, stop)
 
     def _run_at(self, position: int) -> Run | None:
-        return find_run(self._shape.leaves, (self._log.time(position), position, 1))
+        return find_run(self._shape.branches, (self._log.time(position), position, 1))
 
     def _summary_run(self, summary: Summary, cover: Cover) -> Run:
         place = min(self._bounds(cover.area))[1]
@@ -200,7 +199,9 @@ def masked(item: Item, mask: Mask) -> Item:
     """The item with a stub for its content."""
     if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role in ("user", "assistant")):
         return msgspec.structs.replace(item, content=mask.stub)
-    raise EditRefused(f"{item.id!r} is not a result or a message of the conversation: it cannot be masked")
+    raise EditRefused(
+        f"{cut(item.id)!r} is not a result or a message of the conversation: it cannot be masked"
+    )
 
 
 def _natural_ends(log: Log, start: int, stop: int) -> tuple[int, ...]:

@@ -7,9 +7,27 @@ any sequence.
 from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard
 
-from quire.items import EDITS, Edit, Item, Message, Reasoning, Summary, ToolCall, ToolResult
+from quire.errors import WrongType
+from quire.items import (
+    EDITS,
+    Edit,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Pin,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+)
 
 _OUTPUT = (ToolCall, Reasoning)
+_NEVER_SHOWN = (Hide, Mask, Pin, Undo)
+
+MERGED = "quire.merged"
+"""The key of `extras` that marks a model's output as merged; its value is the same for what came at once."""
 
 
 class Group(NamedTuple):
@@ -26,11 +44,12 @@ class Group(NamedTuple):
 class Reply:
     """The model's output at hand, as far as it decides whether the next item joins it."""
 
-    __slots__ = ("agent_id", "called", "head", "said")
+    __slots__ = ("agent_id", "called", "head", "merge", "said")
 
     def __init__(self) -> None:
         self.head = -1  # the position of its first item; below zero where there is no reply to join
         self.agent_id: str | None = None
+        self.merge: str | None = None  # what it was merged with, if it was
         self.said = False  # holds a message
         self.called = False  # holds a call
 
@@ -38,23 +57,33 @@ class Reply:
         """The same reply, to grow on its own."""
         twin = Reply()
         twin.head, twin.agent_id, twin.said, twin.called = self.head, self.agent_id, self.said, self.called
+        twin.merge = self.merge
         return twin
 
     def join(self, output: Item, position: int) -> int:
         """The head of the group of a model's next output, which is this reply or the beginning of another.
 
         Calls join what was said before them. Words and thoughts after plain words begin something new, and so
-        does another agent.
+        does another agent, and what was merged beside what was not.
         """
         kind = type(output)
         words_after_words = self.said and not self.called and kind is not ToolCall
-        if self.head < 0 or words_after_words or output.agent_id != self.agent_id:
+        merge = output.extras.get(MERGED) if output.extras else None
+        if self.head < 0 or words_after_words or output.agent_id != self.agent_id or merge != self.merge:
             self.head, self.agent_id, self.said, self.called = position, output.agent_id, False, False
+            self.merge = merge
         if kind is ToolCall:
             self.called = True
         elif kind is Message:
             self.said = True
         return self.head
+
+
+def checked_items(items: Iterable[Item]) -> Iterable[Item]:
+    """The items, if they can be gone through."""
+    if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"expected several items, not {type(items).__name__}")
+    return items
 
 
 def is_output(item: Item) -> bool:
@@ -74,11 +103,11 @@ def groups(items: Iterable[Item]) -> list[Group]:
     members: dict[int, list[Item]] = {}
     waiting: dict[str, list[int]] = {}
     reply = Reply()
-    for index, item in enumerate(items):
+    for index, item in enumerate(checked_items(items)):
         head = index
         if is_output(item):
             head = reply.join(item, index)
-        else:
+        elif not isinstance(item, _NEVER_SHOWN):  # these are recorded between items and do not come between
             reply.head = -1
         if isinstance(item, ToolCall):
             waiting.setdefault(item.call_id, []).append(head)
@@ -91,7 +120,7 @@ def groups(items: Iterable[Item]) -> list[Group]:
 def pending_calls(items: Iterable[Item]) -> list[ToolCall]:
     """Calls without a result after them."""
     waiting: dict[str, list[ToolCall]] = {}
-    for item in items:
+    for item in checked_items(items):
         if isinstance(item, ToolCall):
             waiting.setdefault(item.call_id, []).append(item)
         elif isinstance(item, ToolResult) and waiting.get(item.call_id):

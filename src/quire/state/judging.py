@@ -6,11 +6,11 @@ A history that no provider would take, or one that lost what it is asked to answ
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup
+from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup, cut
 from quire.items import Summary
 from quire.state.active import Cover, resolved
 from quire.state.log import EDIT, Log
-from quire.state.positions import positions
+from quire.state.positions import far_groups, first_position, positions
 from quire.state.shape import Interval, contains, subtracted
 
 
@@ -20,19 +20,19 @@ def judge(log: Log, end: int, cover: Cover, open_calls: Iterable[int]) -> None:
         raise EditRefused("the edit takes nothing away")
     for position in open_calls:
         if any(contains(cover.area, member) for member in log.group(position, end)):
-            raise CallPending(f"call {log.item(position).id!r} still waits for its result")
+            raise CallPending(f"call {cut(log.item(position).id)!r} still waits for its result")
     last = last_user(log, end)
     if last is not None and contains(cover.area, last):
-        raise LastUserMessage(f"{log.item(last).id!r} is the message to be answered")
+        raise LastUserMessage(f"{cut(log.item(last).id)!r} is the message to be answered")
     for position in _at_the_edges(log, end, cover.area):
         if len({contains(cover.area, member) for member in log.group(position, end)}) > 1:
-            raise SplitsGroup(f"the edit takes part of the group of {log.item(position).id!r}")
+            raise SplitsGroup(f"the edit takes part of the group of {cut(log.item(position).id)!r}")
 
 
 def judge_mask(log: Log, end: int, position: int) -> None:
     """Refuse to put a stub in place of the last message of the user."""
     if position == last_user(log, end):
-        raise LastUserMessage(f"{log.item(position).id!r} is the message to be answered")
+        raise LastUserMessage(f"{cut(log.item(position).id)!r} is the message to be answered")
 
 
 def folded(log: Log, end: int, cover: Cover, summaries: Iterable[int]) -> list[int]:
@@ -48,7 +48,7 @@ def _folds(log: Log, end: int, cover: Cover, position: int) -> bool:
     if outside == area and position not in cover.summaries:
         return False
     if outside:
-        raise EditRefused(f"the summary must cover all that {older.id!r} covers, or nothing of it")
+        raise EditRefused(f"the summary must cover all that {cut(older.id)!r} covers, or nothing of it")
     return True
 
 
@@ -65,7 +65,8 @@ def _meet(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
 
 def last_user(log: Log, end: int) -> int | None:
     """The position of the user's message that is shown last."""
-    if any(segment.late for segment in log.segments):
+    some_late = any(segment.late for segment in log.segments)
+    if some_late and first_position(log, "late", 0, end) is not None:
         users = positions(log, "users", 0, end)
         return max(users, key=lambda p: (log.time(p), p), default=None)
     for segment in reversed(log.segments):
@@ -82,7 +83,6 @@ def _at_the_edges(log: Log, end: int, area: Sequence[Interval]) -> Iterator[int]
         for position in (start, stop - 1):
             if log.head(position) != EDIT:
                 yield position
-    for segment in log.segments:
-        for head, members in segment.far.items():
-            if any(contains(area, p) for p in (head, *members) if p < end):
-                yield head
+    for head, members in far_groups(log, end):
+        if any(contains(area, p) for p in (head, *members)):
+            yield head

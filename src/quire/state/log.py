@@ -119,6 +119,8 @@ class Log:
 
     def cut_at(self, end: int) -> "Log":
         """A log with the same items up to a position, the last segment copied."""
+        if 0 < end == self.starts[-1]:
+            return Log((*self.segments[:-1], Segment(end, self.segments[-2].highest)))
         index = self._index(max(end - 1, 0))
         highest = self.segments[index - 1].highest if index else ""
         return Log((*self.segments[:index], self.segments[index].copy_until(end, highest)))
@@ -146,6 +148,16 @@ class Log:
         segment = self.segment(position)
         placed = segment.placed.get(position)
         return segment.items[position - segment.start].created_at if placed is None else placed
+
+    def seen(self, end: int) -> list[tuple[Segment, int]]:
+        """The segments before `end`, each with the position at which this log leaves it.
+
+        What stands further on in a segment was recorded by another who shares it.
+        """
+        if len(self.segments) == 1:
+            return [(self.segments[0], end)]
+        stops = (*self.starts[1:], end)
+        return [(s, min(stop, end)) for s, stop in zip(self.segments, stops, strict=True) if s.start < end]
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments under a range, each with its own part of it as offsets."""
@@ -203,6 +215,8 @@ class Log:
         members = [head]
         while members[-1] + 1 < end and self.head(members[-1] + 1) == head:
             members.append(members[-1] + 1)
-        for segment in self.segments:
-            members.extend(p for p in segment.far.get(head, ()) if members[-1] < p < end)
+        for segment, stop in self.seen(end):
+            far = segment.far.get(head)
+            if far is not None:
+                members.extend(p for p in far if members[-1] < p < stop)
         return members

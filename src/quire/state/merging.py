@@ -13,9 +13,9 @@ from quire.errors import EditRefused, UnknownId, WrongType
 from quire.items import Item, Mask, Message, Pin, Summary, ToolCall, now
 from quire.state.active import ActiveEdits
 from quire.state.closing import is_closing
-from quire.state.groups import Group, is_edit
+from quire.state.groups import MERGED, Group, is_edit, is_output
 from quire.state.positions import positions
-from quire.state.transcript import Transcript
+from quire.state.transcript import Transcript, checked_transcript
 from quire.state.view import View
 
 logger = logging.getLogger("quire.state")
@@ -27,18 +27,20 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     The child's edits of its own items come along. What it did to the view of inherited items was its own
     affair, and results that only closed a call for it stay behind.
     """
-    new = [_attributed(item, agent_id) for item in own_items(parent, child)]
+    own = own_items(parent, child)
+    new = [_merged(item, agent_id, own[0].id) for item in own]
     parent.extend(new)
     return [*new, *(edit for edit in _own_edits(parent, child, new) if _accepted(parent, edit))]
 
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Record the child's final answer as said now; gives back what was new."""
-    answer = next((group.items[-1] for group in reversed(child.view.groups()) if _is_answer(group)), None)
-    if answer is None or answer.id in parent:
+    spoken = reversed(checked_transcript(child).view.groups())
+    answer = next((group.items[-1] for group in spoken if _is_answer(group)), None)
+    if answer is None or answer.id in checked_transcript(parent):
         return []
-    recorded = _attributed(child.get(answer.id), agent_id)  # as it was said, should it be masked by now
-    said = msgspec.structs.replace(recorded, created_at=now())
+    recorded = child.get(answer.id)  # as it was said, should it be masked by now
+    said = msgspec.structs.replace(_merged(recorded, agent_id, answer.id), created_at=now())
     parent.append(said)
     return [said]
 
@@ -59,6 +61,8 @@ class SummaryPlan(NamedTuple):
 
     def summary(self, text: str) -> Summary | None:
         """The item that records a summary; an empty text makes none."""
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"the text of a summary is a text, not {type(text).__name__}")
         return Summary(text, id=self.summary_id, agent_id=self.agent_id) if text.strip() else None
 
 
@@ -77,10 +81,7 @@ def _summary_id(last: Item) -> str:
 
 def own_items(parent: Transcript, child: Transcript) -> list[Item]:
     """What happened in the child and is not in the parent."""
-    for transcript in (parent, child):
-        if not isinstance(transcript, Transcript):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"expected a transcript, not {type(transcript).__name__}")
-    since = _shared_length(parent, child)
+    since = _shared_length(checked_transcript(parent), checked_transcript(child))
     recorded = child.recorded(since)
     return [i for i in recorded if not is_edit(i) and not is_closing(i) and i.id not in parent]
 
@@ -97,10 +98,12 @@ def _shared_length(parent: Transcript, child: Transcript) -> int:
     return min(shared, len(parent), len(child))
 
 
-def _attributed(item: Item, agent_id: str | None) -> Item:
-    if agent_id is None or item.agent_id is not None:
-        return item
-    return msgspec.structs.replace(item, agent_id=agent_id)
+def _merged(item: Item, agent_id: str | None, merge: str) -> Item:
+    """The item with its agent; a model's output also with the mark that keeps it apart from the parent's."""
+    agent_id = agent_id if item.agent_id is None else item.agent_id
+    if not is_output(item) or MERGED in item.extras:
+        return item if agent_id == item.agent_id else msgspec.structs.replace(item, agent_id=agent_id)
+    return msgspec.structs.replace(item, agent_id=agent_id, extras={**item.extras, MERGED: merge})
 
 
 def _own_edits(parent: Transcript, child: Transcript, new: Sequence[Item]) -> list[Item]:

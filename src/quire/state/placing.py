@@ -1,9 +1,11 @@
 """Where an item that comes late is shown: by its time, after what was said then, and never inside a group."""
 
 from bisect import bisect_left
+from itertools import islice
 
 from quire.state.log import EDIT, Log
-from quire.state.shape import Change, Run, Shape, spliced
+from quire.state.shape import Run, Shape
+from quire.state.splicing import Change, spliced
 
 
 def settled_time(log: Log, end: int, time: float, head: int | None = None) -> float:
@@ -30,10 +32,11 @@ def _neighbours(log: Log, end: int, time: float) -> tuple[int | None, int | None
     after = next((p for p in range(cut, end) if _is_natural(log, p)), None)
     earlier = [(log.time(before), before)] if before is not None else []
     later = [(log.time(after), after)] if after is not None else []
-    for segment in log.segments:
-        index = bisect_left(segment.places, (time, end))
-        earlier += [place for place in reversed(segment.places[:index]) if place[1] < end][:1]
-        later += [place for place in segment.places[index:] if place[1] < end][:1]
+    for segment, stop in log.seen(end):
+        places = segment.places if segment is log.segments[-1] else segment.places.copy()
+        index = bisect_left(places, (time, end))
+        earlier += islice((places[i] for i in range(index - 1, -1, -1) if places[i][1] < stop), 1)
+        later += islice((places[i] for i in range(index, len(places)) if places[i][1] < stop), 1)
     return max(earlier)[1] if earlier else None, min(later)[1] if later else None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from quire.errors import InvalidValue, UnknownKey, WrongType
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Note
 from quire.tokens.numbers import whole
 
@@ -25,6 +25,8 @@ class Pool:
     def __init__(self, notes: Iterable[Note] = (), *, limit: int | None = None) -> None:
         self._limit = checked_limit(limit)
         self._notes: dict[str, Note] = {}
+        if not isinstance(notes, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a pool takes several notes, not {type(notes).__name__}")
         for note in notes:
             self.add(note)
 
@@ -40,7 +42,7 @@ class Pool:
         return iter(tuple(self._notes.values()))
 
     def __contains__(self, key: object) -> bool:
-        return key in self._notes
+        return isinstance(key, str) and key in self._notes
 
     def __repr__(self) -> str:
         return f"<Pool of {len(self)} notes, limit {self._limit}>"
@@ -60,8 +62,10 @@ class Pool:
 
     def get(self, key: str) -> Note:
         """The note with this key."""
+        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a key is a text, not {type(key).__name__}")
         if key not in self._notes:
-            raise UnknownKey(f"no note {key!r} in the pool")
+            raise UnknownKey(f"no note {cut(key)!r} in the pool")
         return self._notes[key]
 
     def remove(self, key: str) -> Note:

@@ -43,8 +43,18 @@ def first_position(log: Log, sort: Sort, start: int, end: int) -> int | None:
     return None
 
 
+def far_groups(log: Log, end: int) -> list[tuple[int, list[int]]]:
+    """The heads of groups in more than one piece, with the members that do not directly follow the others."""
+    found: list[tuple[int, list[int]]] = []
+    for segment, stop in log.seen(end):
+        if segment.far:
+            far = segment.far.copy()  # another thread may be adding to it
+            found += [(head, [p for p in members if p < stop]) for head, members in far.items()]
+    return [(head, members) for head, members in found if members]
+
+
 def scattered(log: Log, end: int) -> set[int]:
     """The heads of groups whose members may be shown apart from each other."""
-    heads = {head for segment in log.segments for head in segment.far if head < end}
+    heads = {head for head, _ in far_groups(log, end)}
     heads.update(log.head(position) for position in positions(log, "late", 0, end))
     return heads

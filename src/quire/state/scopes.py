@@ -14,7 +14,7 @@ from quire.state.positions import last_positions, positions, scattered
 from quire.state.selection import instructions as instructions_of
 from quire.state.selection import of_kind
 from quire.state.shape import Interval, contains, first_after, subtracted, united
-from quire.state.transcript import Transcript
+from quire.state.transcript import Transcript, checked_transcript
 from quire.state.view import View
 from quire.tokens.numbers import whole
 
@@ -29,7 +29,8 @@ def fork_scoped(
 
     Pins stay shown. A reply that called any other tool is left out whole, with its results.
     """
-    if isinstance(tools, str) or not isinstance(tools, Collection | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+    checked_transcript(parent)
+    if isinstance(tools, str | bytes | bytearray) or not isinstance(tools, Collection | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools is a collection of names, not {type(tools).__name__}")
     child = parent.fork()
     view = child.view

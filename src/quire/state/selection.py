@@ -5,7 +5,9 @@ Small questions that can be joined with `&`, `|` and `~`, instead of flags.
 
 from collections.abc import Callable, Iterable
 
+from quire.errors import WrongType
 from quire.items import ConfigChange, Handoff, Item, Message, Reasoning, Summary, ToolCall, ToolResult
+from quire.state.groups import checked_items
 
 
 class Where:
@@ -31,7 +33,9 @@ class Where:
 
 def select(items: Iterable[Item], keep: Callable[[Item], bool]) -> list[Item]:
     """The items to which the answer is yes, in their order."""
-    return [item for item in items if keep(item)]
+    if not callable(keep):
+        raise WrongType(f"expected a question about an item, not {type(keep).__name__}")
+    return [item for item in checked_items(items) if keep(item)]
 
 
 def by_role(*roles: str) -> Where:
@@ -41,6 +45,10 @@ def by_role(*roles: str) -> Where:
 
 def of_kind(*kinds: type[Item]) -> Where:
     """Items of one of these kinds."""
+    try:
+        isinstance(None, kinds)  # pyright: ignore[reportUnnecessaryIsInstance]
+    except TypeError:
+        raise WrongType("a kind of item is a class, such as Message") from None
     return Where(lambda item: isinstance(item, kinds))
 
 

@@ -2,13 +2,13 @@
 
 A run is a stretch of the log shown word for word, one item with a stand-in (a masked result), or a stand-in
 of no width (a summary, which stands before the first item it covers). Runs are sorted by the time and
-position of what they show, and kept in leaves: an edit rebuilds the leaves it touches and shares the rest.
+position of what they show, and kept in leaves on branches: an edit rebuilds what it touches, no more.
 After the last leaf comes the tail, all that was appended since the last edit; it grows without anything here
 being touched.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from quire.items import Item
@@ -20,7 +20,11 @@ Key = tuple[float, int, int]
 Clock = Callable[[int], float]
 """The time by which the item at a position is shown."""
 
-_LEAF = 32
+LEAF = 16
+"""Runs in a leaf, at most."""
+
+BRANCH = 32
+"""Leaves on a branch, at most."""
 
 
 class Run(NamedTuple):
@@ -41,7 +45,7 @@ class Run(NamedTuple):
 
 
 class Leaf:
-    """A few runs that never change; `sums` keeps their tokens by counter."""
+    """A few runs that never change; `sums` keeps their tokens by counter, once somebody counted them."""
 
     __slots__ = ("count", "key", "runs", "sums")
 
@@ -49,13 +53,25 @@ class Leaf:
         self.runs = tuple(runs)
         self.key = key
         self.count = sum(run.width for run in runs)
-        self.sums: dict[str, int] = {}
+        self.sums: dict[str, int] | None = None
+
+
+class Branch:
+    """A few leaves that never change, so that an edit does not have to copy the row of all of them."""
+
+    __slots__ = ("count", "key", "leaves", "sums")
+
+    def __init__(self, leaves: Sequence[Leaf]) -> None:
+        self.leaves = tuple(leaves)
+        self.key = leaves[0].key
+        self.count = sum(leaf.count for leaf in leaves)
+        self.sums: dict[str, int] | None = None
 
 
 class Shape(NamedTuple):
-    """What is shown: the leaves, then everything from `tail` on."""
+    """What is shown: the leaves on their branches, then everything from `tail` on."""
 
-    leaves: tuple[Leaf, ...] = ()
+    branches: tuple[Branch, ...] = ()
     size: int = 0  # items in the leaves
     tail: int = 0
     pins: frozenset[int] = frozenset()  # the heads of pinned groups
@@ -66,38 +82,20 @@ class Shape(NamedTuple):
         if self.tail >= end:
             return self._replace(tail=end + 1)
         run = Run(self.tail, end)
-        if self.leaves and len(self.leaves[-1].runs) < _LEAF:
-            last = self.leaves[-1]
-            leaves = (*self.leaves[:-1], Leaf((*last.runs, run), last.key))
+        if self.branches:
+            branches = (*self.branches[:-1], *_extended(self.branches[-1], run, time))
         else:
-            leaves = (*self.leaves, Leaf((run,), run.key(time)))
-        return self._replace(leaves=leaves, size=self.size + run.width, tail=end + 1)
+            branches = (*self.branches, Branch((Leaf((run,), run.key(time)),)))
+        return self._replace(branches=branches, size=self.size + run.width, tail=end + 1)
 
 
-class Change(NamedTuple):
-    """What leaves the shape and what comes in."""
-
-    area: Sequence[Interval]  # sorted and apart from each other
-    gone: Collection[str] = ()  # ids of summaries that are no longer shown
-    runs: Sequence[Run] = ()
-
-
-def spliced(shape: Shape, change: Change, bounds: Iterable[Key], time: Clock) -> Shape:
-    """The shape after a change; what it takes away lies within `bounds`."""
-    keys = [*bounds, *(run.key(time) for run in change.runs)]
-    if not keys:
-        return shape
-    first = _leaf_at(shape.leaves, min(keys))
-    last = _leaf_at(shape.leaves, max(keys)) + 1
-    touched = shape.leaves[first:last]
-    whole = [part for leaf in touched for run in leaf.runs for part in _remaining(run, change)]
-    whole.extend(change.runs)
-    places = sorted(run.key(time) for run in whole)
-    runs = [part for run in whole for part in _parted(run, places, time)]
-    runs.sort(key=lambda run: run.key(time))
-    leaves = (*shape.leaves[:first], *_leaves(_joined(runs), time), *shape.leaves[last:])
-    before = sum(leaf.count for leaf in touched)
-    return shape._replace(leaves=leaves, size=shape.size - before + sum(run.width for run in runs))
+def _extended(branch: Branch, run: Run, time: Clock) -> tuple[Branch, ...]:
+    """The last branch with one more run at its end, or with another branch after it."""
+    last = branch.leaves[-1]
+    if len(last.runs) < LEAF:
+        return (Branch((*branch.leaves[:-1], Leaf((*last.runs, run), last.key))),)
+    leaf = Leaf((run,), run.key(time))
+    return (Branch((*branch.leaves, leaf)),) if len(branch.leaves) < BRANCH else (branch, Branch((leaf,)))
 
 
 def first_after(start: int, stop: int, place: tuple[float, int], time: Clock) -> int:
@@ -111,12 +109,13 @@ def first_after(start: int, stop: int, place: tuple[float, int], time: Clock) ->
     return start
 
 
-def find_run(leaves: Sequence[Leaf], key: Key) -> Run | None:
+def find_run(branches: Sequence[Branch], key: Key) -> Run | None:
     """The run that shows the item with this key, if one does."""
-    if not leaves:
+    if not branches:
         return None
     position = key[1]
-    runs = leaves[_leaf_at(leaves, key)].runs
+    leaves = branches[node_at(branches, key)].leaves
+    runs = leaves[node_at(leaves, key)].runs
     return next((run for run in runs if run.start <= position < run.stop), None)
 
 
@@ -154,43 +153,10 @@ def _start(interval: Interval) -> int:
     return interval[0]
 
 
-def _leaf_at(leaves: Sequence[Leaf], key: Key) -> int:
-    return max(bisect_right(leaves, key, key=lambda leaf: leaf.key) - 1, 0)
+def node_at(nodes: Sequence[Leaf] | Sequence[Branch], key: Key) -> int:
+    """The index of the node in which a key belongs."""
+    return max(bisect_right(nodes, key, key=_key) - 1, 0)
 
 
-def _remaining(run: Run, change: Change) -> Iterable[Run]:
-    if run.stand_in is None:
-        return [Run(a, b) for a, b in subtracted((run.start, run.stop), change.area)]
-    if run.start == run.stop:
-        return () if run.stand_in.id in change.gone else (run,)
-    return () if contains(change.area, run.start) else (run,)
-
-
-def _parted(run: Run, places: Sequence[Key], time: Clock) -> Iterator[Run]:
-    """A run cut at the places of others that fall into it."""
-    start = run.start
-    if run.stand_in is None and run.stop - run.start > 1:
-        last = (time(run.stop - 1), run.stop - 1, 1)
-        for key in places[bisect_right(places, run.key(time)) : bisect_right(places, last)]:
-            cut = first_after(start, run.stop, key[:2], time)
-            if cut > start:
-                yield Run(start, cut)
-            start = cut
-    if start < run.stop or run.stand_in is not None:
-        yield Run(start, run.stop, run.stand_in)
-
-
-def _joined(runs: Iterable[Run]) -> list[Run]:
-    joined: list[Run] = []
-    for run in runs:
-        if joined and run.stand_in is joined[-1].stand_in is None and joined[-1].stop == run.start:
-            joined[-1] = Run(joined[-1].start, run.stop)
-        else:
-            joined.append(run)
-    return joined
-
-
-def _leaves(runs: Sequence[Run], time: Clock) -> Iterator[Leaf]:
-    for index in range(0, len(runs), _LEAF):
-        part = runs[index : index + _LEAF]
-        yield Leaf(part, part[0].key(time))
+def _key(node: Leaf | Branch) -> Key:
+    return node.key

@@ -9,7 +9,7 @@ import logging
 from bisect import bisect_right, insort
 from collections.abc import Iterable
 
-from quire.errors import DuplicateId, OutOfRange, WrongType
+from quire.errors import DuplicateId, OutOfRange, WrongType, cut
 from quire.items import (
     EDITS,
     KINDS,
@@ -38,6 +38,13 @@ _FRAME = (ConfigChange, Handoff, Summary)  # structural, like messages of the sy
 
 _Tip = tuple[int, Shape, dict[str, tuple[int, ...]], Reply, tuple[float, float | None, int, bool]]
 """All that a transcript knows beyond its log, to be taken over by a fork or restored after an error."""
+
+
+def checked_transcript(transcript: object) -> "Transcript":
+    """The transcript, if it is one."""
+    if not isinstance(transcript, Transcript):
+        raise WrongType(f"expected a transcript, not {type(transcript).__name__}")
+    return transcript
 
 
 class Transcript:
@@ -122,7 +129,7 @@ class Transcript:
         if not self._owned:
             self._own()
         if item.id <= self._segment.highest and item.id in self:
-            raise DuplicateId(f"item {item.id!r} is in the transcript already")
+            raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
         else:

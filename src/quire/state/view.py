@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple, overload
 
-from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType
+from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType, cut
 from quire.items import Item, ToolCall
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group, pending_calls
 from quire.state.log import EDIT, Log
-from quire.state.shape import Leaf, Run, Shape, contains, find_run
+from quire.state.shape import Run, Shape, contains, find_run
+from quire.state.weighing import branch_tokens, run_tokens
 from quire.tokens import Counter
-from quire.tokens.numbers import count_of, whole
+from quire.tokens.numbers import whole
 
 
 class Fate(NamedTuple):
@@ -96,11 +97,13 @@ class View(Sequence[Item]):
         if backwards:
             if tail.stop > tail.start:
                 yield tail
-            for leaf in reversed(self.shape.leaves):
-                yield from reversed(leaf.runs)
+            for branch in reversed(self.shape.branches):
+                for leaf in reversed(branch.leaves):
+                    yield from reversed(leaf.runs)
         else:
-            for leaf in self.shape.leaves:
-                yield from leaf.runs
+            for branch in self.shape.branches:
+                for leaf in branch.leaves:
+                    yield from leaf.runs
             if tail.stop > tail.start:
                 yield tail
 
@@ -114,37 +117,34 @@ class View(Sequence[Item]):
             raise WrongType(f"an id is a text, not {type(item_id).__name__}")
         position = self.log.find(item_id, self.end)
         if position is None:
-            raise UnknownId(f"no item {item_id!r} at revision {self.end}")
+            raise UnknownId(f"no item {cut(item_id)!r} at revision {self.end}")
         return position
 
     def place_at(self, index: int) -> tuple[float, int]:
         """The time and position by which the item at an index is shown."""
-        at = 0
-        for run in self.runs():
+        for at, run in self._runs_from(index):
             if at + run.width > index:
                 position = run.start + (index - at if run.stop > run.start else 0)
                 return (self.log.time(position), position - (run.stop == run.start))
-            at += run.width
         raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
 
     def tokens(self, counter: Counter) -> int:
         """The tokens of all that is shown, each item counted once in its life."""
-        return counter.total(self.counted(counter))
+        counted = self.counted(counter)
+        return counter.total(counted)
 
     def counted(self, counter: Counter) -> int:
         """The counts of all that is shown, added up."""
-        if not hasattr(counter, "count"):
+        if not (hasattr(counter, "count") and hasattr(counter, "total") and hasattr(counter, "key")):
             raise WrongType("a counter has key, count and total; counter_for(model) gives one")
-        counted = sum(self._leaf_tokens(leaf, counter) for leaf in self.shape.leaves)
+        counted = sum(branch_tokens(self.log, branch, counter) for branch in self.shape.branches)
         if self.end > self.shape.tail:
             counted += self.log.tokens(self.shape.tail, self.end, counter)
         return counted
 
     def run_tokens(self, run: Run, counter: Counter) -> int:
         """The counted tokens of one run."""
-        if run.stand_in is not None:
-            return count_of(counter.count(run.stand_in))
-        return self.log.tokens(run.start, run.stop, counter)
+        return run_tokens(self.log, run, counter)
 
     def groups(self) -> list[Group]:
         """What is shown, in the smallest pieces that may be dropped or moved."""
@@ -180,7 +180,7 @@ class View(Sequence[Item]):
         """The run that shows a position, if one does."""
         if position >= self.shape.tail:
             return Run(self.shape.tail, self.end)
-        return find_run(self.shape.leaves, (self.log.time(position), position, 1))
+        return find_run(self.shape.branches, (self.log.time(position), position, 1))
 
     def _absent(self, position: int) -> Fate:
         covers = self._edits().covers
@@ -195,33 +195,37 @@ class View(Sequence[Item]):
     def _shown(self, run: Run) -> Sequence[Item]:
         return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
 
-    def _leaf_tokens(self, leaf: Leaf, counter: Counter) -> int:
-        total = leaf.sums.get(counter.key)
-        if total is None:
-            total = leaf.sums[counter.key] = sum(self.run_tokens(run, counter) for run in leaf.runs)
-        return total
-
     def _slice(self, start: int, stop: int) -> list[Item]:
         found: list[Item] = []
-        offsets = self._leaf_offsets()
-        index = bisect_right(offsets, start) - 1
-        at = offsets[index]
-        runs = [run for leaf in self.shape.leaves[index:] for run in leaf.runs]
-        for run in (*runs, Run(self.shape.tail, max(self.end, self.shape.tail))):
+        for at, run in self._runs_from(start):
             if at >= stop:
                 break
             if at + run.width > start:
                 found.extend(self._part(run, max(start - at, 0), min(stop - at, run.width)))
-            at += run.width
         return found
+
+    def _runs_from(self, start: int) -> Iterator[tuple[int, Run]]:
+        """The runs from the leaf on that holds an index, each with its own."""
+        offsets = self._branch_offsets()
+        index = bisect_right(offsets, start) - 1
+        at = offsets[index]
+        for branch in self.shape.branches[index:]:
+            for leaf in branch.leaves:
+                if at + leaf.count > start:
+                    for run in leaf.runs:
+                        yield at, run
+                        at += run.width
+                else:
+                    at += leaf.count
+        yield at, Run(self.shape.tail, max(self.end, self.shape.tail))
 
     def _part(self, run: Run, start: int, stop: int) -> Sequence[Item]:
         if run.stand_in is not None:
             return (run.stand_in,)
         return self.log.items(run.start + start, run.start + stop)
 
-    def _leaf_offsets(self) -> list[int]:
+    def _branch_offsets(self) -> list[int]:
         if self._offsets is None:
-            counts = [leaf.count for leaf in self.shape.leaves]
+            counts = [branch.count for branch in self.shape.branches]
             self._offsets = list(accumulate(counts, initial=0))
         return self._offsets

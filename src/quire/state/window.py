@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from quire.errors import InvalidLimit
+from quire.errors import InvalidLimit, WrongType
 from quire.state.pool import Inherit, checked_limit
 
 T = TypeVar("T")
@@ -18,6 +18,8 @@ class Window(Generic[T]):
     def __init__(self, things: Iterable[T] = (), *, limit: int) -> None:
         if checked_limit(limit) is None:
             raise InvalidLimit("a window needs a limit")
+        if not isinstance(things, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a window takes several things, not {type(things).__name__}")
         self._things: deque[T] = deque(things, maxlen=limit)
 
     @property
