@@ -188,15 +188,6 @@ class Log:
             total += sums[b] - sums[a]
         return total
 
-    def reaching(self, start: int, stop: int, tokens: int, counter: Counter) -> int:
-        """The first position such that the items of a range before it have this many tokens."""
-        for segment, a, b in self.pieces(start, stop):
-            sums = segment.count(counter, b)
-            if sums[b] - sums[a] >= tokens:
-                return segment.start + bisect_left(sums, sums[a] + tokens, a, b)
-            tokens -= sums[b] - sums[a]
-        return stop
-
     def find(self, item_id: str, end: int) -> int | None:
         """The position of the item with this id, if it is before `end`."""
         for segment in reversed(self.segments):

@@ -12,8 +12,9 @@ from quire.errors import Irreducible
 from quire.items import Hide
 from quire.state.active import spans_of
 from quire.state.judging import last_user
+from quire.state.log import Log
 from quire.state.positions import first_position, positions, scattered
-from quire.state.shape import Interval, contains, subtracted, united
+from quire.state.shape import Interval, Run, contains, subtracted, united
 from quire.state.view import View, checked_view
 from quire.tokens import Counter
 from quire.tokens.numbers import whole
@@ -82,7 +83,7 @@ class _Cut:
         for index, run in enumerate(self._runs):
             size = self._view.run_tokens(run, self._counter)
             if size >= surplus:
-                position = self._log.reaching(run.start, run.stop, surplus, self._counter)
+                position = _reaching(self._log, run, surplus, self._counter)
                 return index, run.stop if run.stand_in is not None else position
             surplus -= size
         return len(self._runs), self._view.end
@@ -182,3 +183,13 @@ class _Cut:
         last = last_user(log, end)
         if last is not None:
             yield last
+
+
+def _reaching(log: Log, run: Run, tokens: int, counter: Counter) -> int:
+    """The first position such that the items of a run before it have this many tokens."""
+    for segment, a, b in log.pieces(run.start, run.stop):
+        sums = segment.count(counter, b)
+        if sums[b] - sums[a] >= tokens:
+            return segment.start + bisect_left(sums, sums[a] + tokens, a, b)
+        tokens -= sums[b] - sums[a]
+    return run.stop

@@ -90,6 +90,6 @@ def test_the_plugin_gives_a_fixture_for_each_provider(pytester: pytest.Pytester)
             assert_valid_openai([{"role": "tool", "tool_call_id": "c1", "content": "sunny"}])
         """
     )
-    result = pytester.runpytest_subprocess("-p", "quire.providers.checking.plugin", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*orphan_tool_message*"])
