@@ -12,7 +12,8 @@ from quire.providers.checking.anthropic import RULES, check
 from quire.providers.checking.faults import Fault
 from quire.providers.checking.reading import as_list
 from tests.items.strategies import json_leaves, json_values
-from tests.providers.checking.test_anthropic import GOOD, HAIKU, OPUS
+from tests.providers.checking.anthropic_bad import HAIKU, OPUS
+from tests.providers.checking.anthropic_good import GOOD
 from tests.providers.checking.test_anthropic_request import ACCEPTED
 
 pytestmark = pytest.mark.laws

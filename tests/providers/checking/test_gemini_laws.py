@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from quire.providers.checking.gemini import RULES, check
 from tests.items.strategies import json_values
+from tests.providers.checking.gemini_bad import NEWEST, OLD, THREE
+from tests.providers.checking.gemini_good import GOOD
 from tests.providers.checking.test_anthropic_laws import damaged, sound, worded
-from tests.providers.checking.test_gemini import GOOD, NEWEST, OLD, THREE
 
 pytestmark = pytest.mark.laws
 
