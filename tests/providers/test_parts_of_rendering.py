@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Audio, File, Image, Opaque
+from quire.items import Audio, File, Image, Message, Opaque
+from quire.providers import PROVIDERS
 from quire.providers.binding import Prefix, same_model, unusable
 from quire.providers.caching import CachePlan
 from quire.providers.definitions import read_tools
@@ -122,6 +123,7 @@ NO_TOOLS: list[tuple[list[Any], type[Exception]]] = [
     ([5], WrongType),
     ([{"name": "a"}, {"name": "a"}], InvalidValue),
     ([{"function": {}}], WrongType),
+    ([{}], InvalidValue),
 ]
 
 
@@ -175,3 +177,18 @@ def test_every_change_is_on_the_page() -> None:
         for name in re.findall(r"`(\w+)`", row)
     }
     assert named == CHANGES
+
+
+NOT_RENDERED: list[dict[str, Any]] = [
+    *({"items": items} for items in (5, None, "abc", [1], {"a": 1}, iter(()))),
+    *({"tools": tools} for tools in (5, "abc", {"name": "a"})),
+    *({"plan": 5}, {"model": 5}),
+]
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("arguments", NOT_RENDERED, ids=str)
+def test_what_cannot_be_rendered_is_a_clear_error(wire: str, arguments: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"items": [Message("user", "Hello.")], **arguments}
+    with pytest.raises(WrongType):
+        PROVIDERS[wire].render(given.pop("items"), **given)

@@ -23,6 +23,8 @@ class Tool(NamedTuple):
 
 def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
     """The tools in the order of their names, so that the order they were given in changes nothing."""
+    if not isinstance(definitions, Iterable) or isinstance(definitions, str | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"tools are a list of definitions, not {type(definitions).__name__}")
     tools = sorted((_tool(definition) for definition in definitions), key=lambda tool: tool.name)
     for one, other in pairwise(tools):
         if one.name == other.name:
@@ -33,6 +35,8 @@ def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
 def _tool(definition: Definition) -> Tool:
     if not isinstance(definition, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a tool is defined by a mapping, not by {type(definition).__name__}")
+    if not definition:
+        raise InvalidValue("a tool's definition is empty")
     if _is_native(definition):
         name = definition.get("name") or definition.get("type") or next(iter(definition), "")
         return Tool(str(name), "", {}, native=definition)

@@ -94,6 +94,7 @@ def render(
     strict: bool,
 ) -> Rendered:
     """Items and tools as a payload of a wire."""
+    _check_arguments(items, plan)
     definitions = read_tools(tools)
     boundary = len(items) if plan is None else plan.boundary(len(items))
     try:
@@ -119,7 +120,7 @@ def _drafted(
         dialogue.feed(added)
     else:
         dialogue = Dialogue(begin(model, tools))
-        dialogue.feed(_checked(items[:boundary]))
+        dialogue.feed(items[:boundary])
     return dialogue
 
 
@@ -156,7 +157,7 @@ def _finished(
     writer.sheet.settle()
     slow = writer.sheet.stable
     if boundary < len(items):
-        rest.feed(_checked(items[boundary:]))
+        rest.feed(items[boundary:])
         rest.close()
     payload = writer.finish(tools, None if plan is None else Marks(plan.static, slow, plan))
     sheet = writer.sheet
@@ -169,8 +170,13 @@ def _finished(
     return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
 
 
-def _checked(items: Sequence[Item]) -> Sequence[Item]:
-    for kind in set(map(type, items)):
+def _check_arguments(items: object, plan: object) -> None:
+    if not isinstance(plan, CachePlan | None):
+        raise WrongType(f"a plan is a CachePlan, not {type(plan).__name__}")
+    if isinstance(items, View):
+        return  # a transcript takes nothing but items
+    if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+        raise WrongType(f"items come as a view or a list, not as {type(items).__name__}")
+    for kind in set(map(type, cast("Sequence[object]", items))):
         if kind not in KINDS:
             raise WrongType(f"items are rendered, not {kind.__name__}")
-    return items
