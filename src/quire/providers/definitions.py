@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.tokens.counter import Definition
@@ -23,7 +23,8 @@ class Tool(NamedTuple):
 
 def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
     """The tools in the order of their names, so that the order they were given in changes nothing."""
-    if not isinstance(definitions, Iterable) or isinstance(definitions, str | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    given = cast(object, definitions)
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
         raise WrongType(f"tools are a list of definitions, not {type(definitions).__name__}")
     tools = sorted((_tool(definition) for definition in definitions), key=lambda tool: tool.name)
     for one, other in pairwise(tools):
