@@ -161,7 +161,7 @@ class Codec:
 def _some_have_free_values(items: Sequence[Item]) -> bool:
     # Two passes that stay in C: asking each item in turn would cost a tenth of the encoding.
     kinds = set(map(type, items))
-    return Note in kinds or Unknown in kinds or list(map(_extras_of, items)).count(NOTHING) != len(items)
+    return Note in kinds or Unknown in kinds or any(map(_extras_of, items))
 
 
 def _as_list(items: Sequence[Item]) -> list[Item]:

@@ -78,19 +78,19 @@ class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, 
         # What nearly all messages are, in one condition without a call: it runs for every message ever made
         # or read.
         if not (
-            type(self.content) is type(self.id) is str
-            and len(self.content) + len(self.id) <= MAX_TEXT
-            and type(self.role) is str
-            and self.role in ROLES
+            type(content := self.content) is type(own_id := self.id) is str
+            and len(content) + len(own_id) <= MAX_TEXT
+            and type(role := self.role) is str
+            and role in ROLES
             and self.interrupted is False
             and self.wording is None
             and self.address is None
             and self.state is None
             and self.extras is NOTHING
             and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
-            and type(self.created_at) is float
-            and FAR_PAST < self.created_at < FAR_FUTURE
-            and self.id
+            and type(made := self.created_at) is float
+            and FAR_PAST < made < FAR_FUTURE
+            and own_id
         ):
             Record.__post_init__(self)
 
@@ -121,16 +121,17 @@ class ToolCall(
 
     def __post_init__(self) -> None:
         if not (
-            type(self.arguments) is type(self.call_id) is type(self.name) is type(self.id) is str
-            and len(self.arguments) + len(self.call_id) + len(self.name) + len(self.id) <= MAX_TEXT
-            and self.call_id != ""
-            and self.name != ""
+            type(arguments := self.arguments) is type(call_id := self.call_id) is str
+            and type(name := self.name) is type(own_id := self.id) is str
+            and len(arguments) + len(call_id) + len(name) + len(own_id) <= MAX_TEXT
+            and call_id
+            and name
             and self.state is None
             and self.extras is NOTHING
             and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
-            and type(self.created_at) is float
-            and FAR_PAST < self.created_at < FAR_FUTURE
-            and self.id
+            and type(made := self.created_at) is float
+            and FAR_PAST < made < FAR_FUTURE
+            and own_id
         ):
             Record.__post_init__(self)
 
@@ -150,16 +151,17 @@ class ToolResult(
 
     def __post_init__(self) -> None:
         if not (
-            type(self.content) is type(self.call_id) is type(self.name) is type(self.id) is str
-            and len(self.content) + len(self.call_id) + len(self.name) + len(self.id) <= MAX_TEXT
-            and self.call_id != ""
-            and self.name != ""
+            type(content := self.content) is type(call_id := self.call_id) is str
+            and type(name := self.name) is type(own_id := self.id) is str
+            and len(content) + len(call_id) + len(name) + len(own_id) <= MAX_TEXT
+            and call_id
+            and name
             and type(self.is_error) is bool
             and self.extras is NOTHING
             and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
-            and type(self.created_at) is float
-            and FAR_PAST < self.created_at < FAR_FUTURE
-            and self.id
+            and type(made := self.created_at) is float
+            and FAR_PAST < made < FAR_FUTURE
+            and own_id
         ):
             Record.__post_init__(self)
 
