@@ -11,6 +11,7 @@ from quire.items import (
     Item,
     Mask,
     Message,
+    Opaque,
     Pin,
     Reasoning,
     Span,
@@ -23,6 +24,13 @@ from quire.items import (
 
 def is_edit(item: Item) -> bool:
     return isinstance(item, Hide | Mask | Pin | Undo) or (isinstance(item, Summary) and bool(item.spans))
+
+
+def stand_in(item: Message | ToolResult, mask: Mask) -> Message | ToolResult:
+    if isinstance(item, Message) and item.role == "assistant":
+        whose = (item.state.provider, item.state.model, item.state.data) if item.state else ("quire", "", "")
+        return msgspec.structs.replace(item, content=mask.stub, state=Opaque(*whose, prefix="masked"))
+    return msgspec.structs.replace(item, content=mask.stub)
 
 
 def is_output(item: Item) -> bool:
@@ -183,7 +191,7 @@ class PlainTranscript:
             if not is_edit(item) and p not in away:
                 if p in masks and p not in pinned:
                     assert isinstance(item, Message | ToolResult)
-                    item = msgspec.structs.replace(item, content=masks[p].stub)
+                    item = stand_in(item, masks[p])
                 entries.append(((self.times[p], p, 1), p, item))
         for p in self._summaries(active):
             first = min(self.covered_by(p), key=lambda covered: (self.times[covered], covered))

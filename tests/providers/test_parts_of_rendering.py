@@ -98,7 +98,9 @@ def test_state_goes_back_only_to_its_model_after_the_same_prefix(
 
 def test_a_snapshot_is_the_same_model_and_another_size_is_not() -> None:
     assert same_model("gpt-5.6-2026-09-01", "gpt-5.6")
-    assert same_model("claude-sonnet-5-latest", "claude-sonnet-5-20260101")
+    assert same_model("anthropic/claude-sonnet-5", "claude-sonnet-5-20260101")
+    assert same_model("models/gemini-3-pro", "gemini-3-pro")
+    assert not same_model("gpt-4o-2024-05-13", "gpt-4o-2024-08-06")
     assert not same_model("gpt-5.6-mini", "gpt-5.6")
 
 
@@ -180,7 +182,7 @@ def test_every_change_is_on_the_page() -> None:
 
 
 NOT_RENDERED: list[dict[str, Any]] = [
-    *({"items": items} for items in (5, None, "abc", [1], {"a": 1}, iter(()))),
+    *({"items": items} for items in (5, None, "abc", [1], {"a": 1}, {1, 2})),
     *({"tools": tools} for tools in (5, "abc", {"name": "a"})),
     *({"plan": 5}, {"model": 5}),
 ]

@@ -1,6 +1,8 @@
 """Laws 13, 14 and 15: whatever the history and what was done to it, no wire finds a fault in what is sent."""
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -13,7 +15,8 @@ from quire.errors import Downgraded
 from quire.items import Image, Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, CachePlan
 from quire.providers.downgrades import HARMLESS
-from quire.state import Transcript
+from quire.state import Transcript, View
+from quire.state.growing import memos
 from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
@@ -26,6 +29,16 @@ MANY = settings(max_examples=max(2000, 5 * settings().max_examples))
 """For the law that matters most: thousands of cases each time, a hundred thousand in `make fuzz`."""
 
 encoder = msgspec.json.Encoder()
+
+
+@contextmanager
+def forgotten(view: View) -> Generator[None]:
+    """For a while, nothing that was rendered before is known."""
+    kept = memos(view).copy()
+    memos(view).clear()
+    yield
+    memos(view).clear()
+    memos(view).update(kept)
 
 
 def talk_after(steps: list[Step]) -> Talk:
@@ -53,7 +66,8 @@ def test_the_same_items_are_the_same_bytes(
     provider, model = PROVIDERS[wire[0]], wire[1]
     view = talk_after(steps).transcript.view
     one = provider.render(view, model=model, tools=TOOLS, plan=plan)
-    other = provider.render(list(view), model=model, tools=TOOLS[::-1], plan=plan)
+    with forgotten(view):
+        other = provider.render(view, model=model, tools=TOOLS[::-1], plan=plan)
     assert encoder.encode(one.payload) == encoder.encode(other.payload)
     assert one.downgrades == other.downgrades
     assert one.prefix == other.prefix
@@ -70,7 +84,8 @@ def test_rendering_on_is_rendering_anew_and_what_was_handed_out_stays(
         talk.play([step])
         view = talk.transcript.view
         going_on = provider.render(view, model=model, tools=TOOLS)
-        anew = provider.render(list(view), model=model, tools=TOOLS)
+        with forgotten(view):
+            anew = provider.render(view, model=model, tools=TOOLS)
         assert encoder.encode(going_on.payload) == encoder.encode(anew.payload)
         assert (going_on.downgrades, going_on.prefix) == (anew.downgrades, anew.prefix)
         handed.append((going_on.payload, deepcopy(going_on.payload)))

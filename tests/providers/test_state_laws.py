@@ -2,13 +2,14 @@
 
 import json
 import re
+from copy import deepcopy
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.items import Hide, Item, Message, Opaque, Reasoning, Span, ToolCall, ToolResult
+from quire.items import Hide, Item, Mask, Message, Opaque, Reasoning, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.state import Transcript
 from tests.providers.answers import answer, owner
@@ -102,3 +103,56 @@ def test_foreign_state_is_left_out_with_a_note_and_never_said(wire: str, model: 
     said = json.dumps(rendered.payload)
     assert "a foreign thought" not in said and "Zm9yZWlnbg" not in said
     assert {"state_foreign", "reasoning_left_out"} & {downgrade.change for downgrade in rendered.downgrades}
+
+
+@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
+def test_a_mask_in_the_reply_itself_takes_its_state_away(wire: str, model: str) -> None:
+    provider, transcript = PROVIDERS[wire], Transcript([Message("user", "Look it up.")])
+    sent = provider.render(transcript.view, model=model, tools=TOOLS)
+    items = provider.parse(answer(wire, model, 1, 1, 7, 1), sent=sent, model=model).items
+    transcript.extend(items)
+    for call in transcript.view.pending():
+        transcript.append(ToolResult(call.call_id, call.name, "found"))
+    transcript.append(Message("user", "And now?"))
+    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
+    said = next(item for item in items if isinstance(item, Message))
+    transcript.append(Mask(said.id, "[cleared]"))
+    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
+    assert seals(wire, rendered.payload) == []
+    assert "state_stale" in {downgrade.change for downgrade in rendered.downgrades}
+
+
+def only_thought(wire: str, response: dict[str, Any]) -> dict[str, Any]:
+    """The response, had it broken off after its first thought."""
+    whole = deepcopy(response)
+    if wire == "gemini":
+        del whole["candidates"][0]["content"]["parts"][1:]
+    else:
+        del whole["output" if wire == "openai-responses" else "content"][1:]
+    return whole
+
+
+@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
+def test_an_answer_that_broke_off_does_not_join_the_one_that_came_instead(wire: str, model: str) -> None:
+    provider, transcript = PROVIDERS[wire], Transcript([Message("user", "Look it up.")])
+    for number in (1, 2):
+        sent = provider.render(transcript.view, model=model, tools=TOOLS)
+        response = answer(wire, model, number, 0, 7, number)
+        response = only_thought(wire, response) if number == 1 else response
+        transcript.extend(provider.parse(response, sent=sent, model=model).items)
+    transcript.append(Message("user", "And now?"))
+    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
+    assert {owner(sealed)[2] for _, sealed in seals(wire, rendered.payload)} == {2}
+
+
+@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
+def test_state_that_was_read_from_a_history_is_left_out_after_an_edit(wire: str, model: str) -> None:
+    provider, first = PROVIDERS[wire], Message("user", "Hello.", id="first")
+    transcript = Transcript(
+        [first, Message("assistant", "Hello.", id="second"), Message("user", "Look it up.")]
+    )
+    transcript.extend(provider.parse(answer(wire, model, 1, 1, 7, 1), model=model).items)
+    transcript.append(Message("user", "And now?"))
+    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
+    transcript.append(Hide((Span("first", "second"),)))
+    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload) == []

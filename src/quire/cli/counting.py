@@ -4,6 +4,7 @@ from typing import Any
 
 from quire.cli import formats
 from quire.cli.files import History
+from quire.errors import InvalidValue
 from quire.items import Item, Message, kind_of
 from quire.tokens import counter_for, schema_tokens
 
@@ -11,7 +12,7 @@ from quire.tokens import counter_for, schema_tokens
 def counted(history: History, source: str | None, model: str) -> dict[str, Any]:
     """Items and tokens of each kind, and of all as one request."""
     counter = counter_for(model)
-    items = formats.read(history.payload, formats.guessed(history.payload, source))
+    items = read_items(history, source)
     kinds: dict[str, tuple[int, int]] = {}
     total = 0
     for item in items:
@@ -25,6 +26,15 @@ def counted(history: History, source: str | None, model: str) -> dict[str, Any]:
         _add(kinds, "tool definition", len(tools), tokens)
     found = {"line": history.line, "model": model, "counter": counter.key, "items": len(items)}
     return {**found, "kinds": kinds, "tokens": counter.total(total)}
+
+
+def read_items(history: History, source: str | None, model: str | None = None) -> list[Item]:
+    """The items of a history, of which there must be some: a wrong format may read as nothing at all."""
+    items = formats.read(history.payload, formats.guessed(history.payload, source), model)
+    if not items:
+        where = "" if history.line is None else f"line {history.line}: "
+        raise InvalidValue(f"{where}no messages were found; is the format right?")
+    return items
 
 
 def _add(kinds: dict[str, tuple[int, int]], name: str, items: int, tokens: int) -> None:

@@ -1,5 +1,7 @@
 """Histories from files: JSON, or JSON lines with a message or a whole history on each."""
 
+import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,10 +9,14 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from quire.errors import Damaged
+from quire.errors import Damaged, Unencodable
 
 _WHOLE = ("messages", "input", "contents")
 """Fields that tell a payload from a single message."""
+
+
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class History(NamedTuple):
@@ -26,9 +32,9 @@ def read_histories(name: str) -> list[History]:
     if not text.strip():
         raise Damaged("there is nothing in it", name)
     try:
-        return [History(_checked(msgspec.json.decode(text), name))]
+        return [History(_checked(_decode(text), name))]
     except msgspec.DecodeError as fault:
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
             raise Damaged(f"it is not JSON: {fault}", name) from None
     return _from_lines(list(_decoded(lines, name)), name)
@@ -38,13 +44,21 @@ def write_text(text: str, name: str | None) -> None:
     """Write to a file, or to standard output where there is none."""
     if name is None or name == "-":
         sys.stdout.write(text)
-    else:
+        return
+    try:
         Path(name).write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise Unencodable(f"it cannot be written: {fault.strerror}", name) from None
 
 
 def as_json(value: Any) -> str:
     """A value as JSON for people to read."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def as_line(value: Any) -> str:
+    """A value as JSON on a line."""
+    return msgspec.json.encode(value).decode() + "\n"
 
 
 def _text(name: str) -> str:
@@ -57,9 +71,26 @@ def _text(name: str) -> str:
         raise Damaged(f"it cannot be read: {fault.strerror}", name) from None
 
 
+def _decode(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        if _ESCAPED_HALF.search(text) is None:
+            raise
+    return msgspec.json.decode(_without_halves(text))
+
+
+def _without_halves(text: str) -> str:
+    """JSON with a mark for each half of a pair: Python writes lone ones, and no provider can be sent one."""
+    try:
+        return _HALF.sub("\ufffd", json.dumps(json.loads(text), ensure_ascii=False))
+    except ValueError as fault:
+        raise msgspec.DecodeError(str(fault)) from None
+
+
 def _is_json(line: str) -> bool:
     try:
-        msgspec.json.decode(line)
+        _decode(line)
     except msgspec.DecodeError:
         return False
     return True
@@ -68,7 +99,7 @@ def _is_json(line: str) -> bool:
 def _decoded(lines: list[tuple[int, str]], name: str) -> Iterator[tuple[int, Any]]:
     for number, line in lines:
         try:
-            yield number, msgspec.json.decode(line)
+            yield number, _decode(line)
         except msgspec.DecodeError as fault:
             raise Damaged(f"it is not JSON: {fault}", f"{name}, line {number}") from None
 

@@ -11,6 +11,7 @@ from quire.providers import PROVIDERS, Downgrade, provider_for
 
 OWN = "quire"
 FORMATS = (*PROVIDERS, OWN)
+_DECLARED = ("function_declarations", "functionDeclarations")
 
 
 def guessed(payload: Any, given: str | None) -> str:
@@ -25,11 +26,11 @@ def guessed(payload: Any, given: str | None) -> str:
     return "anthropic" if "system" in fields or _has_anthropic_blocks(payload) else _by_items(payload)
 
 
-def read(payload: Any, format_name: str) -> list[Item]:
-    """A payload in a format as items."""
+def read(payload: Any, format_name: str, model: str | None = None) -> list[Item]:
+    """A payload in a format as items; `model` is whose the state in it is, where it does not say so."""
     if format_name == OWN:
         return JSON.decode(msgspec.json.encode(payload))
-    return provider_for(format_name).read_history(payload)
+    return provider_for(format_name).read_history(payload, model=model_of(payload) or model)
 
 
 def written(
@@ -46,11 +47,24 @@ def tools_of(payload: Any) -> list[Any]:
     """The tool definitions in a payload, of whichever format."""
     fields = fields_of(payload)
     tools = fields.get("tools") or fields_of(fields.get("config")).get("tools")
-    found: list[Any] = []
-    for tool in list_of(tools):
-        declared = fields_of(tool).get("function_declarations") or fields_of(tool).get("functionDeclarations")
-        found.extend(list_of(declared) or [tool])
-    return found
+    listed: list[Any] = [tools] if fields_of(tools) else list_of(tools)
+    return [one for tool in listed for one in _single(tool)]
+
+
+def model_of(payload: Any) -> str | None:
+    """The model that a payload is for, if it says."""
+    model = fields_of(payload).get("model")
+    return model if isinstance(model, str) and model else None
+
+
+def _single(tool: Any) -> list[Any]:
+    """Gemini has many functions in one entry, and may have tools of its own beside them."""
+    fields = fields_of(tool)
+    declared = [one for name in _DECLARED for one in list_of(fields.get(name))]
+    if not declared:
+        return [tool]
+    own = {name: value for name, value in fields.items() if name not in _DECLARED}
+    return [*declared, own] if own else declared
 
 
 def _known(name: str) -> str:

@@ -5,15 +5,15 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from quire.cli import demo, formats
-from quire.cli.counting import counted
-from quire.cli.files import History, as_json, fields_of, read_histories, write_text
+from quire.cli.counting import counted, read_items
+from quire.cli.files import History, as_json, as_line, read_histories, write_text
+from quire.cli.fixing import outgrown, shaped
 from quire.errors import QuireError
 from quire.providers import Downgrade, Fault, provider_for
 
@@ -111,10 +111,13 @@ def _clear_errors() -> Generator[None]:
     try:
         yield
     except QuireError as fault:
-        Console(stderr=True, soft_wrap=True).print(
-            f"quire: {fault}", style="red", markup=False, highlight=False
-        )
-        raise typer.Exit(2) from None
+        said = str(fault)
+    except RecursionError:
+        said = "it is nested too deeply"
+    else:
+        return
+    Console(stderr=True, soft_wrap=True).print(f"quire: {said}", style="red", markup=False, highlight=False)
+    raise typer.Exit(2)
 
 
 def _shown(histories: list[History]) -> Iterable[History]:
@@ -126,30 +129,31 @@ def _fix(histories: list[History], provider: str, model: str | None, output: str
     """Write what was read with its faults repaired; whether a fault is left."""
     repaired = [_repaired(history, provider, model) for history in histories]
     _write([payload for payload, _ in repaired], histories, output)
-    for history, (_, downgrades) in zip(histories, repaired, strict=True):
+    for history, (payload, downgrades) in zip(histories, repaired, strict=True):
         _print_downgrades(history, downgrades)
+        _print_note(history, outgrown(payload, history.payload))
     return any(provider_for(provider).check(payload, model) for payload, _ in repaired)
 
 
 def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:
     payload, downgrades = _converted(history, provider, provider, model)
-    kept = fields_of(history.payload)
-    return {**kept, **payload} if kept else next(iter(payload.values())), downgrades
+    return shaped(payload, history.payload, provider), downgrades
 
 
 def _converted(
     history: History, source: str | None, to: str, model: str | None
 ) -> tuple[Any, tuple[Downgrade, ...]]:
-    name = formats.guessed(history.payload, source)
-    items = formats.read(history.payload, name)
-    return formats.written(items, to, model=model, tools=formats.tools_of(history.payload))
+    # Within one format the model that is named is the one that went before, and its thoughts stay its own.
+    items = read_items(history, source, model if source == to else None)
+    asked = model or formats.model_of(history.payload)
+    return formats.written(items, to, model=asked, tools=formats.tools_of(history.payload))
 
 
 def _write(payloads: list[Any], histories: list[History], output: str | None) -> None:
     if histories[0].line is None:
         write_text(as_json(payloads[0]), output)
     else:
-        write_text("".join(msgspec.json.encode(payload).decode() + "\n" for payload in payloads), output)
+        write_text("".join(as_line(payload) for payload in payloads), output)
 
 
 def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:
@@ -169,10 +173,14 @@ def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors
 
 
 def _print_downgrades(history: History, downgrades: tuple[Downgrade, ...]) -> None:
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
     for downgrade in downgrades:
+        _print_note(history, f"{downgrade.reason} ({downgrade.change})")
+
+
+def _print_note(history: History, note: str | None) -> None:
+    if note is not None:
         where = f"line {history.line}: " if history.line is not None else ""
-        console.print(f"{where}{downgrade.reason} ({downgrade.change})", markup=False)
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"{where}{note}", markup=False)
 
 
 def _title(file: str, line: int | None) -> str:

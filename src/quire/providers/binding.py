@@ -9,6 +9,7 @@ import msgspec
 
 from quire.items import Opaque
 from quire.providers.downgrades import Change
+from quire.tokens.families import bare_name
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _DATED = re.compile(r"(-latest|-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8})$")
@@ -49,21 +50,26 @@ def _updated(digest: blake2b, messages: Sequence[Any]) -> blake2b:
 
 
 def unusable(
-    state: Opaque, provider: str, model: str | None, digest: Callable[[], str]
+    state: Opaque, provider: str, model: str | None, digest: Callable[[], str], doubt: str | None = None
 ) -> tuple[Change, str] | None:
-    """Why a state may not be sent here now, or none if it may."""
+    """Why a state may not be sent here now, or none if it may; `doubt` is a reason that was found before."""
     if state.provider != provider:
         return "state_foreign", f"made by {state.provider}"
     if model is None or not same_model(state.model, model):
-        return (
-            "state_foreign",
-            f"made by {state.model}, and this is for {model or 'a model that was not named'}",
-        )
+        made_by = state.model or "a model that was not named"
+        return "state_foreign", f"made by {made_by}, and this is for {model or 'a model that was not named'}"
+    if doubt is not None:
+        return "state_stale", doubt
     if state.prefix is not None and state.prefix != digest():
         return "state_stale", "what came before it has changed since"
     return None
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names are of one model, a snapshot of it named or not."""
-    return one == other or _DATED.sub("", one) == _DATED.sub("", other)
+    """Whether two names are of one model, a snapshot of it named or not; two snapshots are two models."""
+    if one == other:
+        return True
+    if not one or not other:
+        return False
+    one, other = bare_name(one), bare_name(other)
+    return one == other or _DATED.sub("", one) == other or one == _DATED.sub("", other)

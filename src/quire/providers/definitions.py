@@ -39,8 +39,7 @@ def _tool(definition: Definition) -> Tool:
     if not definition:
         raise InvalidValue("a tool's definition is empty")
     if _is_native(definition):
-        name = definition.get("name") or definition.get("type") or next(iter(definition), "")
-        return Tool(str(name), "", {}, native=definition)
+        return Tool(_native_name(definition), "", {}, native=definition)
     name, description, schema = read_definition(definition)
     inner = definition.get("function")
     strict = (inner if isinstance(inner, Mapping) else definition).get("strict")  # pyright: ignore
@@ -52,5 +51,15 @@ def _is_native(definition: Definition) -> bool:
     if "name" not in definition and "function" not in definition:
         return True
     kind = definition.get("type")
-    ours = (None, "function", "custom")
-    return kind not in ours
+    if kind == "custom":
+        # Anthropic's name for a function, which has a schema; OpenAI's for a tool that takes any text.
+        return not any(key in definition for key in ("function", "parameters", "input_schema"))
+    return kind not in (None, "function")
+
+
+def _native_name(definition: Definition) -> str:
+    inner = definition.get("custom")
+    named = cast("Definition", inner) if isinstance(inner, Mapping) else definition
+    # Of tools on servers there may be several of one type.
+    name = named.get("name") or definition.get("server_label") or definition.get("type")
+    return str(name or next(iter(definition)))

@@ -24,6 +24,8 @@ from quire.items import (
     Unknown,
 )
 from quire.providers.downgrades import Downgrade
+from quire.providers.sheet import Sheet
+from quire.state.editing import MASKED
 
 Output = Message | Reasoning | ToolCall
 
@@ -39,6 +41,7 @@ class Reply(NamedTuple):
 class Writer(Protocol):
     """What a wire makes of turns. Lists that were handed out are never changed."""
 
+    sheet: Sheet
     downgrades: list[Downgrade]
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
@@ -141,7 +144,10 @@ class Dialogue:
             if None in reply.results:
                 missing = zip(reply.calls, reply.results, strict=True)
                 self._given_up.update(call.call_id for call, result in missing if result is None)
+            sheet = self.writer.sheet
+            sheet.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
             self.writer.reply(reply)
+            sheet.masked = False
 
     def _message(self, item: Message) -> None:
         reply = self._reply
@@ -158,7 +164,8 @@ class Dialogue:
             self.writer.instruct(item)
 
     def _joins(self, reply: Reply, item: Output) -> bool:
-        return not self._answered and reply.outputs[-1].agent_id == item.agent_id
+        last = reply.outputs[-1]
+        return not self._answered and last.agent_id == item.agent_id and not _of_two_answers(last, item)
 
     def _open(self, item: Output) -> Reply:
         """The reply that an output belongs to: the one at hand, or a new one."""
@@ -203,6 +210,13 @@ class Dialogue:
         self._answered += 1
         if self._held is not None:
             self.close()
+
+
+def _of_two_answers(one: Output, other: Output) -> bool:
+    """Whether two outputs were made after different things, so that one is the answer and one a retry."""
+    if one.state is None or other.state is None or MASKED in (one.state.prefix, other.state.prefix):
+        return False
+    return one.state.prefix != other.state.prefix
 
 
 def _last_closing(items: Sequence[Item]) -> int:

@@ -20,6 +20,7 @@ Change = Literal[
     "state_foreign",
     "state_stale",
     "tools_added",
+    "tools_left_out",
     "turn_added",
     "unspoken",
 ]

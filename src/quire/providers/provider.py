@@ -79,8 +79,8 @@ class Provider(Protocol):
         """A reader for a streamed response."""
         ...
 
-    def read_history(self, payload: Any) -> list[Item]:
-        """An existing list of messages, or a whole payload, as items."""
+    def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        """An existing list of messages, or a whole payload, as items; `model` is whose the state in it is."""
         ...
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:

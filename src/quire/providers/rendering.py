@@ -9,16 +9,15 @@ from quire.providers.caching import CachePlan
 from quire.providers.definitions import Tool, read_tools
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
 from quire.providers.downgrades import Downgrade, refuse_losses
-from quire.providers.sheet import Sheet
 from quire.state import View
-from quire.state.growing import added_since, memos
+from quire.state.growing import added_since, memos, was_edited
 from quire.tokens.counter import Definition
 
 _KEPT = 4  # renderings of one transcript that are kept to go on from, one for each provider and model
 
 
 class Marks(NamedTuple):
-    """Where, among the messages, the static and the slow part end; `static` is none where it is empty."""
+    """Where, among the messages, the static and the slow part end."""
 
     static: int
     slow: int
@@ -27,8 +26,6 @@ class Marks(NamedTuple):
 
 class WireWriter(Writer, Protocol):
     """A writer that can be finished."""
-
-    sheet: Sheet
 
     def branch(self) -> "WireWriter":
         """The same writer, to be finished; both go on on their own."""
@@ -97,13 +94,14 @@ def render(
     _check_arguments(items, plan)
     definitions = read_tools(tools)
     boundary = len(items) if plan is None else plan.boundary(len(items))
+    static = _static(begin, model, definitions, items[: plan.static]) if plan and plan.static else 0
     try:
         dialogue = _drafted(begin, wire, items, model, definitions, boundary)
-        rendered = _finished(dialogue, items, definitions, plan, boundary)
+        rendered = _finished(dialogue, items, definitions, plan, boundary, static)
     except LateResult:
-        dialogue = Dialogue(begin(model, definitions), results_by_call(items))
+        dialogue = Dialogue(_begun(begin, model, definitions, items), results_by_call(items))
         dialogue.feed(items[:boundary])
-        rendered = _finished(dialogue, items, definitions, plan, boundary)
+        rendered = _finished(dialogue, items, definitions, plan, boundary, static)
     _keep(wire, model, items, definitions, dialogue, boundary)
     if strict:
         refuse_losses(list(rendered.downgrades))
@@ -119,9 +117,15 @@ def _drafted(
         dialogue, added = draft
         dialogue.feed(added)
     else:
-        dialogue = Dialogue(begin(model, tools))
+        dialogue = Dialogue(_begun(begin, model, tools, items))
         dialogue.feed(items[:boundary])
     return dialogue
+
+
+def _begun(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> WireWriter:
+    writer = begin(model, tools)
+    writer.sheet.edited = isinstance(items, View) and was_edited(items)
+    return writer
 
 
 def _taken(
@@ -145,8 +149,21 @@ def _keep(
             kept.pop(key, None)
 
 
+def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> int:
+    """How many messages static items become; they are few, so they are written once more to see."""
+    dialogue = Dialogue(begin(model, tools))
+    dialogue.feed(items)
+    dialogue.close()
+    return len(dialogue.writer.sheet.messages)
+
+
 def _finished(
-    dialogue: Dialogue, items: Sequence[Item], tools: list[Tool], plan: CachePlan | None, boundary: int
+    dialogue: Dialogue,
+    items: Sequence[Item],
+    tools: list[Tool],
+    plan: CachePlan | None,
+    boundary: int,
+    static: int,
 ) -> Rendered:
     main = cast(WireWriter, dialogue.writer)
     if main.sheet.prefix.asked:
@@ -159,7 +176,7 @@ def _finished(
     if boundary < len(items):
         rest.feed(items[boundary:])
         rest.close()
-    payload = writer.finish(tools, None if plan is None else Marks(plan.static, slow, plan))
+    payload = writer.finish(tools, None if plan is None else Marks(static, slow, plan))
     sheet = writer.sheet
     sent = len(sheet.messages)
 

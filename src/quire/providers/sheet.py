@@ -14,16 +14,8 @@ class Sheet:
     """Messages of one payload. A branch shares what was written and writes on its own."""
 
     __slots__ = (
-        "_last",
-        "downgrades",
-        "ids",
-        "messages",
-        "model",
-        "names",
-        "own",
-        "prefix",
-        "provider",
-        "stable",
+        *("_last", "downgrades", "edited", "ids", "masked", "messages", "model"),
+        *("names", "own", "prefix", "provider", "stable"),
     )
 
     def __init__(
@@ -38,6 +30,8 @@ class Sheet:
         self.names = Names(names, unique=False)
         self.prefix = Prefix(before)
         self._last: Json | None = None
+        self.edited = False  # whether what is written was edited at all
+        self.masked = False  # whether something in the reply at hand was
         self.stable = 0  # how many messages there were before anything volatile came
 
     def branch(self) -> "Sheet":
@@ -48,6 +42,7 @@ class Sheet:
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.prefix = self.ids.branch(), self.names.branch(), self.prefix.branch()
         twin.stable, twin._last = 0, None
+        twin.edited, twin.masked = self.edited, self.masked
         return twin
 
     def settle(self) -> None:
@@ -64,11 +59,20 @@ class Sheet:
         """Note what was changed or left out."""
         self.downgrades.append(Downgrade(item.id if item else None, change, reason))
 
+    def doubt(self, state: Opaque) -> str | None:
+        """Why a state is not to be trusted whatever its digest says."""
+        if self.masked:
+            return "something in its own reply was masked"
+        if state.prefix is None and self.edited:
+            return "there were edits, and what it was made after is not known"
+        return None
+
     def usable(self, item: Item, state: Opaque | None) -> bool:
         """Whether a state goes with what is written next; why not is noted."""
         if state is None or not state.data:
             return False
-        fault = unusable(state, self.provider, self.model, lambda: self.prefix.of(self.messages))
+        digest = lambda: self.prefix.of(self.messages)  # noqa: E731
+        fault = unusable(state, self.provider, self.model, digest, self.doubt(state))
         if fault:
             self.note(item, *fault)
         return fault is None

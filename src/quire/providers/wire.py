@@ -1,14 +1,27 @@
 """What the wires have in common: a writer, readers of answers and of histories, and a check."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from quire.items import Item
+import msgspec
+
+from quire.items import Item, Reasoning
 from quire.providers.caching import CachePlan
 from quire.providers.checking.faults import Fault
 from quire.providers.provider import Answer, Parsed, StreamReader, answer_to
 from quire.providers.rendering import Begin, Rendered, render
 from quire.tokens.counter import Definition
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class ReadsHistory(Protocol):
+    """Reads a history in the format of a wire."""
+
+    def __call__(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        """The items of a payload."""
+        ...
 
 
 class Wire:
@@ -22,7 +35,7 @@ class Wire:
         begin: Begin,
         parse: Callable[[Any, Answer], Parsed],
         stream: Callable[[Answer], StreamReader],
-        read: Callable[[Any], list[Item]],
+        read: ReadsHistory,
         check: Callable[[Any, str | None], list[Fault]],
     ) -> None:
         self.name = name
@@ -46,16 +59,53 @@ class Wire:
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
         """A whole response, as the client gives it or as JSON, to items and usage."""
-        return self._parse(response, answer_to(sent, model))
+        return _without_lone_state(self._parse(response, answer_to(sent, model)))
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
         """A reader for a streamed response."""
-        return self._stream(answer_to(sent, model))
+        return _Stream(self._stream(answer_to(sent, model)))
 
-    def read_history(self, payload: Any) -> list[Item]:
-        """An existing list of messages, or a whole payload, as items."""
-        return self._read(payload)
+    def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        """An existing list of messages, or a whole payload, as items; `model` is whose the state in it is."""
+        return self._read(payload, model=model)
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
         return self._check(payload, model)
+
+
+class _Stream:
+    """A reader whose answer, if it broke off in the middle of thinking, has no state."""
+
+    __slots__ = ("_parsed", "_reader")
+
+    def __init__(self, reader: StreamReader) -> None:
+        self._reader = reader
+        self._parsed: Parsed | None = None
+
+    def feed(self, event: Any) -> str:
+        return self._reader.feed(event)
+
+    def close(self) -> Parsed:
+        if self._parsed is None:
+            self._parsed = _without_lone_state(self._reader.close())
+        return self._parsed
+
+
+def _without_lone_state(parsed: Parsed) -> Parsed:
+    """Thoughts with nothing said or called after them cannot go back, nor may they join the next answer."""
+    if not parsed.items or not all(_is_thought(item) for item in parsed.items):
+        return parsed
+    bare = (msgspec.structs.replace(item, state=None) for item in parsed.items)
+    return parsed._replace(items=tuple(bare))
+
+
+def _is_thought(item: Item) -> bool:
+    """Whether an item is thinking, and not a block of another sort that is kept whole, such as a search."""
+    if not isinstance(item, Reasoning):
+        return False
+    try:
+        data = _decode(item.state.data) if item.state else {}
+    except msgspec.MsgspecError:
+        return True
+    return not data.keys() & {"block", "part"} and data.get("type", "reasoning") == "reasoning"

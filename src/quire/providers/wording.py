@@ -8,6 +8,7 @@ NO_RESULT = "No result: the call was interrupted."
 NO_OUTPUT = "(no output)"
 CONTINUE = "Continue."
 BEGIN = "(The conversation begins.)"
+FAILED = "Error: "
 
 
 def summarized(text: str) -> str:
@@ -47,6 +48,30 @@ def described(part: Image | Audio | File) -> str:
 def from_call(call: ToolCall) -> str:
     """What stands before media that a tool gave and that had to be moved."""
     return f"[from {call.name}]"
+
+
+def failed(text: str) -> str:
+    """The result of a call that failed, where a wire has no field to say so; it may say so itself."""
+    return text if text[:5].lower() == "error" else FAILED + text
+
+
+def failed_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The same for a result of several parts."""
+    if parts and isinstance(parts[0], str):
+        return failed(parts[0]), *parts[1:]
+    return FAILED, *parts
+
+
+def unmarked(content: Content) -> tuple[Content, bool]:
+    """A result without the mark of failure, and whether it had one; written again it is as it was."""
+    parts = (content,) if isinstance(content, str) else content
+    if not parts or not isinstance(parts[0], str) or not parts[0].startswith(FAILED):
+        return content, False
+    rest = parts[0].removeprefix(FAILED)
+    if isinstance(content, str):
+        return (rest if rest and failed(rest) == content else content), True
+    bare = (rest, *parts[1:]) if rest else parts[1:]
+    return (bare if failed_parts(bare) == content else content), True
 
 
 def mended(text: str) -> str:

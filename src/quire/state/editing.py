@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from quire.errors import EditRefused, cut
-from quire.items import Edit, Hide, Item, Mask, Message, Pin, Summary, ToolResult, Undo
+from quire.items import Edit, Hide, Item, Mask, Message, Opaque, Pin, Summary, ToolResult, Undo
 from quire.state.active import ActiveEdits, Cover, located, resolved
 from quire.state.judging import folded, judge, judge_mask, judge_return
 from quire.state.log import EDIT, Log
@@ -195,9 +195,18 @@ class Editor:
                 yield (self._log.time(position), position, 1)
 
 
+MASKED = "masked"
+"""The prefix of the state of masked words, which no digest is equal to: it is not to go back."""
+
+
 def masked(item: Item, mask: Mask) -> Item:
-    """The item with a stub for its content."""
-    if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role in ("user", "assistant")):
+    """The item with a stub for its content; what the model said is also marked as not its own words."""
+    if isinstance(item, Message) and item.role == "assistant":
+        state = item.state or Opaque("quire", "")
+        return msgspec.structs.replace(
+            item, content=mask.stub, state=msgspec.structs.replace(state, prefix=MASKED)
+        )
+    if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role == "user"):
         return msgspec.structs.replace(item, content=mask.stub)
     raise EditRefused(
         f"{cut(item.id)!r} is not a result or a message of the conversation: it cannot be masked"

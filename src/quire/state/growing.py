@@ -4,12 +4,18 @@ from collections.abc import Hashable
 from typing import Any
 
 from quire.items import Item
+from quire.state.positions import first_position
 from quire.state.view import View
 
 
 def memos(view: View) -> dict[Hashable, Any]:
     """What readers worked out from views of this transcript and keep, each under a key of its own."""
     return view.log.segments[-1].memos
+
+
+def was_edited(view: View) -> bool:
+    """Whether an edit was ever recorded before what a view shows."""
+    return first_position(view.log, "edits", 0, view.end) is not None
 
 
 def added_since(view: View, earlier: View) -> list[Item] | None:

@@ -88,8 +88,9 @@ def test_a_block_that_is_not_known_is_kept() -> None:
         [user("a"), assistant(use("t")), {"role": "user", "content": [result("t", [held])]}]
     )
     assert isinstance(inner[-1], ToolResult) and "file_1" in inner[-1].text
-    [note] = WIRE.read_history([{"role": "assistant", "content": [{"type": "novelty"}]}])
-    assert isinstance(note, Note) and note.content == {"type": "novelty"}
+    [kept] = WIRE.read_history([{"role": "assistant", "content": [{"type": "novelty"}]}], model=STEERED)
+    state = Opaque("anthropic", STEERED, '{"block":{"type":"novelty"}}')
+    assert isinstance(kept, Reasoning) and (kept.text, kept.state) == ("", state)
 
 
 def test_a_result_whose_call_is_not_there_is_read_without_its_name() -> None:

@@ -59,6 +59,7 @@ THOUGHT: Json = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 REDACTED: Json = {"type": "redacted_thinking", "data": "eA=="}
 SEARCHED: Json = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
 KEPT = '{"block":{"id":"srv_1","input":{"query":"x"},"name":"web_search","type":"server_tool_use"}}'
+NOVEL = '{"block":{"type":"novelty","x":1}}'
 
 ANSWERS: dict[str, tuple[Json, list[Any], str]] = {
     "text": (response(TEXT), [("assistant", "Hello.", False)], "stop"),
@@ -81,7 +82,7 @@ ANSWERS: dict[str, tuple[Json, list[Any], str]] = {
         "stop",
     ),
     "texts": (response(TEXT, TEXT), [("assistant", ("Hello.", "Hello."), False)], "stop"),
-    "unknown": (response({"type": "novelty", "x": 1}), [{"type": "novelty", "x": 1}], "stop"),
+    "unknown": (response({"type": "novelty", "x": 1}), [("", NOVEL)], "stop"),
 }
 
 
@@ -176,17 +177,33 @@ def test_a_call_that_had_not_come_whole_is_dropped() -> None:
 
 def test_thinking_that_had_not_come_whole_has_no_state_to_send() -> None:
     parsed = cut(response(THOUGHT), "content_block_delta")
-    assert told(parsed) == [("h", "")]
+    assert told(parsed) == [("h", None)]
 
 
-def test_arguments_that_are_no_json_are_kept_as_written() -> None:
+@pytest.mark.parametrize(("text", "calls"), [('{"a"', []), ("[1]", [("t", "look", "[1]")])])
+def test_a_call_whose_arguments_are_not_whole_is_dropped_also_at_a_proper_end(
+    text: str, calls: list[Any]
+) -> None:
     stream = WIRE.stream()
     call: Json = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
     stream.feed({"type": "content_block_start", "index": 0, "content_block": call})
-    delta = {"type": "input_json_delta", "partial_json": '{"a": '}
+    delta = {"type": "input_json_delta", "partial_json": text}
     stream.feed({"type": "content_block_delta", "index": 0, "delta": delta})
     stream.feed({"type": "content_block_stop", "index": 0})
-    assert told(stream.close()) == [("t", "look", '{"a": ')]
+    stream.feed({"type": "message_delta", "delta": {"stop_reason": "max_tokens"}})
+    stream.feed({"type": "message_stop"})
+    assert (told(stream.close()), stream.close().finish) == (calls, "length")
+
+
+def test_a_compaction_that_comes_in_pieces() -> None:
+    stream = WIRE.stream(model=STEERED)
+    stream.feed({"type": "content_block_start", "index": 0, "content_block": {"type": "compaction"}})
+    delta = {"type": "compaction_delta", "content": "So far.", "encrypted_content": "eA=="}
+    stream.feed({"type": "content_block_delta", "index": 0, "delta": delta})
+    stream.feed({"type": "content_block_stop", "index": 0})
+    stream.feed({"type": "content_block_start", "index": 1, "content_block": TEXT})
+    kept = '{"block":{"content":"So far.","encrypted_content":"eA==","type":"compaction"}}'
+    assert told(stream.close())[0] == ("", kept)
 
 
 def test_state_is_of_the_model_asked_and_of_what_was_sent() -> None:

@@ -77,6 +77,24 @@ def test_what_the_providers_own_tools_left_goes_back_as_it_came() -> None:
     assert [each.change for each in other.downgrades] == ["state_foreign", "state_foreign"]
 
 
+def test_what_is_not_known_goes_back_as_it_came_and_is_never_said() -> None:
+    made = {"type": "compaction", "content": "So far.", "encrypted_content": "eA=="}
+    content: list[dict[str, Any]] = [made, {"type": "novelty"}, {"type": "text", "text": "Yes."}]
+    sent = WIRE.render([HI], model=STEERED)
+    items = WIRE.parse({"content": content, "model": STEERED}, sent=sent, model=STEERED).items
+    again = WIRE.render([HI, *items, HI], model=STEERED)
+    assert again.payload["messages"][1]["content"] == content
+    other = WIRE.render([HI, *items, HI], model=OLDER)
+    assert other.payload["messages"][1]["content"] == content[2:]
+
+
+@pytest.mark.parametrize("data", ['{"redacted":""}', '{"signature":""}', '{"block":{"type":"image"}}'])
+def test_an_empty_seal_is_not_sent(data: str) -> None:
+    thought = Reasoning("hm", Opaque("anthropic", STEERED, data))
+    assert rendered(HI, thought, YES, HI, model=STEERED)[0][1] == assistant("Yes.")
+    assert rendered(HI, thought, YES, HI, model=STEERED)[1] == ["reasoning_left_out"]
+
+
 def answered(
     items: list[Item], model: str, plan: CachePlan | None = None, volatile: bool = False
 ) -> list[Item]:

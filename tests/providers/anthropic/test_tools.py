@@ -35,6 +35,18 @@ def test_tools_are_in_the_order_of_their_names_and_their_own_names_come_back() -
 def test_a_tool_of_the_provider_is_passed_as_it_is() -> None:
     search = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
     assert tools(search) == [search]
+    servers = {"type": "mcp_toolset", "mcp_server_name": "files"}
+    assert tools(servers) == [servers]
+
+
+@pytest.mark.parametrize(
+    "other", [{"google_search": {}}, {"type": "web_search_preview"}, {"type": "web_search_2025_08_26"}]
+)
+def test_a_tool_of_another_provider_is_left_out(other: dict[str, Any]) -> None:
+    made = WIRE.render([HI], tools=[other, {"name": "a"}])
+    assert [tool["name"] for tool in made.payload["tools"]] == ["a"]
+    assert [downgrade.change for downgrade in made.downgrades] == ["tools_left_out"]
+    assert "tools" not in WIRE.render([HI], tools=[other]).payload
 
 
 A: dict[str, Any] = {"properties": {"a": {}, "k": {}}, "required": ["k", "a"]}

@@ -231,4 +231,10 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         [("messages[2].content[0].content[0].source.data", "media_size")],
     ),
     "too many pictures": ([user(*[image()] * 101)], HAIKU, [("messages", "image_count")]),
+    "too many for a window": (
+        [user(*[image()] * 101)],
+        "claude-sonnet-4-5",
+        [("messages", "image_count")],
+    ),
+    "too many for any": ([user(*[image()] * 601)], "claude-sonnet-4-6", [("messages", "image_count")]),
 }

@@ -52,6 +52,17 @@ def test_what_is_no_payload_is_a_clear_error(payload: Any) -> None:
         check(payload, "openai")
 
 
+@pytest.mark.parametrize("provider", ["openai-responses", "gemini"])
+def test_a_text_alone_is_a_history_where_the_provider_takes_one(provider: str) -> None:
+    assert check("hi", provider) == []
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_text_alone_is_no_payload_elsewhere(provider: str) -> None:
+    with pytest.raises(WrongType):
+        check("hi", provider)
+
+
 @pytest.mark.parametrize("provider", RULES)
 def test_every_rule_is_a_sentence(provider: str) -> None:
     assert RULES[provider]

@@ -142,11 +142,42 @@ def test_the_placeholder_is_nobodys_signature() -> None:
     assert isinstance(item, ToolCall) and item.state is None
 
 
-def test_unknown_parts_are_kept_as_notes() -> None:
-    code = {"executableCode": {"language": "PYTHON", "code": "1"}}
-    before, note, after = GEMINI.read_history([model("One.", code, "Two.")])
-    assert isinstance(note, Note) and note.content == code
+def test_parts_of_the_providers_own_tools_are_kept_in_place_and_go_back_as_they_came() -> None:
+    code = {"executableCode": {"code": "1", "language": "PYTHON"}}
+    contents = [user("Go"), model("One.", code, "Two."), user("On")]
+    _, before, ran, after, _ = items = GEMINI.read_history(contents, model=NEW)
+    assert isinstance(ran, Reasoning) and (ran.text, ran.state and ran.state.model) == ("", NEW)
     assert (said(before), said(after)) == (("assistant", "One."), ("assistant", "Two."))
+    assert rendered(items, NEW).payload["contents"] == contents
+    other = rendered(items, OLD)
+    assert other.payload["contents"] == [user("Go"), model("One.", "Two."), user("On")]
+    assert [downgrade.change for downgrade in other.downgrades] == ["state_foreign"]
+    [note] = GEMINI.read_history([user(code)])
+    assert isinstance(note, Note) and note.content == code
+
+
+class Dumped:
+    """What a client gives."""
+
+    def __init__(self, dumped: Json) -> None:
+        self.dumped = dumped
+
+    def model_dump(self, **_: Any) -> Json:
+        return self.dumped
+
+
+def test_one_content_is_a_history() -> None:
+    one = user("Hello")
+    for given in (one, Dumped(one), {"contents": one}, {"contents": Dumped(one)}, {"text": "Hello"}):
+        assert [said(item) for item in GEMINI.read_history(given)] == [("user", "Hello")]
+    assert GEMINI.read_history([{"role": "model"}]) == []
+
+
+def test_state_is_of_the_model_that_is_named() -> None:
+    signed = model(call("c", "f", thoughtSignature="YQ=="))
+    for given in ([signed], {"model": OLD, "contents": [signed]}, signed):
+        [item] = GEMINI.read_history(given, model=NEW)
+        assert isinstance(item, ToolCall) and item.state and item.state.model == NEW
 
 
 BROKEN: list[tuple[Any, str]] = [
@@ -159,6 +190,13 @@ BROKEN: list[tuple[Any, str]] = [
     ([model({"functionCall": {"name": "f", "args": [1]}})], "$[0].parts[0].functionCall.args"),
     ([user(answer("c", "f", {}, parts=[{}]))], "$[0].parts[0].functionResponse.parts[0]"),
     ({"contents": 1}, "$.contents"),
+    ({"contents": None}, "$.contents"),
+    ({"foo": 1}, "$.contents"),
+    ([{"foo": 1}], "$[0].parts"),
+    ([user("a"), {"role": "user", "content": "x"}], "$[1].parts"),
+    ({"contents": {"role": "user", "content": "x"}}, "$.contents.parts"),
+    ({"role": "user", "parts": "x"}, "$.parts"),
+    ({"config": {"temperature": 0}}, "$.contents"),
     ({"config": 1}, "$.config"),
     ({"config": {"system_instruction": [{}]}}, "$.config.systemInstruction[0]"),
 ]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.errors import Damaged, WrongType
-from quire.items import File, Image, Message, Note, Opaque, Reasoning, ToolCall
+from quire.items import File, Image, Message, Opaque, Reasoning, ToolCall
 from quire.providers.provider import Parsed
 from quire.tokens.usage import Usage
 from tests.providers.gemini.wire import GEMINI, NEW, PNG, PNG64, Json, rendered
@@ -102,6 +102,31 @@ def test_nothing_at_all() -> None:
     assert GEMINI.parse(response(finish="MAX_TOKENS")).items == ()
 
 
+@pytest.mark.parametrize("other", [{"error": {"code": 429}}, {"choices": []}, {"content": []}])
+def test_what_is_no_response_is_an_error(other: Json) -> None:
+    with pytest.raises(Damaged) as caught:
+        GEMINI.parse(other)
+    assert caught.value.path == "$.candidates"
+
+
+def test_code_that_was_run_goes_back_in_place() -> None:
+    ran = {"executableCode": {"code": "1", "language": "PYTHON"}, "thoughtSignature": "YQ=="}
+    gave = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
+    parts: list[Json] = [{"text": "So:"}, ran, gave, {"text": "One.", "thoughtSignature": "Yg=="}]
+    asked = Message("user", "Go")
+    sent = rendered([asked], NEW)
+    whole = GEMINI.parse(response(*parts), sent=sent, model=NEW).items
+    reader = GEMINI.stream(sent=sent, model=NEW)
+    for part in parts:
+        reader.feed(response(part, finish="STOP" if part is parts[-1] else None))
+    for items in (whole, reader.close().items):
+        made = rendered([asked, *items, asked], NEW)
+        assert made.payload["contents"][1] == {"role": "model", "parts": parts}
+        assert made.downgrades == ()
+        changed = rendered([Message("user", "Stop"), *items, asked], NEW)
+        assert changed.payload["contents"][1]["parts"] == [{"text": "So:"}, {"text": "One."}]
+
+
 def test_pictures_and_parts_of_the_providers_own_tools() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "1"}}
     parsed = GEMINI.parse(
@@ -109,10 +134,10 @@ def test_pictures_and_parts_of_the_providers_own_tools() -> None:
             {"text": "Here:"}, {"inlineData": {"mimeType": "image/png", "data": PNG64}}, code, {"text": ""}
         )
     )
-    said, note = parsed.items
-    assert isinstance(said, Message) and isinstance(note, Note)
+    said, ran = parsed.items
+    assert isinstance(said, Message) and isinstance(ran, Reasoning) and ran.text == ""
     assert said.content == ("Here:", Image(data=PNG, media_type="image/png"))
-    assert note.content == code
+    assert ran.state and ran.state.data == '{"part":{"executableCode":{"code":"1","language":"PYTHON"}}}'
     document = GEMINI.parse(
         response({"fileData": {"fileUri": "gs://a", "mimeType": "application/pdf"}})
     ).items[0]

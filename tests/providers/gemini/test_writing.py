@@ -234,6 +234,25 @@ def test_tools_are_declared_in_the_order_of_their_names() -> None:
     assert rendered([Message("user", "Go")], tools=tools[2:]).payload["config"] == {"tools": tools[2:]}
 
 
+@pytest.mark.parametrize(
+    "other", [{"type": "web_search_20250305", "name": "web_search"}, {"type": "web_search_preview"}]
+)
+def test_a_tool_of_another_provider_is_left_out(other: dict[str, Any]) -> None:
+    made = rendered([Message("user", "Go")], tools=[other, {"googleSearch": {}, "urlContext": {}}])
+    assert made.payload["config"] == {"tools": [{"googleSearch": {}, "urlContext": {}}]}
+    assert changes(made) == ["tools_left_out"]
+    assert "config" not in rendered([Message("user", "Go")], tools=[other]).payload
+
+
+def test_declarations_of_this_wire_are_functions() -> None:
+    given: dict[str, Any] = {"functionDeclarations": [{"name": "a b"}, {"name": "b"}], "codeExecution": {}}
+    made = rendered([Message("user", "Go")], tools=[{"name": "c"}, given])
+    functions, own = made.payload["config"]["tools"]
+    name = next(iter(made.names))
+    assert functions == {"function_declarations": [{"name": name}, {"name": "b"}, {"name": "c"}]}
+    assert (own, made.names, made.downgrades) == ({"codeExecution": {}}, {name: "a b"}, ())
+
+
 def test_a_schema_is_read_from_the_shape_of_this_wire_too() -> None:
     schema = LOOK["parameters"]
     for key in ("parameters", "parameters_json_schema", "parametersJsonSchema"):

@@ -48,12 +48,25 @@ def _turns() -> st.SearchStrategy[list[Item]]:
     ids = st.sampled_from(["a", "b", "c|d", "e" * 90]) | st.integers(0, 99).map(str)
     between = st.lists(_strewn(), max_size=1)
     return st.builds(
-        _turn, ids, st.sampled_from(["tool1", "tool1", "a tool"]), between, between, texts(), _agents()
+        _turn,
+        ids,
+        st.sampled_from(["tool1", "tool1", "a tool"]),
+        between,
+        between,
+        texts(),
+        _agents(),
+        st.booleans(),
     )
 
 
 def _turn(
-    call_id: str, name: str, before: list[Item], after: list[Item], text: str, agent: str | None
+    call_id: str,
+    name: str,
+    before: list[Item],
+    after: list[Item],
+    text: str,
+    agent: str | None,
+    failed: bool,
 ) -> list[Item]:
     said, call = Message("assistant", "so", agent_id=agent), ToolCall(call_id, name)
     return [
@@ -62,7 +75,7 @@ def _turn(
         *before,
         call,
         *after,
-        ToolResult(call_id, name, text),
+        ToolResult(call_id, name, text, failed),
         Message("user", "?"),
     ]
 
@@ -171,7 +184,10 @@ def conversations(draw: st.DrawFn, pictured_results: bool, role: str) -> list[It
             made.append(Message("assistant", draw(_filled())))
         else:
             calls = [ToolCall(f"call_{len(made)}_{index}", f"tool{index}") for index in range(turn - 1)]
-            made += [*calls, *(ToolResult(call.call_id, call.name, draw(results)) for call in calls)]
+            made += calls
+            made += [
+                ToolResult(call.call_id, call.name, draw(results), draw(st.booleans())) for call in calls
+            ]
     return made
 
 
@@ -187,7 +203,7 @@ def _told(item: Item) -> Any:
         case ToolCall():
             return item.call_id, item.name, item.arguments
         case ToolResult():
-            return item.call_id, item.name, parts_of(item.content)
+            return item.call_id, item.name, parts_of(item.content), item.is_error
         case _:
             return item
 

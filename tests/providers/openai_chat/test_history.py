@@ -121,3 +121,10 @@ def test_what_is_no_history_is_refused() -> None:
     for payload in (7, "hi", [7], [{"role": "user", "content": 7}]):
         with pytest.raises(WrongType):
             WIRE.read_history(payload)
+
+
+def test_reasoning_is_of_the_model_that_is_named() -> None:
+    message = {"role": "assistant", "content": "so", "reasoning_content": "hm"}
+    for payload, model in (([message], "a"), ({"model": "b", "messages": [message]}, "b")):
+        thought = WIRE.read_history(payload, model="a")[0]
+        assert isinstance(thought, Reasoning) and thought.state is not None and thought.state.model == model

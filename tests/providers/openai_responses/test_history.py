@@ -141,3 +141,15 @@ def test_what_is_no_history_is_refused() -> None:
     for payload in (7, [7], [{"role": "user", "content": 7}]):
         with pytest.raises(WrongType):
             WIRE.read_history(payload)
+
+
+def test_sealed_state_is_of_the_model_that_is_named() -> None:
+    payloads: list[tuple[Any, str]] = [
+        ([THOUGHT], "gpt-5.6"),
+        ({"model": "gpt-6", "input": [THOUGHT]}, "gpt-6"),
+    ]
+    for payload, model in payloads:
+        (item,) = WIRE.read_history(payload, model="gpt-5.6")
+        assert isinstance(item, Reasoning) and item.state is not None and item.state.model == model
+    (item,) = WIRE.read_history([THOUGHT])
+    assert isinstance(item, Reasoning) and item.state is not None and item.state.model == ""

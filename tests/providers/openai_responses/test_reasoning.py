@@ -105,7 +105,7 @@ def test_reasoning_never_stands_alone() -> None:
     thought = answered([USER], THOUGHT).items[0]
     assert sent([USER, thought]) == [{"role": "user", "content": "hi"}]
     assert changes([USER, thought]) == ["reasoning_left_out"]
-    assert changes([USER, thought, Message("assistant", "")]) == ["empty_left_out", "reasoning_left_out"]
+    assert changes([USER, thought, Message("assistant", "")]) == ["reasoning_left_out", "empty_left_out"]
 
 
 def test_reasoning_without_its_content_is_left_out() -> None:

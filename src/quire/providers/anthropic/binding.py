@@ -28,7 +28,13 @@ class Bound:
         if state is None or not state.data:
             self._sheet.note(item, "reasoning_left_out", f"it has no state that can be sent back{loop}")
             return None
-        fault = unusable(state, NAME, self._sheet.model, lambda: self._standing(state.prefix or ""))
+        fault = unusable(
+            state,
+            NAME,
+            self._sheet.model,
+            lambda: self._standing(state.prefix or ""),
+            self._sheet.doubt(state),
+        )
         if fault is None and block is None:
             fault = "reasoning_left_out", "its state cannot be read"
         if fault is not None:

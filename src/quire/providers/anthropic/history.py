@@ -15,7 +15,7 @@ from quire.providers.sheet import Json
 _NAMELESS = "unknown"
 
 
-def read_history(payload: Any, model: str | None = None) -> list[Item]:
+def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     """A list of messages or a whole payload; thinking is tied to `model`, or to the one the payload names."""
     if isinstance(payload, list | tuple):
         body: Json = {"messages": payload}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from quire.errors import Damaged
-from quire.items import Item, Message, Note, ToolCall
+from quire.items import Item, Message, ToolCall
 from quire.providers.anthropic.thinking import reasoning_of
 from quire.providers.provider import Answer, Finish, Parsed, plain_json
 from quire.providers.sheet import Json
@@ -75,8 +75,7 @@ def outputs(blocks: Sequence[Json], answer: Answer, model: str, path: str) -> li
         if block.get("type") == "tool_use":
             items.append(_call(block, answer, f"{path}[{index}]"))
         elif block:
-            # What is not known is kept, so that nothing is lost silently.
-            items.append(reasoning_of(block, answer, model) or Note(block))
+            items.append(reasoning_of(block, answer, model))
     return items
 
 

@@ -48,7 +48,7 @@ class MessageStream:
         return ""
 
     def close(self) -> Parsed:
-        """The answer so far; calls whose arguments had not come whole are left out."""
+        """The answer so far; calls whose arguments did not come whole are left out, however it ended."""
         if self._parsed is None:
             items = self._items()
             usage = usage_of(self._usage) if self._usage else None
@@ -83,6 +83,8 @@ class MessageStream:
             self._arguments[index] = self._arguments.get(index, "") + str(delta.get("partial_json") or "")
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+        elif kind == "compaction_delta":
+            block |= {key: value for key, value in delta.items() if key != "type" and value is not None}
         elif kind in _DELTAS:
             field = _DELTAS[kind]
             block[field] = str(block.get(field) or "") + str(delta.get(field) or "")
@@ -91,8 +93,13 @@ class MessageStream:
     def _end(self, index: int) -> None:
         self._open.discard(index)
         text = self._arguments.pop(index, "")
-        if text.strip() and index in self._blocks:
+        if not text.strip() or index not in self._blocks:
+            return
+        try:
             self._blocks[index]["input"] = _decoded(text)
+        except msgspec.DecodeError:
+            # Blocks are ended also where the model ran out of room in the middle of one.
+            del self._blocks[index]
 
     def _used(self, usage: Any) -> None:
         """Counts are of the whole answer so far: a later one takes the place of an earlier one."""
@@ -104,6 +111,6 @@ def _decoded(text: str) -> Any:
     """The input that a text stands for, or the text itself where it is no object."""
     try:
         decoded: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except RecursionError:
         return text
     return decoded if isinstance(decoded, dict) else text  # pyright: ignore[reportUnknownVariableType]

@@ -1,7 +1,8 @@
 """Anthropic Messages: reasoning as the blocks it came in, and back.
 
 The state of a `Reasoning` is a small JSON object: `signature` of thinking whose words are the item's text,
-`redacted` for thinking without words, or `block` for what the provider's own tools left in the answer.
+`redacted` for thinking without words, or `block` for all else that no item stands for, such as what the
+provider's own tools left in the answer, or what it made of a history that it compacted.
 """
 
 from typing import Any, cast
@@ -17,6 +18,8 @@ from quire.providers.wording import mended
 _encode = msgspec.json.Encoder(order="sorted").encode  # a client may order the fields of a block its own way
 _ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
+# Blocks that are written from items, or that are the user's only: none goes back as it came.
+_WRITTEN = THOUGHTS | {"text", "tool_use", "tool_result", "image", "document", "search_result"}
 
 
 def block_of(item: Reasoning) -> Json | None:
@@ -26,11 +29,11 @@ def block_of(item: Reasoning) -> Json | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     match data:
-        case {"signature": str(signature)}:
+        case {"signature": str(signature)} if signature:
             return {"type": "thinking", "thinking": mended(item.text), "signature": signature}
-        case {"redacted": str(redacted)}:
+        case {"redacted": str(redacted)} if redacted:
             return {"type": "redacted_thinking", "data": redacted}
-        case {"block": {"type": str(kind)} as block} if _is_served(kind):
+        case {"block": {"type": str(kind)} as block} if kind not in _WRITTEN:
             return cast(Json, block)
         case _:
             return None
@@ -50,19 +53,18 @@ def lone(blocks: list[Json]) -> list[Json]:
     ]
 
 
-def reasoning_of(block: Json, answer: Answer, model: str) -> Reasoning | None:
-    """The reasoning that a block of an answer holds; none if it is of another kind."""
+def reasoning_of(block: Json, answer: Answer, model: str) -> Reasoning:
+    """The reasoning that a block of an answer holds; what is not known is kept as it is, and never said."""
     match block:
         case {"type": "thinking"}:
             signature = block.get("signature")
             data: Json = {"signature": signature} if isinstance(signature, str) and signature else {}
             return Reasoning(str(block.get("thinking") or ""), _state(data, answer, model))
         case {"type": "redacted_thinking"}:
-            return Reasoning("", _state({"redacted": str(block.get("data") or "")}, answer, model))
-        case {"type": str(kind)} if _is_served(kind):
-            return Reasoning("", _state({"block": block}, answer, model))
+            sealed = str(block.get("data") or "")
+            return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model))
         case _:
-            return None
+            return Reasoning("", _state({"block": block}, answer, model))
 
 
 def _state(data: Json, answer: Answer, model: str) -> Opaque:

@@ -1,5 +1,6 @@
 """Anthropic Messages: tool definitions, and the input of a call."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -11,12 +12,20 @@ from quire.providers.wording import mended
 
 _decode = msgspec.json.Decoder().decode
 _COMBINED = ("allOf", "anyOf", "oneOf")
+_DATED = re.compile(r"[a-z][a-z0-9_]*_\d{8}")
+_UNDATED = ("mcp_toolset", "tool_search_tool_regex", "tool_search_tool_bm25")
 _GONE = "Not at hand any more."
 
 
 def definitions(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
-    """The tools as the wire has them; names are given out, and mended schemas noted."""
-    return [_definition(tool, sheet) for tool in tools]
+    """The tools as the wire has them; names are given out, and what was mended or left out is noted."""
+    written: list[Json] = []
+    for tool in tools:
+        if tool.native is None or _is_own(tool.native):
+            written.append(_definition(tool, sheet))
+        else:
+            sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
+    return written
 
 
 def stand_ins(names: Sequence[str]) -> list[Json]:
@@ -35,6 +44,13 @@ def input_of(arguments: str) -> tuple[Json, bool]:
     except (msgspec.DecodeError, RecursionError):
         decoded = None
     return (cast(Json, decoded), False) if isinstance(decoded, dict) else ({"arguments": arguments}, True)
+
+
+def _is_own(native: Mapping[str, Any]) -> bool:
+    """Whether a tool is this provider's: its type ends in a date, or is one of a few without."""
+    kind = str(native.get("type"))
+    named = bool(native.get("name")) or kind == "mcp_toolset"  # which names its server instead
+    return named and (kind in _UNDATED or _DATED.fullmatch(kind) is not None)
 
 
 def _definition(tool: Tool, sheet: Sheet) -> Json:

@@ -16,6 +16,9 @@ _CHECKS: dict[str, Callable[[Any, str | None], list[Fault]]] = {
     "gemini": gemini.check,
 }
 
+_WORDS = {"openai-responses": "input", "gemini": "contents"}
+"""Where a text alone is a whole history, and what it is called there."""
+
 _HISTORY = ("messages", "input", "contents")
 
 RULES: Mapping[str, Mapping[str, str]] = {
@@ -35,6 +38,8 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     """
     if provider not in _CHECKS:
         raise InvalidValue(f"no provider {provider!r}; there are {', '.join(_CHECKS)}")
+    if isinstance(payload, str) and provider in _WORDS:
+        payload = {_WORDS[provider]: payload}
     if not isinstance(payload, Mapping | list | tuple):
         raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
     return _CHECKS[provider](_plain(payload), model)

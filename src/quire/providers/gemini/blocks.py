@@ -12,6 +12,10 @@ from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
 _CAPITAL = re.compile(r"[A-Z]")
+_KINDS = (
+    *("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode"),
+    *("codeExecutionResult", "toolCall", "toolResponse"),
+)
 
 
 def field(block: Mapping[str, Any], name: str) -> Any:
@@ -95,6 +99,11 @@ def _decoded(data: Any, path: str) -> bytes:
 @cache  # the names are those of this wire, a few dozen
 def _underscored(name: str) -> str:
     return _CAPITAL.sub(lambda letter: f"_{letter.group().lower()}", name)
+
+
+def is_part(block: Mapping[str, Any]) -> bool:
+    """Whether an object is a part of a content, by what it holds."""
+    return any(field(block, kind) is not None for kind in _KINDS)
 
 
 def is_thought(block: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from quire.items import Content, Item, Message, Note, Opaque, Part, Reasoning, T
 from quire.providers.gemini.arguments import write_arguments
 from quire.providers.gemini.blocks import (
     field,
+    is_part,
     is_thought,
     kept,
     listed,
@@ -16,23 +17,26 @@ from quire.providers.gemini.blocks import (
     signature_in,
     text_in,
 )
-from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed
+from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, whole
 
+_REQUESTED = ("contents", "systemInstruction", "config")
 _ROLES = {"user": "user", "function": "user", "tool": "user", "model": "model", "system": "system"}
 
 
-def read_history(payload: Any) -> list[Item]:
-    """Contents as items: a list of them, the arguments of the client, or a request's JSON."""
+def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
+    """Contents as items: some, one, the arguments of the client, or a request's JSON; signed by `model`."""
     if isinstance(payload, str | list | tuple):
-        return _History(None).read(cast(Any, payload), "$")
+        return _History(model).read(cast(Any, payload), "$")
     if not isinstance(payload, Mapping) and not hasattr(payload, "model_dump"):
         raise WrongType(f"a history is a list of contents or a request, not {type(payload).__name__}")
     request = mapped(payload, "$")
-    history = _History(text_in(request, "model", "$"))
+    if all(field(request, name) is None for name in _REQUESTED):
+        return _History(model).read(_alone(request), "$")
+    history = _History(model or text_in(request, "model", "$"))
     config = mapped(request.get("config") or {}, "$.config")
     for holder, path in ((request, "$"), (config, "$.config")):
         history.instructions(field(holder, "systemInstruction"), f"{path}.systemInstruction")
-    return history.read(field(request, "contents") or [], "$.contents")
+    return history.read(field(request, "contents"), "$.contents")
 
 
 class _History:
@@ -46,12 +50,16 @@ class _History:
 
     def read(self, contents: Any, path: str) -> list[Item]:
         """All items."""
-        if isinstance(contents, str):
-            contents = [contents]
-        blocks = [_content(block, f"{path}[{at}]") for at, block in enumerate(listed(contents, path))]
-        self._taken = set(_ids(blocks))
-        for at, block in enumerate(blocks):
-            self._read_content(block, f"{path}[{at}]")
+        if contents is None and self._items:
+            return self._items  # instructions for a conversation that has not begun
+        if isinstance(contents, str | Mapping) or hasattr(contents, "model_dump"):
+            places = [(path, cast(Any, contents))]  # one content, which the client takes for a list of it
+        else:
+            places = [(f"{path}[{at}]", block) for at, block in enumerate(listed(contents, path))]
+        blocks = [(place, _content(block, place)) for place, block in places]
+        self._taken = set(_ids([block for _, block in blocks]))
+        for place, block in blocks:
+            self._read_content(block, place)
         return self._items
 
     def instructions(self, given: Any, path: str) -> None:
@@ -72,7 +80,7 @@ class _History:
         role = _ROLES.get(field(block, "role") or "user")
         if role is None:
             raise Damaged("a role that is neither the user's nor the model's", f"{path}.role")
-        parts = listed(field(block, "parts") or [], f"{path}.parts")
+        parts = listed(() if field(block, "parts") is None else field(block, "parts"), f"{path}.parts")
         said: list[tuple[Part, str | None]] = []
         for at, given in enumerate(parts):
             place = f"{path}.parts[{at}]"
@@ -85,7 +93,7 @@ class _History:
                 # Answers to calls come before what is said beside them, all others where they stand.
                 self._say(role, said)
                 said = []
-            self._items.append(self._other(part, place))
+            self._items.append(self._other(part, role, place))
         self._say(role, said)
 
     def _say(self, role: str, said: list[tuple[Part, str | None]]) -> None:
@@ -99,7 +107,7 @@ class _History:
         else:
             self._items.append(Message("user" if role == "user" else "system", content))
 
-    def _other(self, part: Mapping[str, Any], path: str) -> Item:
+    def _other(self, part: Mapping[str, Any], role: str, path: str) -> Item:
         call, answer = field(part, "functionCall"), field(part, "functionResponse")
         if call is not None:
             return self._call(
@@ -110,7 +118,7 @@ class _History:
         if is_thought(part) and text_in(part, "text", path) is not None:
             state = sealed([signature_in(part)], self._model, None) or Opaque(NAME, self._model or "")
             return Reasoning(text_in(part, "text", path) or "", state)
-        return Note(kept(part))
+        return Reasoning("", whole(part, self._model, None)) if role == "model" else Note(kept(part))
 
     def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> ToolCall:
         name, call_id = text_in(call, "name", path), text_in(call, "id", path) or self._new_id()
@@ -155,7 +163,18 @@ def _content(block: Any, path: str) -> Mapping[str, Any]:
     if isinstance(block, str):
         return {"role": "user", "parts": [block]}
     found = mapped(block, path)
-    return found if "parts" in found or "role" in found else {"role": "user", "parts": [found]}
+    if "parts" not in found and is_part(found):
+        return {"role": "user", "parts": [found]}
+    if field(found, "parts") is None and set(found) - {"parts", "role"}:
+        raise Damaged("a content has parts", f"{path}.parts")
+    return found
+
+
+def _alone(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A payload that is no request, if it is one content, or one part of it."""
+    if "parts" in payload or is_part(payload):
+        return payload
+    raise Damaged("neither a content nor a request with contents", "$.contents")
 
 
 def _words(part: Mapping[str, Any], path: str) -> Part | None:

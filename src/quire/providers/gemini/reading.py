@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from quire.items import Item, Message, Note, Opaque, Part, Reasoning, ToolCall, new_id
+from quire.errors import Damaged
+from quire.items import Item, Message, Opaque, Part, Reasoning, ToolCall, new_id
 from quire.providers.gemini.arguments import write_arguments
 from quire.providers.gemini.blocks import (
     field,
     is_thought,
-    kept,
     listed,
     mapped,
     media_in,
@@ -16,7 +16,7 @@ from quire.providers.gemini.blocks import (
     text_in,
 )
 from quire.providers.gemini.partial import PartialCall
-from quire.providers.gemini.signing import NAME, sealed
+from quire.providers.gemini.signing import NAME, sealed, whole
 from quire.providers.provider import Answer, Finish, Parsed, plain_json
 from quire.tokens.usage import Usage
 
@@ -26,6 +26,7 @@ _REFUSALS = frozenset(
         *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     )
 )
+_ANSWERED = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 
 
@@ -42,14 +43,19 @@ class _Called(NamedTuple):
     signature: str | None
 
 
+class _Left(NamedTuple):
+    """A part that no item stands for, such as code that the provider ran."""
+
+    part: Mapping[str, Any]
+
+
 class AnswerReader:
     """Reads an answer; `whole` says that nothing more comes than the first event."""
 
     def __init__(self, answer: Answer, *, whole: bool = False) -> None:
         self._answer = answer
         self._whole = whole
-        self._outputs: list[_Said | _Called] = []
-        self._notes: list[dict[str, Any]] = []  # parts that no item stands for
+        self._outputs: list[_Said | _Called | _Left] = []
         self._partial: PartialCall | None = None
         self._usage: dict[str, Any] = {}
         self._finish: str | None = None
@@ -70,7 +76,7 @@ class AnswerReader:
     def close(self) -> Parsed:
         """The answer so far."""
         if self._parsed is None:
-            items = () if self._blocked else (*self._items(), *map(Note, self._notes))
+            items = () if self._blocked else tuple(self._items())
             self._parsed = Parsed(
                 items, _usage(self._usage), self._finished(), self._model or self._answer.model
             )
@@ -97,7 +103,7 @@ class AnswerReader:
             self._say(text, signature, is_thought(part))
             return "" if is_thought(part) else text
         elif part:
-            self._notes.append(kept(part))
+            self._outputs.append(_Left(part))
         return ""
 
     def _say(self, part: Part, signature: str | None, thought: bool) -> None:
@@ -133,6 +139,8 @@ class AnswerReader:
         for output in self._outputs:
             if isinstance(output, _Called):
                 items.append(self._tool_call(output))
+            elif isinstance(output, _Left):
+                items.append(Reasoning("", whole(output.part, self._owner, self._answer.prefix)))
             elif output.thought or output.parts == [""]:
                 items += self._thoughts(output)
             else:
@@ -152,7 +160,7 @@ class AnswerReader:
 
     def _thoughts(self, said: _Said) -> list[Item]:
         """Thoughts, each with its signature; one without says at least whose it is."""
-        owner = Opaque(NAME, self._answer.model or self._model or "")
+        owner = Opaque(NAME, self._owner or "")
         return [
             Reasoning(part if isinstance(part, str) else "", self._state([signature]) or owner)
             for part, signature in zip(said.parts, said.signatures, strict=True)
@@ -166,7 +174,11 @@ class AnswerReader:
         return ToolCall(call_id, name, arguments, state=self._state([called.signature]))
 
     def _state(self, signatures: list[str | None]) -> Opaque | None:
-        return sealed(signatures, self._answer.model or self._model, self._answer.prefix)
+        return sealed(signatures, self._owner, self._answer.prefix)
+
+    @property
+    def _owner(self) -> str | None:
+        return self._answer.model or self._model
 
     def _finished(self) -> Finish:
         if self._blocked or self._finish in _REFUSALS:
@@ -178,8 +190,11 @@ class AnswerReader:
 
 def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response as items."""
+    body = plain_json(response)
+    if body and all(field(body, name) is None for name in _ANSWERED):
+        raise Damaged("not a response: it has no candidates, nor says why there are none", "$.candidates")
     reader = AnswerReader(answer, whole=True)
-    reader.feed(response)
+    reader.feed(body)
     return reader.close()
 
 

@@ -2,12 +2,13 @@
 
 from typing import NamedTuple
 
-from quire.items import Item, Message, Reasoning, ToolCall
+from quire.items import Item, Message, Opaque, Reasoning, ToolCall
 from quire.providers import wording
+from quire.providers.binding import unusable
 from quire.providers.dialogue import Output
 from quire.providers.gemini.arguments import read_arguments
 from quire.providers.gemini.parts import Media, in_reply
-from quire.providers.gemini.signing import PLACEHOLDER, Signatures, unsealed
+from quire.providers.gemini.signing import NAME, PLACEHOLDER, Signatures, part_in, unsealed
 from quire.providers.media import as_text
 from quire.providers.sheet import Json, Sheet
 
@@ -74,6 +75,9 @@ class Replies:
         return parts, media
 
     def _thought(self, item: Reasoning) -> list[Json]:
+        part = part_in(item.state) if item.state else None
+        if part is not None:
+            return [part] if self._is_usable(item) else []
         signature = next(iter(self._signatures(item)), None)
         text = wording.mended(item.text)
         if signature and text:
@@ -111,13 +115,31 @@ class Replies:
         return given
 
     def _signatures(self, item: Output) -> Signatures:
-        state = item.state
-        if state is None or not self._sheet.usable(item, state):
+        if item.state is None or not self._is_usable(item):
             return ()
-        signatures = unsealed(state)
+        signatures = unsealed(item.state)
         if not signatures:
             self._sheet.note(item, "state_foreign", "it holds no signature")
         return signatures
+
+    def _is_usable(self, item: Output) -> bool:
+        """Whether the state of an item may be sent; why not is noted."""
+        state, sheet = item.state, self._sheet
+        if state is None or not state.data:
+            return False
+        fault = unusable(state, NAME, sheet.model, lambda: self._standing(state), sheet.doubt(state))
+        if fault:
+            sheet.note(item, *fault)
+        return fault is None
+
+    def _standing(self, state: Opaque) -> str:
+        """The digest of what comes before an item, or before the content that it goes on with."""
+        messages, prefix = self._sheet.messages, self._sheet.prefix
+        if messages and messages[-1]["role"] == "model":
+            before = prefix.branch().of(messages[:-1])
+            if before == state.prefix:
+                return before
+        return prefix.of(messages)
 
 
 def _signed(part: Json, signature: str | None) -> Json:

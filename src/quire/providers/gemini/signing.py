@@ -1,16 +1,19 @@
 """Gemini: thought signatures, as items keep them.
 
 A signature goes back on the part that it came with. An item of one part keeps it as `signature`; a message of
-several keeps `signatures`, one for each part or none.
+several keeps `signatures`, one for each part or none. What the provider's own tools left in an answer is kept
+as `part`, and goes back as it came or not at all.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from quire.items import Opaque
+from quire.providers.gemini.blocks import kept
+from quire.providers.sheet import Json
 
 NAME = "gemini"
 
@@ -30,15 +33,22 @@ def sealed(signatures: Signatures, model: str | None, prefix: str | None) -> Opa
     return Opaque(NAME, model or "", msgspec.json.encode(held).decode(), prefix)
 
 
+def whole(part: Mapping[str, Any], model: str | None, prefix: str | None) -> Opaque:
+    """The state that is a whole part: code that was run, what it gave, or what is not known here."""
+    # In one order, since a client may have the fields in its own.
+    data = msgspec.json.encode({"part": kept(part)}, order="sorted").decode()
+    return Opaque(NAME, model or "", data, prefix)
+
+
+def part_in(state: Opaque) -> Json | None:
+    """The whole part that a state holds, if it does."""
+    part = _held(state).get("part")
+    return cast(Json, part) if isinstance(part, dict) and part else None
+
+
 def unsealed(state: Opaque) -> Signatures:
     """The signatures that a state holds, by the part they belong to; empty if none can be sent."""
-    try:
-        held: Any = msgspec.json.decode(state.data)
-    except (msgspec.DecodeError, RecursionError):
-        return ()
-    if not isinstance(held, dict):
-        return ()
-    held = cast("dict[str, Any]", held)
+    held = _held(state)
     listed = held.get("signatures", [held.get("signature")])
     signatures = cast("Sequence[Any]", listed) if isinstance(listed, list) else ()
     good = [signature if is_signature(signature) else None for signature in signatures]
@@ -48,3 +58,11 @@ def unsealed(state: Opaque) -> Signatures:
 def is_signature(value: Any) -> bool:
     """Whether a value can be sent as a signature: bytes in base64, which clients decode before they send."""
     return isinstance(value, str) and len(value.rstrip("=")) % 4 != 1 and bool(_BASE64.fullmatch(value))
+
+
+def _held(state: Opaque) -> Json:
+    try:
+        held: Any = msgspec.json.decode(state.data)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return cast(Json, held) if isinstance(held, dict) else {}

@@ -1,21 +1,59 @@
 """Gemini: tools as function declarations, and the provider's own as they are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from quire.providers.definitions import Tool
-from quire.providers.names import Names
-from quire.providers.sheet import Json
+from quire.providers.definitions import Tool, read_tools
+from quire.providers.sheet import Json, Sheet
+
+_DECLARED = "functiondeclarations"
+_NATIVE = frozenset(
+    (
+        *("googlesearch", "googlesearchretrieval", "googlemaps", "enterprisewebsearch", "parallelaisearch"),
+        *("codeexecution", "urlcontext", "computeruse", "filesearch", "retrieval", "mcpservers", _DECLARED),
+    )
+)
 
 
-def write_tools(tools: Sequence[Tool], names: Names) -> list[Json]:
+def take_tools(tools: Sequence[Tool], sheet: Sheet) -> None:
+    """Give out the names of functions, and note tools that are another provider's."""
+    for tool in _functions(tools):
+        sheet.names.give(tool.name)
+    for tool in tools:
+        if tool.native is not None and not _is_own(tool.native):
+            sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
+
+
+def write_tools(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
     """All functions in one entry, and each tool of the provider's in one of its own."""
-    declared = [_declared(tool, names) for tool in tools if tool.native is None]
-    native = [dict(tool.native) for tool in tools if tool.native is not None]
+    declared = [_declared(tool, sheet) for tool in _functions(tools)]
+    own = [tool.native for tool in tools if tool.native is not None and _is_own(tool.native)]
+    bare = [{key: value for key, value in one.items() if _plain(key) != _DECLARED} for one in own]
+    native = [one for one in bare if one]
     return [{"function_declarations": declared}, *native] if declared else native
 
 
-def _declared(tool: Tool, names: Names) -> Json:
-    function: Json = {"name": names.give(tool.name)}
+def _functions(tools: Sequence[Tool]) -> list[Tool]:
+    """The functions by their names, also those that were given as this wire has them."""
+    found = [tool for tool in tools if tool.native is None]
+    for tool in tools:
+        if tool.native is not None and _is_own(tool.native):
+            for key, declarations in tool.native.items():
+                found += read_tools(declarations) if _plain(key) == _DECLARED else ()
+    return sorted(found, key=lambda tool: tool.name)
+
+
+def _is_own(native: Mapping[str, Any]) -> bool:
+    """Whether a tool is this provider's: it is known by its fields, of which each is a tool."""
+    return all(_plain(key) in _NATIVE for key in native)
+
+
+def _plain(key: str) -> str:
+    return str(key).replace("_", "").lower()  # clients write google_search, the wire googleSearch
+
+
+def _declared(tool: Tool, sheet: Sheet) -> Json:
+    function: Json = {"name": sheet.names.give(tool.name)}
     if tool.description:
         function["description"] = tool.description
     if tool.schema.get("properties"):

@@ -13,7 +13,7 @@ from quire.providers.gemini.parts import Media, Parts, in_result
 from quire.providers.gemini.plain import write_plain
 from quire.providers.gemini.replies import Moved, Replies
 from quire.providers.gemini.signing import NAME
-from quire.providers.gemini.tools import write_tools
+from quire.providers.gemini.tools import take_tools, write_tools
 from quire.providers.media import split
 from quire.providers.names import Alphabet, alphabet
 from quire.providers.rendering import Marks
@@ -123,8 +123,9 @@ class ContentWriter:
             config["system_instruction"] = {
                 "parts": [part for at in messages[:start] for part in at["parts"]]
             }
-        if tools:
-            config["tools"] = write_tools(tools, self.sheet.names)
+        written = write_tools(tools, self.sheet) if tools else None
+        if written:
+            config["tools"] = written
         return {"contents": contents, "config": config} if config else {"contents": contents}
 
     def _answer(self, call: ToolCall, result: ToolResult | None, given: Json) -> tuple[Json, list[Media]]:
@@ -174,8 +175,6 @@ def begin(model: str | None, tools: Sequence[Tool]) -> ContentWriter:
     """A writer with nothing written."""
     features = facts_for(model).features if model else frozenset[str]()
     sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
-    for tool in tools:
-        if tool.native is None:
-            sheet.names.give(tool.name)
+    take_tools(tools, sheet)
     fetches = model is None or not bare_name(model).startswith(_UNFETCHING)
     return ContentWriter(sheet, Parts(sheet, fetches), Replies(sheet, "thought_signatures" in features))

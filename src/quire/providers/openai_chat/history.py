@@ -9,19 +9,19 @@ from quire.providers.openai_chat.blocks import entries, fields, read_content, te
 from quire.providers.openai_chat.outputs import LEGACY, outputs_of
 from quire.providers.provider import Answer, plain_json
 from quire.providers.sheet import Json
+from quire.providers.wording import unmarked
 
 _NAMELESS = "unknown"
 
 
-def read_history(payload: Any) -> list[Item]:
+def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     """A list of messages, or a payload that has one, as items; what is of no known kind becomes a note."""
-    model = ""
     if isinstance(payload, Mapping) or hasattr(payload, "model_dump"):
         body = plain_json(payload)
         if "messages" not in body:
             raise Damaged("the payload has no messages", "messages")
-        model, payload = body.get("model") or "", body["messages"]
-    reader = _Reader(str(model))
+        model, payload = body.get("model") or model, body["messages"]
+    reader = _Reader(str(model or ""))
     for index, value in enumerate(entries(payload, "messages")):
         place = f"messages[{index}]"
         reader.take(fields(value, place), place)
@@ -65,5 +65,6 @@ class _Reader:
             raise Damaged("a result has the id of its call", f"{path}.tool_call_id")
         content, strange = read_content(message.get("content"), f"{path}.content")
         name = self._names.get(call_id) or message.get("name") or _NAMELESS
-        self.items.append(ToolResult(call_id, str(name), content))
+        content, is_error = unmarked(content)
+        self.items.append(ToolResult(call_id, str(name), content, is_error))
         self.items += strange

@@ -4,19 +4,26 @@ from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
 from quire.providers.media import as_text, inline_data, media_type
 from quire.providers.sheet import Json, Sheet
+from quire.tokens.facts import ModelFacts
 
 _IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
+def media_taken(facts: ModelFacts) -> frozenset[str]:
+    """The media that a model takes; one that is not known is trusted with all that most take."""
+    features = frozenset[str](facts.features)
+    return features if facts.provider is not None else features | {"image_input", "pdf_input"}
+
+
 class Parts:
     """Writes parts; what cannot be carried is put in words, and noted."""
 
-    __slots__ = ("_sheet", "hears")
+    __slots__ = ("_sheet", "media")
 
-    def __init__(self, sheet: Sheet, hears: bool) -> None:
+    def __init__(self, sheet: Sheet, media: frozenset[str]) -> None:
         self._sheet = sheet
-        self.hears = hears  # whether the model takes audio
+        self.media = media  # what the model takes, as features of it
 
     def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
         """The parts, without empty texts."""
@@ -29,11 +36,11 @@ class Parts:
         if isinstance(part, str):
             return None
         if isinstance(part, Image):
-            written = _image(part)
+            written = _image(part) if "image_input" in self.media else None
         elif isinstance(part, Audio):
-            written = _audio(part) if self.hears else None
+            written = _audio(part) if "audio_input" in self.media else None
         else:
-            written = _file(part)
+            written = _file(part) if "pdf_input" in self.media else None
         return written or self._in_words(item, part)
 
     def _in_words(self, item: Item, part: Image | Audio | File) -> Json:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.sheet import Json, Sheet
-from quire.providers.wording import NO_OUTPUT, mended
+from quire.providers.wording import NO_OUTPUT, failed, mended
 
 Table = Mapping[str, str]
 
@@ -79,8 +79,10 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
         text = result.content
         if type(text) is not str:
             return _taken_back(sheet, calls, mark, start)
-        text = text if text.isascii() else mended(text)
-        append({"role": "tool", "tool_call_id": call_id, "content": text or NO_OUTPUT})
+        text = (text if text.isascii() else mended(text)) or NO_OUTPUT
+        append(
+            {"role": "tool", "tool_call_id": call_id, "content": failed(text) if result.is_error else text}
+        )
         place += 1
     messages[mark - 1]["tool_calls"] = calls
     return place

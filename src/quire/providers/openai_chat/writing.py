@@ -23,16 +23,16 @@ from quire.providers.dialogue import Reply
 from quire.providers.downgrades import Downgrade
 from quire.providers.media import split
 from quire.providers.names import alphabet
-from quire.providers.openai_chat.parts import Parts
+from quire.providers.openai_chat.marks import cache_key, marked, written_tool
+from quire.providers.openai_chat.parts import Parts, media_taken
 from quire.providers.openai_chat.plain import write_plain
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import facts_for
+from quire.tokens.facts import UNKNOWN, facts_for
 
 NAME = "openai"
 _IDS = alphabet(64)
 _TOOL_NAMES = alphabet(64)
-_BREAKPOINT = {"mode": "explicit"}
 
 
 class ChatWriter:
@@ -40,7 +40,7 @@ class ChatWriter:
 
     __slots__ = ("_instructions", "_known", "_marks_cache", "_parts", "_roles", "downgrades", "sheet")
 
-    def __init__(self, sheet: Sheet, instructions: str, hears: bool, marks_cache: bool) -> None:
+    def __init__(self, sheet: Sheet, instructions: str, media: frozenset[str], marks_cache: bool) -> None:
         self.sheet = sheet
         self.downgrades: list[Downgrade] = sheet.downgrades
         self._instructions = instructions  # the role of instructions; "user" where the model takes none
@@ -51,12 +51,12 @@ class ChatWriter:
             "developer": instructions,
         }
         self._marks_cache = marks_cache
-        self._parts = Parts(sheet, hears)
+        self._parts = Parts(sheet, media)
         self._known: dict[str, str] = {}  # tool names met so far, as they are here
 
     def branch(self) -> "ChatWriter":
         """The same writer, to be finished."""
-        return ChatWriter(self.sheet.branch(), self._instructions, self._parts.hears, self._marks_cache)
+        return ChatWriter(self.sheet.branch(), self._instructions, self._parts.media, self._marks_cache)
 
     def bound(self) -> bool:
         """Nothing is: this wire carries no state."""
@@ -133,7 +133,10 @@ class ChatWriter:
             else:
                 text = self._answer(call, result)
                 media = True
-            append({"role": "tool", "tool_call_id": given["id"], "content": text or wording.NO_OUTPUT})
+            text = text or wording.NO_OUTPUT
+            if result is not None and result.is_error:
+                text = wording.failed(text)
+            append({"role": "tool", "tool_call_id": given["id"], "content": text})
         if media:
             self._results_media(calls, results)
 
@@ -149,12 +152,20 @@ class ChatWriter:
         if not messages:
             self.sheet.note(None, "turn_added", "there was nothing to answer")
             messages.append({"role": "user", "content": wording.CONTINUE})
-        payload: dict[str, Any] = {"messages": self._marked(messages, marks) if marks else messages}
-        if tools:
-            payload["tools"] = [self._tool(tool) for tool in tools]
+        marked_up = marked(messages, marks) if marks and self._marks_cache else messages
+        payload: dict[str, Any] = {"messages": marked_up}
+        if written := self._tools(tools):
+            payload["tools"] = written
         if marks and marks.plan.key:
-            payload["prompt_cache_key"] = marks.plan.key[:64]
+            payload["prompt_cache_key"] = cache_key(marks.plan.key)
         return payload
+
+    def _tools(self, tools: Sequence[Tool]) -> list[Json]:
+        written = [(tool.name, written_tool(tool, self.sheet.names)) for tool in tools]
+        for name, tool in written:
+            if tool is None:
+                self.sheet.note(None, "tools_left_out", f"{name!r} is a tool of another service")
+        return [tool for _, tool in written if tool is not None]
 
     def _call(self, call: ToolCall) -> Json:
         name, call_id, arguments = call.name, call.call_id, call.arguments
@@ -192,35 +203,11 @@ class ChatWriter:
     def _left_out(self, item: Item) -> None:
         self.sheet.note(item, "empty_left_out", "it has no content")
 
-    def _tool(self, tool: Tool) -> Json:
-        if tool.native is not None:
-            return dict(tool.native)
-        function: Json = {"name": self.sheet.names.give(tool.name)}
-        if tool.description:
-            function["description"] = tool.description
-        function["parameters"] = dict(tool.schema)
-        if tool.strict is not None:
-            function["strict"] = tool.strict
-        return {"type": "function", "function": function}
-
-    def _marked(self, messages: list[Json], marks: Marks) -> list[Json]:
-        """The messages with the ends of the static and the slow part marked, where the model knows marks."""
-        if not self._marks_cache:
-            return messages
-        marked = messages.copy()
-        for end in {marks.static, marks.slow}:
-            place = min(end, len(marked)) - 1
-            while place >= 0 and marked[place]["role"] == "assistant":
-                place -= 1
-            if place >= 0:
-                marked[place] = _with_breakpoint(marked[place])
-        return marked
-
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
-    facts = facts_for(model) if model else None
-    features = facts.features if facts else frozenset[str]()
+    facts = facts_for(model) if model else UNKNOWN
+    features = facts.features
     sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
     for tool in tools:
         if tool.native is None:
@@ -228,11 +215,4 @@ def begin(model: str | None, tools: Sequence[Tool]) -> ChatWriter:
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
-    return ChatWriter(sheet, instructions, "audio_input" in features, "cache_breakpoints" in features)
-
-
-def _with_breakpoint(message: Json) -> Json:
-    content = message["content"]
-    parts: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-    parts[-1] = {**parts[-1], "prompt_cache_breakpoint": _BREAKPOINT}
-    return {**message, "content": parts}
+    return ChatWriter(sheet, instructions, media_taken(facts), "cache_breakpoints" in features)

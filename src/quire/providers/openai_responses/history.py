@@ -9,19 +9,20 @@ from quire.providers.openai_chat.blocks import entries, fields, read_content, te
 from quire.providers.openai_responses.outputs import Maker, outputs_of
 from quire.providers.provider import Answer, plain_json
 from quire.providers.sheet import Json
+from quire.providers.wording import unmarked
 
 _NAMELESS = "unknown"
 _PUT_OUT = ("reasoning", "compaction", "mcp_list_tools", "mcp_approval_request")
 
 
-def read_history(payload: Any) -> list[Item]:
+def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     """An input, or a payload that has one, as items; what is of no known kind becomes a note."""
-    reader = _Reader("")
+    reader = _Reader(model or "")
     if isinstance(payload, Mapping) or hasattr(payload, "model_dump"):
         body = plain_json(payload)
         if "input" not in body:
             raise Damaged("the payload has no input", "input")
-        payload, reader = body["input"], _Reader(str(body.get("model") or ""))
+        payload, reader = body["input"], _Reader(str(body.get("model") or model or ""))
         reader.instructed(body.get("instructions"))
     if isinstance(payload, str):
         return [*reader.items, Message("user", payload)]
@@ -88,5 +89,6 @@ class _Reader:
         else:
             content, strange = "", [Note(output)]
         name = self._names.get(call_id) or item.get("name") or _NAMELESS
-        self.items.append(ToolResult(call_id, str(name), content))
+        content, is_error = unmarked(content)
+        self.items.append(ToolResult(call_id, str(name), content, is_error))
         self.items += strange

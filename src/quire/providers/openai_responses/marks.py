@@ -1,25 +1,65 @@
 """OpenAI Responses: tools, and where the parts of the input that stay the same end."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from quire.providers.definitions import Tool
 from quire.providers.names import Names
 from quire.providers.openai_responses.parts import text_block
 from quire.providers.rendering import Marks
-from quire.providers.sheet import Json
+from quire.providers.sheet import Json, Sheet
 
 _BREAKPOINT = {"mode": "explicit"}
+_OWN = frozenset(
+    (
+        *("apply_patch", "code_interpreter", "computer", "computer_use", "computer_use_preview", "custom"),
+        *("file_search", "function", "image_generation", "local_shell", "mcp", "namespace", "shell"),
+        *("tool_search", "web_search", "web_search_preview"),
+    )
+)
+_DATED = ("web_search_", "computer_use_")
+_FOREIGN = re.compile(r"_\d{8}$")
 
 
-def written_tool(tool: Tool, names: Names) -> Json:
-    """A tool; whether it is strict is always said, because here one is unless it says no."""
-    if tool.native is not None:
-        return dict(tool.native)
+def written_tools(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
+    """The tools; those of another service are left out, and noted."""
+    written: list[Json] = []
+    for tool in tools:
+        if tool.native is None:
+            written.append(_function(tool, sheet.names))
+        elif _is_own(tool.native):
+            written.append(_flat(tool.native))
+        else:
+            sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
+    return written
+
+
+def _is_own(native: Mapping[str, Any]) -> bool:
+    kind = native.get("type")
+    # OpenAI dates its own in pieces, as in web_search_preview_2025_03_11; Anthropic's end in eight digits.
+    return isinstance(kind, str) and (kind in _OWN or kind.startswith(_DATED)) and not _FOREIGN.search(kind)
+
+
+def _function(tool: Tool, names: Names) -> Json:
+    """A function; whether it is strict is always said, because here one is unless it says no."""
     written: Json = {"type": "function", "name": names.give(tool.name)}
     if tool.description:
         written["description"] = tool.description
     written["parameters"] = dict(tool.schema)
     written["strict"] = tool.strict is True
+    return written
+
+
+def _flat(native: Mapping[str, Any]) -> Json:
+    """A tool as it is, except for one that takes any text, in which Chat Completions has a level more."""
+    inner = native.get("custom")
+    if not isinstance(inner, Mapping):
+        return dict(native)
+    written: Json = {"type": "custom", **cast(Json, inner)}
+    form: Any = written.get("format")
+    if isinstance(form, Mapping) and isinstance(grammar := cast(Json, form).get("grammar"), Mapping):
+        written["format"] = {"type": "grammar", **cast(Json, grammar)}
     return written
 
 

@@ -25,10 +25,11 @@ _ENDINGS = {
 class Parts:
     """Writes parts; what cannot be carried, as all audio, is put in words and noted."""
 
-    __slots__ = ("_sheet",)
+    __slots__ = ("_sheet", "media")
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: Sheet, media: frozenset[str]) -> None:
         self._sheet = sheet
+        self.media = media  # what the model takes, as features of it
 
     def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
         """The parts, without empty texts."""
@@ -39,9 +40,9 @@ class Parts:
         if text is not None:
             return text_block(text) if text else None
         if isinstance(part, Image):
-            written = _image(part)
+            written = _image(part) if "image_input" in self.media else None
         elif isinstance(part, File):
-            written = _file(part)
+            written = _file(part) if "pdf_input" in self.media else None
         else:
             written = None
         return written or (None if isinstance(part, str) else self._in_words(item, part))

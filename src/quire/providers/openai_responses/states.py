@@ -67,7 +67,7 @@ def block_of(reasoning: Reasoning, sheet: Sheet) -> Json | None:
 def _fault(state: Opaque | None, sheet: Sheet) -> tuple[Change, str] | None:
     if state is None or not state.data:
         return "reasoning_left_out", "this wire carries only sealed reasoning"
-    fault = unusable(state, NAME, sheet.model, lambda: _prefix(sheet, state.prefix))
+    fault = unusable(state, NAME, sheet.model, lambda: _prefix(sheet, state.prefix), sheet.doubt(state))
     if fault:
         return fault
     data = unpacked(state)

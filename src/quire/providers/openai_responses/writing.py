@@ -23,13 +23,15 @@ from quire.providers.dialogue import Reply
 from quire.providers.downgrades import Downgrade
 from quire.providers.media import split
 from quire.providers.names import alphabet
-from quire.providers.openai_responses.marks import marked, written_tool
+from quire.providers.openai_chat.marks import cache_key
+from quire.providers.openai_chat.parts import media_taken
+from quire.providers.openai_responses.marks import marked, written_tools
 from quire.providers.openai_responses.parts import Parts
 from quire.providers.openai_responses.plain import write_plain
 from quire.providers.openai_responses.states import NAME, block_of, phase_of
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import facts_for
+from quire.tokens.facts import UNKNOWN, facts_for
 
 _IDS = alphabet(64)
 _TOOL_NAMES = alphabet(64)
@@ -50,7 +52,14 @@ class ResponsesWriter:
         "sheet",
     )
 
-    def __init__(self, sheet: Sheet, instructions: str, marks_cache: bool, branched: bool = False) -> None:
+    def __init__(
+        self,
+        sheet: Sheet,
+        instructions: str,
+        media: frozenset[str],
+        marks_cache: bool,
+        branched: bool = False,
+    ) -> None:
         self.sheet = sheet
         self.downgrades: list[Downgrade] = sheet.downgrades
         self._instructions = instructions  # the role of instructions; "user" where the model takes none
@@ -62,12 +71,13 @@ class ResponsesWriter:
         }
         self._marks_cache = marks_cache
         self._branched = branched
-        self._parts = Parts(sheet)
+        self._parts = Parts(sheet, media)
         self._known: dict[str, str] = {}  # tool names met so far, as they are here
 
     def branch(self) -> "ResponsesWriter":
         """The same writer, to be finished."""
-        return ResponsesWriter(self.sheet.branch(), self._instructions, self._marks_cache, branched=True)
+        sheet, media = self.sheet.branch(), self._parts.media
+        return ResponsesWriter(sheet, self._instructions, media, self._marks_cache, branched=True)
 
     def bound(self) -> bool:
         """Nothing documented binds reasoning to the volatile part."""
@@ -147,10 +157,10 @@ class ResponsesWriter:
         payload: dict[str, Any] = {
             "input": marked(messages, marks) if marks and self._marks_cache else messages
         }
-        if tools:
-            payload["tools"] = [written_tool(tool, self.sheet.names) for tool in tools]
+        if written := written_tools(tools, self.sheet):
+            payload["tools"] = written
         if marks and marks.plan.key:
-            payload["prompt_cache_key"] = marks.plan.key[:64]
+            payload["prompt_cache_key"] = cache_key(marks.plan.key)
         return payload
 
     def _sealed(self, reply: Reply) -> list[Json | None]:
@@ -199,12 +209,12 @@ class ResponsesWriter:
         if result is None:
             self.sheet.note(call, "answer_added", "the call has no result")
             return wording.NO_RESULT
-        if type(result.content) is str:
-            return wording.mended(result.content) or wording.NO_OUTPUT
-        text, media = split(result.parts)
+        text, media = (result.content, ()) if type(result.content) is str else split(result.parts)
         if media:
-            return self._parts.of(result, result.parts)
-        return wording.mended(text) or wording.NO_OUTPUT
+            parts = wording.failed_parts(result.parts) if result.is_error else result.parts
+            return self._parts.of(result, parts)
+        text = wording.mended(text) or wording.NO_OUTPUT
+        return wording.failed(text) if result.is_error else text
 
     def _moved(self, message: Message, media: _Media) -> None:
         """Media that only a message of the user can carry, right after the turn they were in."""
@@ -226,7 +236,8 @@ class ResponsesWriter:
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
-    features = facts_for(model).features if model else frozenset[str]()
+    facts = facts_for(model) if model else UNKNOWN
+    features = facts.features
     sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
     for tool in tools:
         if tool.native is None:
@@ -234,7 +245,7 @@ def begin(model: str | None, tools: Sequence[Tool]) -> ResponsesWriter:
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
-    return ResponsesWriter(sheet, instructions, "cache_breakpoints" in features)
+    return ResponsesWriter(sheet, instructions, media_taken(facts), "cache_breakpoints" in features)
 
 
 def _has_all(reply: Reply, blocks: list[Json | None]) -> bool:

@@ -2,8 +2,12 @@
 
 import re
 
-_NAME = re.compile(r"claude-(?:([a-z]+)-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?(?:-([a-z]+))?")
+from quire.errors import InvalidValue
+from quire.tokens.facts import facts_for
+
+_NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 _PREVIEW = "mythos-preview"
+_MOST_IMAGES = 600  # of any model
 
 
 class Model:
@@ -12,8 +16,7 @@ class Model:
     def __init__(self, name: str | None) -> None:
         self.name = (name or "").lower()
         found = _NAME.search(self.name)
-        self._family = (found[1] or found[4] or "") if found else ""
-        self._version = (int(found[2]), int(found[3] or 0)) if found else None
+        self._version = (int(found[1]), int(found[2] or 0)) if found else None
 
     def refuses_prefill(self) -> bool:
         """Whether the last message may not be the assistant's."""
@@ -25,6 +28,7 @@ class Model:
 
     def most_images(self) -> int:
         """How many images a request may have."""
-        small = self._family in ("haiku", "opus") and self._version is not None and self._version <= (4, 5)
-        old = self._version is not None and self._version < (4, 0)
-        return 100 if small or old else 600
+        try:
+            return facts_for(self.name).images.count or _MOST_IMAGES
+        except InvalidValue:  # a name that is empty once prefixes are off
+            return _MOST_IMAGES

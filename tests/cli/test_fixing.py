@@ -1,0 +1,127 @@
+"""`quire check --fix` gives back what it was given, repaired: nothing lost, nothing twice, the same shape."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from typer.testing import CliRunner
+
+from quire.cli.main import app
+
+USER = {"role": "user", "content": "hi"}
+QUESTION = {"role": "user", "parts": [{"text": "q"}]}
+CALLED: dict[str, Any] = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+def fixed(payload: Any, provider: str, *options: str) -> tuple[Any, str]:
+    run = CliRunner().invoke(
+        app, ["check", "-", "--provider", provider, "--fix", *options], input=json.dumps(payload)
+    )
+    assert run.exit_code == 0, run.output
+    return json.loads(run.stdout), run.stderr
+
+
+def test_a_list_with_instructions_becomes_a_payload_and_that_is_said() -> None:
+    whole, said = fixed([{"role": "system", "content": "S"}, USER], "anthropic")
+    assert whole["system"][0]["text"] == "S"
+    assert [message["role"] for message in whole["messages"]] == ["user"]
+    assert "a whole payload is written: system, messages" in said
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_a_list_alone_stays_a_list(provider: str) -> None:
+    messages, said = fixed([QUESTION if provider == "gemini" else USER], provider)
+    assert [message["role"] for message in messages] == ["user"]
+    assert "whole payload" not in said
+
+
+def test_instructions_are_sent_once() -> None:
+    payload: dict[str, Any] = {
+        "model": "gpt-5.6",
+        "instructions": "Be brief",
+        "temperature": 1,
+        "input": [USER],
+    }
+    again, _ = fixed(payload, "openai-responses")
+    assert json.dumps(again).count("Be brief") == 1
+    assert (again["model"], again["temperature"]) == ("gpt-5.6", 1)
+
+
+def test_system_and_tools_are_there_once_and_all_else_is_kept() -> None:
+    payload: dict[str, Any] = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "system": "S",
+        "messages": [USER],
+        "tools": [{"name": "f", "input_schema": SCHEMA}],
+    }
+    again, _ = fixed(payload, "anthropic")
+    assert set(again) == set(payload)
+    assert (again["max_tokens"], len(again["system"]), again["tools"][0]["name"]) == (9, 1, "f")
+
+
+@pytest.mark.parametrize("name", ["system_instruction", "systemInstruction"])
+def test_the_config_of_geminis_client_is_merged(name: str) -> None:
+    declared = {"function_declarations": [{"name": "f", "parameters_json_schema": SCHEMA}]}
+    config = {"temperature": 0, name: "S", "max_output_tokens": 5, "tools": [declared]}
+    payload: dict[str, Any] = {"model": "gemini-2.5-pro", "config": config, "contents": [QUESTION, CALLED]}
+    again, _ = fixed(payload, "gemini")
+    assert set(again) == {"model", "config", "contents"}
+    assert again["config"] == {
+        "temperature": 0,
+        "max_output_tokens": 5,
+        "system_instruction": {"parts": [{"text": "S"}]},
+        "tools": [declared],
+    }
+
+
+def test_a_request_to_geminis_api_stays_one() -> None:
+    declared = [{"name": "f", "parametersJsonSchema": SCHEMA}]
+    payload: dict[str, Any] = {
+        "systemInstruction": {"parts": [{"text": "S"}]},
+        "generationConfig": {"temperature": 0},
+        "tools": [{"functionDeclarations": declared, "googleSearch": {}}],
+        "contents": [QUESTION, CALLED],
+    }
+    again, _ = fixed(payload, "gemini")
+    assert set(again) == set(payload)
+    assert again["systemInstruction"] == payload["systemInstruction"]
+    assert again["generationConfig"] == {"temperature": 0}
+    assert again["tools"] == [{"functionDeclarations": declared}, {"googleSearch": {}}]
+    assert len(again["contents"]) == 3
+
+
+@pytest.mark.parametrize(
+    "command", [["check", "--provider", "gemini", "--fix"], ["convert", "--to", "gemini"]]
+)
+def test_the_model_of_the_payload_counts(command: list[str]) -> None:
+    payload: dict[str, Any] = {"model": "gemini-3-pro", "contents": [QUESTION, CALLED]}
+    run = CliRunner().invoke(app, [*command, "-"], input=json.dumps(payload))
+    assert run.exit_code == 0
+    assert "thoughtSignature" in json.loads(run.stdout)["contents"][1]["parts"][0]  # this model wants one
+
+
+def test_the_thoughts_in_a_list_are_those_of_the_model_that_is_named() -> None:
+    thought = {"type": "thinking", "thinking": "h", "signature": "S"}
+    call: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    history = [USER, {"role": "assistant", "content": [thought, call]}]
+    whole, _ = fixed(history, "anthropic", "--model", "claude-sonnet-4-5")
+    assert whole["messages"][1]["content"] == [thought, call]
+
+
+def test_histories_on_lines_are_each_repaired(tmp_path: Path) -> None:
+    lines = [[{"role": "system", "content": "S"}, USER], [USER], {"max_tokens": 3, "messages": [USER]}]
+    target = tmp_path / "fixed.jsonl"
+    given = "\n".join(map(json.dumps, lines))
+    run = CliRunner().invoke(
+        app, ["check", "-", "--provider", "anthropic", "--fix", "-o", str(target)], input=given
+    )
+    first, second, third = map(json.loads, target.read_text().splitlines())
+    assert run.exit_code == 0
+    assert "line 1: a list of messages cannot hold all of it" in run.stderr
+    assert (set(first), len(second), third["max_tokens"]) == ({"system", "messages"}, 1, 3)
