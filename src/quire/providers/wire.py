@@ -12,7 +12,6 @@ from quire.providers.provider import Answer, Parsed, StreamReader, answer_to
 from quire.providers.rendering import Begin, Rendered, render
 from quire.tokens.counter import Definition
 
-
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
