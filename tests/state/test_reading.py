@@ -164,3 +164,20 @@ def test_a_summary_without_spans_stands_where_it_was_recorded() -> None:
 def test_a_slice_that_goes_nowhere_is_a_clear_error() -> None:
     with pytest.raises(InvalidValue, match="at least one"):
         Transcript([Message("user", "x")]).view[::0]
+
+
+@pytest.mark.parametrize("length", [100, 300])
+def test_slices_of_a_forks_view_are_those_of_its_list(length: int) -> None:
+    fork = Transcript([Message("user", f"{n}") for n in range(length)]).fork()
+    fork.extend([Message("user", f"more {n}") for n in range(20)])
+    shown = list(fork.view)
+    for start in (0, 5, length - 1, length, length + 5, -3, None):
+        for stop in (0, 7, length - 19, length, length + 10, -5, None):
+            assert fork.view[start:stop] == shown[start:stop]
+            assert fork.view[start:stop:-1] == shown[start:stop:-1]
+
+
+@pytest.mark.parametrize("odd", [slice(1.5, 2), slice("a", None), slice(None, None, "x")], ids=str)
+def test_a_slice_of_anything_but_whole_numbers_is_a_clear_error(odd: slice) -> None:
+    with pytest.raises(WrongType):
+        Transcript([Message("user", "x")]).view[odd]

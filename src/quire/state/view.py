@@ -78,13 +78,7 @@ class View(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            if index.step == 0:
-                raise InvalidValue("a slice goes on by at least one")
-            return (
-                list(self)[index]
-                if index.step not in (None, 1)
-                else self._slice(*index.indices(len(self))[:2])
-            )
+            return self._sliced(index)
         whole(index, "an index")
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
@@ -195,8 +189,19 @@ class View(Sequence[Item]):
     def _shown(self, run: Run) -> Sequence[Item]:
         return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
 
+    def _sliced(self, index: slice) -> list[Item]:
+        if index.step == 0:
+            raise InvalidValue("a slice goes on by at least one")
+        try:
+            start, stop, step = index.indices(len(self))
+        except TypeError:
+            raise WrongType("a slice is made of whole numbers") from None
+        return self._slice(start, stop) if step == 1 else list(self)[index]
+
     def _slice(self, start: int, stop: int) -> list[Item]:
         found: list[Item] = []
+        if stop <= start:
+            return found
         for at, run in self._runs_from(start):
             if at >= stop:
                 break
