@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Audio, File, Image, Message, Opaque
+from quire.items import Audio, File, Image, Item, Message, Opaque, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.providers.binding import Prefix, same_model, unusable
 from quire.providers.caching import CachePlan
@@ -194,3 +194,14 @@ def test_what_cannot_be_rendered_is_a_clear_error(wire: str, arguments: dict[str
     given: dict[str, Any] = {"items": [Message("user", "Hello.")], **arguments}
     with pytest.raises(WrongType):
         PROVIDERS[wire].render(given.pop("items"), **given)
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_result_may_come_late_among_static_items(wire: str) -> None:
+    items: list[Item] = [
+        ToolCall("c1", "look_up", "{}"),
+        Message("user", "Well?"),
+        ToolResult("c1", "look_up", "found"),
+    ]
+    rendered = PROVIDERS[wire].render(items, plan=CachePlan(static=3))
+    assert PROVIDERS[wire].check(rendered.payload) == []

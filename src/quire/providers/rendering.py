@@ -151,7 +151,7 @@ def _keep(
 
 def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> int:
     """How many messages static items become; they are few, so they are written once more to see."""
-    dialogue = Dialogue(begin(model, tools))
+    dialogue = Dialogue(begin(model, tools), results_by_call(items))
     dialogue.feed(items)
     dialogue.close()
     return len(dialogue.writer.sheet.messages)
