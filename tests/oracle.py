@@ -86,8 +86,8 @@ class PlainTranscript:
     def _head(self, item: Item) -> int:
         position = len(self.log)
         if isinstance(item, ToolResult):
-            waiting = [p for p in self.open_calls() if self.call_id(p) == item.call_id]
-            return self.heads[waiting[0]] if waiting else position
+            call = self.call_for(item, self.open_calls())
+            return self.heads[call] if call is not None else position
         if self.reply is None or not is_output(item):
             return position
         members = [p for p in range(position) if self.heads[p] == self.heads[self.reply]]
@@ -116,19 +116,21 @@ class PlainTranscript:
                 told = item.text
         return told, tools
 
-    def call_id(self, position: int) -> str:
-        call = self.log[position]
-        assert isinstance(call, ToolCall)
-        return call.call_id
+    def call_for(self, result: ToolResult, waiting: Sequence[int]) -> int | None:
+        """The latest call of this id and name that waits, or the latest of the id."""
+        calls = [(p, call) for p in sorted(waiting) if isinstance(call := self.log[p], ToolCall)]
+        alike = [(p, call) for p, call in calls if call.call_id == result.call_id]
+        named = [p for p, call in alike if call.name == result.name]
+        return max(named or [p for p, _ in alike], default=None)
 
     def open_calls(self) -> list[int]:
-        waiting: dict[str, list[int]] = {}
+        waiting: set[int] = set()
         for position, item in enumerate(self.log):
             if isinstance(item, ToolCall):
-                waiting.setdefault(item.call_id, []).append(position)
-            elif isinstance(item, ToolResult) and waiting.get(item.call_id):
-                waiting[item.call_id].pop(0)
-        return sorted(p for positions in waiting.values() for p in positions)
+                waiting.add(position)
+            elif isinstance(item, ToolResult):
+                waiting.discard(-1 if (call := self.call_for(item, sorted(waiting))) is None else call)
+        return sorted(waiting)
 
     def find(self, item_id: str) -> int:
         return next(p for p, item in enumerate(self.log) if item.id == item_id)

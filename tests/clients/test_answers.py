@@ -26,7 +26,15 @@ MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-pro",
 }
-CLIENTS: list[Any] = []  # Google's closes its connection when nobody holds it, also while it streams
+CLIENTS: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed_clients() -> Iterator[None]:
+    """Clients are held until the test ends, for a stream ends with its client, and closed then."""
+    yield
+    while CLIENTS:
+        CLIENTS.pop().close()
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +66,10 @@ def asked(wire: str, base: str, payload: dict[str, Any], **more: Any) -> Any:
         return ask(model=name, **payload)
     if wire == "anthropic":
         client = anthropic.Anthropic(base_url=base, api_key="k", max_retries=0, timeout=300)
+        CLIENTS.append(client)
         return client.messages.create(model=name, max_tokens=32, **payload, **more)
     client = openai.OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0, timeout=300)
+    CLIENTS.append(client)
     if wire == "openai":
         return client.chat.completions.create(model=name, max_tokens=32, **payload, **more)
     return client.responses.create(model=name, max_output_tokens=32, **payload, **more)

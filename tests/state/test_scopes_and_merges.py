@@ -173,3 +173,20 @@ def test_the_total_is_known_without_counting_again() -> None:
     transcript.append(edit)
     assert transcript.view.tokens(counter) <= 10
     assert counter.asked == 15
+
+
+def test_a_merged_result_answers_the_childs_call_though_the_parent_waits_under_the_same_id() -> None:
+    parent = Transcript([Message("user", "q", id="u"), ToolCall("call_0", "search", id="k")])
+    child = brief("You check.", "Is it so?")
+    child.extend([ToolCall("call_0", "search", id="ck"), ToolResult("call_0", "search", "yes", id="cr")])
+    merge_all(parent, child, "checker")
+    assert [call.id for call in parent.view.pending()] == ["k"]
+    parent.append(ToolResult("call_0", "search", "found", id="r"))
+    together = [{item.id for item in group.items} for group in parent.view.groups()]
+    assert {"k", "r"} in together and {"ck", "cr"} in together
+
+
+def test_a_result_goes_to_the_call_of_its_name() -> None:
+    transcript = Transcript([Message("user", "q"), ToolCall("0", "a", id="a"), ToolCall("0", "b", id="b")])
+    transcript.append(ToolResult("0", "a", "of a"))
+    assert [call.id for call in transcript.view.pending()] == ["b"]

@@ -23,9 +23,9 @@ from quire.items import (
     Undo,
     Unknown,
 )
-from quire.providers.downgrades import Downgrade
 from quire.providers.sheet import Sheet
 from quire.state.editing import MASKED
+from quire.state.groups import answered, answers
 
 Output = Message | Reasoning | ToolCall
 
@@ -42,7 +42,6 @@ class Writer(Protocol):
     """What a wire makes of turns. Lists that were handed out are never changed."""
 
     sheet: Sheet
-    downgrades: list[Downgrade]
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """Write turns that have nothing special, and give the place of the first item that was not written.
@@ -129,8 +128,9 @@ class Dialogue:
                 self.close()
                 self.writer.instruct(item)
             case ConfigChange() | Handoff() | Hide() | Mask() | Pin() | Undo() | Unknown():
-                reason = "a record for the program, without words for a model"
-                self.writer.downgrades.append(Downgrade(item.id, "unspoken", reason))
+                self.writer.sheet.note(
+                    item, "unspoken", "a record for the program, without words for a model"
+                )
             case _:
                 assert_never(item)
 
@@ -150,18 +150,22 @@ class Dialogue:
             sheet.masked = False
 
     def _message(self, item: Message) -> None:
-        reply = self._reply
-        joins = item.role == "assistant" and reply is not None and self._joins(reply, item)
-        if joins and reply is not None and type(reply.outputs[-1]) is not Message:
-            reply.outputs.append(item)
+        if item.role == "assistant":
+            self._words(item)
             return
         self.close()
-        if item.role == "assistant":
-            self._held = item
-        elif item.role == "user":
+        if item.role == "user":
             self.writer.user(item)
         else:
             self.writer.instruct(item)
+
+    def _words(self, item: Message) -> None:
+        reply = self._reply
+        if reply is not None and type(reply.outputs[-1]) is not Message and self._joins(reply, item):
+            reply.outputs.append(item)
+            return
+        self.close()
+        self._held = item
 
     def _joins(self, reply: Reply, item: Output) -> bool:
         last = reply.outputs[-1]
@@ -189,21 +193,31 @@ class Dialogue:
         results.append(known[1] if known else None)
 
     def _result(self, item: ToolResult) -> None:
-        reply = self._reply
         if self._position in self._taken:
             self._broken()
             return
-        if item.call_id in self._given_up:
+        waiting = self._waiting(item.call_id)
+        index = answered([call for _, call in waiting], item) if waiting else -1
+        same = index >= 0 and waiting[index][1].name == item.name
+        if item.call_id in self._given_up and not same:
             raise LateResult
-        if reply is not None:
-            for index, call in enumerate(reply.calls):
-                if call.call_id == item.call_id and reply.results[index] is None:
-                    reply.results[index] = item
-                    self._answered += 1
-                    return
+        if self._reply is not None and index >= 0:
+            self._reply.results[waiting[index][0]] = item
+            self._answered += 1
+            return
         self._broken()
-        reason = f"no open call {item.call_id!r} for this result"
-        self.writer.downgrades.append(Downgrade(item.id, "result_left_out", reason))
+        self.writer.sheet.note(item, "result_left_out", f"no open call {item.call_id!r} for this result")
+
+    def _waiting(self, call_id: str) -> list[tuple[int, ToolCall]]:
+        """The calls of the reply at hand that wait under an id, with their places among its calls."""
+        if self._reply is None:
+            return []
+        calls = zip(self._reply.calls, self._reply.results, strict=True)
+        return [
+            (index, call)
+            for index, (call, result) in enumerate(calls)
+            if result is None and call.call_id == call_id
+        ]
 
     def _broken(self) -> None:
         # A result ends the reply before it, wherever it belongs.
@@ -230,11 +244,5 @@ def _last_closing(items: Sequence[Item]) -> int:
 
 def results_by_call(items: Sequence[Item]) -> dict[int, tuple[int, ToolResult]]:
     """For calls, by position: their results, with the positions of these."""
-    waiting: dict[str, list[int]] = {}
-    found: dict[int, tuple[int, ToolResult]] = {}
-    for position, item in enumerate(items):
-        if isinstance(item, ToolCall):
-            waiting.setdefault(item.call_id, []).append(position)
-        elif isinstance(item, ToolResult) and waiting.get(item.call_id):
-            found[waiting[item.call_id].pop(0)] = (position, item)
-    return found
+    pairs = ((call, position, items[position]) for position, call in answers(items)[0].items())
+    return {call: (position, item) for call, position, item in pairs if isinstance(item, ToolResult)}

@@ -4,7 +4,7 @@ The rule for what joins what is here alone. A transcript applies it as items arr
 any sequence.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from quire.errors import WrongType
@@ -98,31 +98,50 @@ def is_edit(item: Item) -> TypeGuard[Edit]:
     return type(item) in EDITS and not (isinstance(item, Summary) and not item.spans)
 
 
+def answered(calls: Sequence[ToolCall], result: ToolResult) -> int:
+    """Which of the calls that wait under one id a result is for.
+
+    The latest of the same name, or else the latest: ids come again, in every reply of some providers and in
+    what a child did while a call of its parent waited.
+    """
+    latest = len(calls) - 1
+    return next((index for index in range(latest, -1, -1) if calls[index].name == result.name), latest)
+
+
+def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
+    """For results, by position, the call that each is for; and the calls that still wait."""
+    waiting: dict[str, list[tuple[int, ToolCall]]] = {}
+    found: dict[int, int] = {}
+    for position, item in enumerate(items):
+        if isinstance(item, ToolCall):
+            waiting.setdefault(item.call_id, []).append((position, item))
+        elif isinstance(item, ToolResult) and (calls := waiting.get(item.call_id)):
+            found[position] = calls.pop(answered([call for _, call in calls], item))[0]
+    return found, [position for calls in waiting.values() for position, _ in calls]
+
+
 def groups(items: Iterable[Item]) -> list[Group]:
     """Any sequence of items in the smallest pieces that may be dropped or moved."""
+    row = list(checked_items(items))
+    call_of, _ = answers(row)
+    heads: list[int] = []
     members: dict[int, list[Item]] = {}
-    waiting: dict[str, list[int]] = {}
     reply = Reply()
-    for index, item in enumerate(checked_items(items)):
+    for index, item in enumerate(row):
         head = index
         if is_output(item):
             head = reply.join(item, index)
         elif not isinstance(item, _NEVER_SHOWN):  # these are recorded between items and do not come between
             reply.head = -1
-        if isinstance(item, ToolCall):
-            waiting.setdefault(item.call_id, []).append(head)
-        elif isinstance(item, ToolResult) and waiting.get(item.call_id):
-            head = waiting[item.call_id].pop(0)
+        if index in call_of:
+            head = heads[call_of[index]]
+        heads.append(head)
         members.setdefault(head, []).append(item)
     return [Group(tuple(found)) for found in members.values()]
 
 
 def pending_calls(items: Iterable[Item]) -> list[ToolCall]:
     """Calls without a result after them."""
-    waiting: dict[str, list[ToolCall]] = {}
-    for item in checked_items(items):
-        if isinstance(item, ToolCall):
-            waiting.setdefault(item.call_id, []).append(item)
-        elif isinstance(item, ToolResult) and waiting.get(item.call_id):
-            waiting[item.call_id].pop(0)
-    return [call for calls in waiting.values() for call in calls]
+    row = list(checked_items(items))
+    calls = (row[position] for position in answers(row)[1])
+    return [call for call in calls if isinstance(call, ToolCall)]

@@ -25,7 +25,7 @@ from quire.items import (
 )
 from quire.state.closing import closing_results
 from quire.state.editing import Editor
-from quire.state.groups import Reply, is_edit, is_output
+from quire.state.groups import Reply, answered, is_edit, is_output
 from quire.state.log import EDIT, Log, Segment
 from quire.state.placing import inserted, settled_time
 from quire.state.shape import Shape
@@ -234,10 +234,13 @@ class Transcript:
         waiting = self._open.pop(result.call_id, None)
         if waiting is None:
             return self._end
-        call = waiting[0]
-        if len(waiting) > 1:
-            self._open[result.call_id] = waiting[1:]
-        return self._log.head(call)
+        if len(waiting) == 1:
+            return self._log.head(waiting[0])
+        index = answered(
+            [call for call in map(self._log.item, waiting) if isinstance(call, ToolCall)], result
+        )
+        self._open[result.call_id] = (*waiting[:index], *waiting[index + 1 :])
+        return self._log.head(waiting[index])
 
     def _open_positions(self) -> tuple[int, ...]:
         return tuple(position for positions in self._open.values() for position in positions)
