@@ -81,6 +81,19 @@ def test_a_definition_without_a_name_is_refused() -> None:
         schema_tokens([{"description": "what?"}], Exact())
 
 
+def test_functions_in_one_entry_are_counted_one_by_one() -> None:
+    functions: list[dict[str, Any]] = [{"name": "a", "parameters": {}}, {"name": "b"}]
+    for counter in (Exact(), Estimate(), ByTheWord()):
+        apart = schema_tokens([*functions, {"google_search": {}}], counter)
+        assert schema_tokens([{"function_declarations": functions, "google_search": {}}], counter) == apart
+        assert schema_tokens([{"functionDeclarations": functions}], counter) < apart or apart == 0
+
+
+def test_functions_in_one_entry_are_a_list() -> None:
+    with pytest.raises(WrongType, match="list of definitions"):
+        schema_tokens([{"function_declarations": "a"}], Exact())
+
+
 class ByTheWord:
     """Somebody else's counter: it knows nothing of tools."""
 

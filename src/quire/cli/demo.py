@@ -15,6 +15,7 @@ from quire.items import (
     text_of,
 )
 from quire.providers import PROVIDERS
+from quire.providers.checking import HISTORY
 from quire.state import Transcript, View, truncate
 from quire.tokens import Counter, counter_for
 
@@ -55,9 +56,7 @@ def _print_wires(view: View) -> None:
     print("The same view for four providers:")
     for name, provider in PROVIDERS.items():
         rendered = provider.render(view, model=WIRE_MODELS[name])
-        sent = next(
-            value for key, value in rendered.payload.items() if key in ("messages", "input", "contents")
-        )
+        sent = rendered.payload[HISTORY[name]]
         faults = provider.check(rendered.payload, WIRE_MODELS[name])
         print(f"  {name:17} {WIRE_MODELS[name]:18} {len(sent):>2} messages, {len(faults)} faults")
         for downgrade in rendered.downgrades:

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from quire.errors import Damaged, Unencodable
-
-_WHOLE = ("messages", "input", "contents")
-"""Fields that tell a payload from a single message."""
-
+from quire.providers.checking import HISTORY
 
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -125,7 +122,7 @@ def list_of(value: Any) -> list[Any]:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, list) or any(key in fields_of(value) for key in _WHOLE)
+    return isinstance(value, list) or any(key in fields_of(value) for key in HISTORY.values())
 
 
 def _checked(value: Any, name: str) -> Any:

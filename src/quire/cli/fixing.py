@@ -3,9 +3,7 @@
 from typing import Any, cast
 
 from quire.cli.files import fields_of
-
-LISTS = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
-"""The field that has the conversation, of each wire."""
+from quire.providers.checking import HISTORY
 
 _READ = {
     "openai": {"messages", "tools"},
@@ -36,8 +34,8 @@ _REST_NAMES = {"parameters_json_schema": "parametersJsonSchema"}
 def shaped(rendered: dict[str, Any], original: Any, provider: str) -> Any:
     """What was rendered, in the shape of the original and with the fields that rendering knows nothing of."""
     if isinstance(original, list):
-        alone = rendered.keys() == {LISTS[provider]}
-        return rendered[LISTS[provider]] if alone else rendered
+        alone = rendered.keys() == {HISTORY[provider]}
+        return rendered[HISTORY[provider]] if alone else rendered
     given = fields_of(original)
     kept = _unread(given, provider)
     return _gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}

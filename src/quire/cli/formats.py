@@ -11,7 +11,6 @@ from quire.providers import PROVIDERS, Downgrade, provider_for
 
 OWN = "quire"
 FORMATS = (*PROVIDERS, OWN)
-_DECLARED = ("function_declarations", "functionDeclarations")
 
 
 def guessed(payload: Any, given: str | None) -> str:
@@ -47,24 +46,13 @@ def tools_of(payload: Any) -> list[Any]:
     """The tool definitions in a payload, of whichever format."""
     fields = fields_of(payload)
     tools = fields.get("tools") or fields_of(fields.get("config")).get("tools")
-    listed: list[Any] = [tools] if fields_of(tools) else list_of(tools)
-    return [one for tool in listed for one in _single(tool)]
+    return [tools] if fields_of(tools) else list_of(tools)
 
 
 def model_of(payload: Any) -> str | None:
     """The model that a payload is for, if it says."""
     model = fields_of(payload).get("model")
     return model if isinstance(model, str) and model else None
-
-
-def _single(tool: Any) -> list[Any]:
-    """Gemini has many functions in one entry, and may have tools of its own beside them."""
-    fields = fields_of(tool)
-    declared = [one for name in _DECLARED for one in list_of(fields.get(name))]
-    if not declared:
-        return [tool]
-    own = {name: value for name, value in fields.items() if name not in _DECLARED}
-    return [*declared, own] if own else declared
 
 
 def _known(name: str) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue
 from quire.tokens.counter import Definition
-from quire.tokens.schemas import read_definition
+from quire.tokens.schemas import read_definition, single_definitions
 
 EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -23,10 +23,7 @@ class Tool(NamedTuple):
 
 def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
     """The tools in the order of their names, so that the order they were given in changes nothing."""
-    given = cast(object, definitions)
-    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
-        raise WrongType(f"tools are a list of definitions, not {type(definitions).__name__}")
-    tools = sorted((_tool(definition) for definition in definitions), key=lambda tool: tool.name)
+    tools = sorted((_tool(tool) for tool in single_definitions(definitions)), key=lambda tool: tool.name)
     for one, other in pairwise(tools):
         if one.name == other.name:
             raise InvalidValue(f"two tools are called {one.name!r}")
@@ -34,8 +31,6 @@ def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
 
 
 def _tool(definition: Definition) -> Tool:
-    if not isinstance(definition, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a tool is defined by a mapping, not by {type(definition).__name__}")
     if not definition:
         raise InvalidValue("a tool's definition is empty")
     if _is_native(definition):

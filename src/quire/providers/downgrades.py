@@ -1,5 +1,6 @@
 """What was changed or left out on the way to a wire, and why."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from quire.errors import Downgraded
@@ -46,7 +47,7 @@ class Downgrade(NamedTuple):
         return f"{self.item_id or 'payload'}: {self.reason} ({self.change})"
 
 
-def refuse_losses(downgrades: list[Downgrade]) -> None:
+def refuse_losses(downgrades: Sequence[Downgrade]) -> None:
     """Raise if anything was lost that a reader would miss."""
     lost = [downgrade for downgrade in downgrades if downgrade.change not in HARMLESS]
     if lost:

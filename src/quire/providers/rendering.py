@@ -104,7 +104,7 @@ def render(
         rendered = _finished(dialogue, items, definitions, plan, boundary, static)
     _keep(wire, model, items, definitions, dialogue, boundary)
     if strict:
-        refuse_losses(list(rendered.downgrades))
+        refuse_losses(rendered.downgrades)
     return rendered
 
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from quire.items import Item, Opaque
+from quire.items import ConfigChange, Item, Message, Opaque
+from quire.providers import wording
 from quire.providers.binding import Prefix, unusable
 from quire.providers.downgrades import Change, Downgrade
+from quire.providers.media import split
 from quire.providers.names import Alphabet, Names
 
 Json = dict[str, Any]
@@ -59,6 +61,22 @@ class Sheet:
         """Note what was changed or left out."""
         self.downgrades.append(Downgrade(item.id if item else None, change, reason))
 
+    def left_out(self, item: Item) -> None:
+        """Note that there was nothing to write, or nothing in a part."""
+        self.note(item, "empty_left_out", "it has no content, or a part that has none")
+
+    def words(self, item: Message | ConfigChange) -> str:
+        """What is said or ordered where only words can be; media are described."""
+        if isinstance(item, ConfigChange):
+            return wording.mended(item.instructions or "")
+        if type(item.content) is str:
+            return wording.mended(item.content)
+        text, media = split(item.parts)
+        if media:
+            self.note(item, "media_as_text", "only turns of the user carry media here")
+            text = "\n".join(filter(None, (text, *map(wording.described, media))))
+        return wording.mended(text)
+
     def doubt(self, state: Opaque) -> str | None:
         """Why a state is not to be trusted whatever its digest says."""
         if self.masked:
@@ -71,11 +89,13 @@ class Sheet:
         """Whether a state goes with what is written next; why not is noted."""
         if state is None or not state.data:
             return False
-        digest = lambda: self.prefix.of(self.messages)  # noqa: E731
-        fault = unusable(state, self.provider, self.model, digest, self.doubt(state))
+        fault = unusable(state, self.provider, self.model, self._digest, self.doubt(state))
         if fault:
             self.note(item, *fault)
         return fault is None
+
+    def _digest(self) -> str:
+        return self.prefix.of(self.messages)
 
     def call_id(self, item: Item, call_id: str) -> str:
         """The wire's id for a call."""

@@ -35,7 +35,7 @@ from quire.tokens.framing import FRAMINGS, Framing
 from quire.tokens.keys import key_of
 from quire.tokens.media import MEDIA, Media, media_tokens
 from quire.tokens.numbers import count_of, named, number
-from quire.tokens.schemas import definition_tokens, definitions
+from quire.tokens.schemas import definition_tokens, single_definitions
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ class Measured:
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
         """Tokens that tool definitions add to a request."""
-        framing, several = self.framing, definitions(tools)
+        framing, several = self.framing, single_definitions(tools)
         if not several:
             return 0
         return framing.tools + sum(

@@ -19,7 +19,10 @@ _CHOICE = 3
 _DEEPEST = 32
 """Schemas nested further are cut off there: no provider takes them, and a schema may hold itself."""
 
+_DECLARED = ("function_declarations", "functionDeclarations")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+
+_OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
@@ -28,23 +31,31 @@ def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
         return count_of(counter.count_tools(tools))
     if not isinstance(counter, Counter):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools are counted by a counter, not by {type(counter).__name__}")
-    texts = [_json(tool) for tool in definitions(tools)]
+    texts = [_json(tool) for tool in single_definitions(tools)]
     return sum(count_of(counter.count(Message(role="system", content=text))) for text in texts)
 
 
-def definitions(tools: Sequence[Definition]) -> list[Definition]:
-    """The tools, if they are several definitions."""
+def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
+    """The tools one by one. Gemini has many functions in an entry, and may have tools of its own beside."""
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tools are a list of definitions, not {type(tools).__name__}")
-    several = list(tools)
-    for tool in several:
-        if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a tool definition is a mapping, not {type(tool).__name__}")
-    return several
+        raise WrongType(f"tools are a list of definitions, not {type(cast(object, tools)).__name__}")
+    return [single for tool in tools for single in _singles(tool)]
+
+
+def _singles(tool: Definition) -> list[Definition]:
+    if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a tool definition is a mapping, not {type(tool).__name__}")
+    declared = [one for name in _DECLARED if name in tool for one in single_definitions(tool[name])]
+    if not declared:
+        return [tool]
+    own = {name: value for name, value in tool.items() if name not in _DECLARED}
+    return [*declared, own] if own else declared
 
 
 def definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bool) -> int:
-    """Tokens of one definition without its framing."""
+    """Tokens of one definition without its framing; of a provider's own tool those of what names it."""
+    if tool and _OF_FUNCTIONS.isdisjoint(tool):
+        return measure(_json(tool))
     name, description, schema = read_definition(tool)
     if not typed:
         return measure(_json({"name": name, "description": description, "parameters": schema}))

@@ -18,7 +18,6 @@ from quire.providers.anthropic.turns import Turns
 from quire.providers.binding import Prefix
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
-from quire.providers.downgrades import Downgrade
 from quire.providers.media import split
 from quire.providers.names import alphabet
 from quire.providers.rendering import Marks
@@ -32,8 +31,8 @@ class MessagesWriter:
     """Writes messages; leading instructions are apart from them, as `system`."""
 
     __slots__ = (
-        *("_abilities", "_blocks", "_bound", "_is_branch", "_known", "_results", "_settled_system"),
-        *("_system", "_tools", "_turns", "downgrades", "sheet"),
+        *("_abilities", "_blocks", "_bound", "_known", "_results", "_settled_system"),
+        *("_system", "_tools", "_turns", "sheet"),
     )
 
     def __init__(self, sheet: Sheet, abilities: Abilities, tools: list[Json]) -> None:
@@ -42,12 +41,10 @@ class MessagesWriter:
         self._tools = tools
         self._system: list[Json] = []
         self._known: dict[str, str] = {}  # tools called so far, by their names here
-        self._is_branch = False
         self._begin(Blocks(sheet, abilities), Turns(sheet))
         self._seed()
 
     def _begin(self, blocks: Blocks, turns: Turns) -> None:
-        self.downgrades: list[Downgrade] = self.sheet.downgrades
         self._blocks, self._turns = blocks, turns
         self._bound = Bound(self.sheet, turns)
         self._results = Results(self.sheet, blocks)
@@ -58,7 +55,7 @@ class MessagesWriter:
         twin = object.__new__(MessagesWriter)
         twin.sheet = sheet = self.sheet.branch()
         twin._abilities, twin._tools = self._abilities, self._tools
-        twin._system, twin._known, twin._is_branch = self._system.copy(), self._known.copy(), True
+        twin._system, twin._known = self._system.copy(), self._known.copy()
         twin._begin(self._blocks.branch(sheet), self._turns.branch(sheet))
         return twin
 
@@ -68,7 +65,9 @@ class MessagesWriter:
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once; a branch has too little to write for that."""
-        return start if self._is_branch else write_plain(items, start, stop, self.sheet, self._known)
+        if self.sheet.ids.is_branch:
+            return start
+        return write_plain(items, start, stop, self.sheet, self._known)
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model."""
@@ -80,13 +79,13 @@ class MessagesWriter:
         if blocks:
             self._turns.say(blocks)
         elif not parts_of(content):
-            self._left_out(item)
+            self.sheet.left_out(item)
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Instructions: apart from the messages as long as nothing was said, else where they stand."""
-        block = text_block(self._order(item))
+        block = text_block(self.sheet.words(item))
         if block is None:
-            self._left_out(item)
+            self.sheet.left_out(item)
         elif not self.sheet.messages:
             self._system.append(block)
             self._seed()
@@ -193,7 +192,7 @@ class MessagesWriter:
             block = text_block(split((part,))[0])
             words += [] if block is None else [block]
         if len(words) < max(len(item.parts) - len(media), 0 if media else 1):
-            self._left_out(item)
+            self.sheet.left_out(item)
         if not media:
             return words, []
         self.sheet.note(item, "media_moved", "only turns of the user carry media here")
@@ -211,18 +210,6 @@ class MessagesWriter:
         while written and written[-1][1]["type"] in THOUGHTS:
             item, _ = written.pop()
             self.sheet.note(item, "reasoning_left_out", "nothing was said or called after it")
-
-    def _order(self, item: Message | ConfigChange) -> str:
-        if isinstance(item, ConfigChange):
-            return wording.mended(item.instructions or "")
-        text, media = split(item.parts)
-        if media:
-            self.sheet.note(item, "media_as_text", "only turns of the user carry media here")
-            text = "\n".join(filter(None, (text, *map(wording.described, media))))
-        return wording.mended(text)
-
-    def _left_out(self, item: Item) -> None:
-        self.sheet.note(item, "empty_left_out", "it has no content, or a part that has none")
 
     def _seed(self) -> None:
         """Begin the digest anew with what stands before all messages; none was written yet."""

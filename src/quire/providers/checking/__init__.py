@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.providers.checking import anthropic, gemini, openai_chat, openai_responses
-from quire.providers.checking.faults import Fault
+from quire.providers.checking.faults import HISTORY, Fault
 
-__all__ = ["RULES", "Fault", "check"]
+__all__ = ["HISTORY", "RULES", "Fault", "check"]
 
 _CHECKS: dict[str, Callable[[Any, str | None], list[Fault]]] = {
     "openai": openai_chat.check,
@@ -16,10 +16,8 @@ _CHECKS: dict[str, Callable[[Any, str | None], list[Fault]]] = {
     "gemini": gemini.check,
 }
 
-_WORDS = {"openai-responses": "input", "gemini": "contents"}
-"""Where a text alone is a whole history, and what it is called there."""
-
-_HISTORY = ("messages", "input", "contents")
+_OF_WORDS = ("openai-responses", "gemini")
+"""Where a text alone is a whole history."""
 
 RULES: Mapping[str, Mapping[str, str]] = {
     "openai": openai_chat.RULES,
@@ -38,8 +36,8 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     """
     if provider not in _CHECKS:
         raise InvalidValue(f"no provider {provider!r}; there are {', '.join(_CHECKS)}")
-    if isinstance(payload, str) and provider in _WORDS:
-        payload = {_WORDS[provider]: payload}
+    if isinstance(payload, str) and provider in _OF_WORDS:
+        payload = {HISTORY[provider]: payload}
     if not isinstance(payload, Mapping | list | tuple):
         raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
     return _CHECKS[provider](_plain(payload), model)
@@ -49,7 +47,7 @@ def _plain(payload: Any) -> Any:
     """The payload with messages that a client made, which people put back in their lists, as JSON."""
     if isinstance(payload, Mapping):
         fields = cast("Mapping[str, Any]", payload)
-        return {name: _plain(value) if name in _HISTORY else value for name, value in fields.items()}
+        return {name: _plain(value) if name in HISTORY.values() else value for name, value in fields.items()}
     if not isinstance(payload, list | tuple):
         return payload
     return [_dumped(message) for message in cast("list[Any]", payload)]

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+HISTORY = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
+"""The field of a payload that has the conversation, of each wire."""
+
 
 class Fault(NamedTuple):
     """One thing that a provider would refuse, or take for something else than was meant.

@@ -3,44 +3,31 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quire.providers.definitions import Tool, read_tools
+from quire.providers.definitions import Tool
 from quire.providers.sheet import Json, Sheet
 
-_DECLARED = "functiondeclarations"
 _NATIVE = frozenset(
     (
         *("googlesearch", "googlesearchretrieval", "googlemaps", "enterprisewebsearch", "parallelaisearch"),
-        *("codeexecution", "urlcontext", "computeruse", "filesearch", "retrieval", "mcpservers", _DECLARED),
+        *("codeexecution", "urlcontext", "computeruse", "filesearch", "retrieval", "mcpservers"),
     )
 )
 
 
 def take_tools(tools: Sequence[Tool], sheet: Sheet) -> None:
     """Give out the names of functions, and note tools that are another provider's."""
-    for tool in _functions(tools):
-        sheet.names.give(tool.name)
     for tool in tools:
-        if tool.native is not None and not _is_own(tool.native):
+        if tool.native is None:
+            sheet.names.give(tool.name)
+        elif not _is_own(tool.native):
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
 
 
 def write_tools(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
     """All functions in one entry, and each tool of the provider's in one of its own."""
-    declared = [_declared(tool, sheet) for tool in _functions(tools)]
-    own = [tool.native for tool in tools if tool.native is not None and _is_own(tool.native)]
-    bare = [{key: value for key, value in one.items() if _plain(key) != _DECLARED} for one in own]
-    native = [one for one in bare if one]
+    declared = [_declared(tool, sheet) for tool in tools if tool.native is None]
+    native = [dict(tool.native) for tool in tools if tool.native is not None and _is_own(tool.native)]
     return [{"function_declarations": declared}, *native] if declared else native
-
-
-def _functions(tools: Sequence[Tool]) -> list[Tool]:
-    """The functions by their names, also those that were given as this wire has them."""
-    found = [tool for tool in tools if tool.native is None]
-    for tool in tools:
-        if tool.native is not None and _is_own(tool.native):
-            for key, declarations in tool.native.items():
-                found += read_tools(declarations) if _plain(key) == _DECLARED else ()
-    return sorted(found, key=lambda tool: tool.name)
 
 
 def _is_own(native: Mapping[str, Any]) -> bool:

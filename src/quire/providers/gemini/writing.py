@@ -8,7 +8,6 @@ from quire.items import ConfigChange, Item, Message, Note, Summary, ToolCall, To
 from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
-from quire.providers.downgrades import Downgrade
 from quire.providers.gemini.parts import Media, Parts, in_result
 from quire.providers.gemini.plain import write_plain
 from quire.providers.gemini.replies import Moved, Replies
@@ -35,19 +34,17 @@ class ContentWriter:
     are refused when they do not come right after the user or after an answer.
     """
 
-    __slots__ = ("_branched", "_parts", "_replies", "downgrades", "sheet")
+    __slots__ = ("_parts", "_replies", "sheet")
 
-    def __init__(self, sheet: Sheet, parts: Parts, replies: Replies, branched: bool = False) -> None:
+    def __init__(self, sheet: Sheet, parts: Parts, replies: Replies) -> None:
         self.sheet = sheet
-        self.downgrades: list[Downgrade] = sheet.downgrades
         self._parts = parts
         self._replies = replies
-        self._branched = branched
 
     def branch(self) -> "ContentWriter":
         """The same writer, to be finished."""
         sheet = self.sheet.branch()
-        return ContentWriter(sheet, self._parts.branch(sheet), Replies(sheet, self._replies.signs), True)
+        return ContentWriter(sheet, self._parts.branch(sheet), Replies(sheet, self._replies.signs))
 
     def bound(self) -> bool:
         """No: signatures are not checked against what else was sent."""
@@ -55,7 +52,7 @@ class ContentWriter:
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once; a branch has too little left for it to matter."""
-        if self._branched:
+        if self.sheet.ids.is_branch:
             return start
         return write_plain(items, start, stop, self.sheet, self._replies)
 
@@ -69,14 +66,14 @@ class ContentWriter:
         if parts:
             self.sheet.messages.append({"role": "user", "parts": parts})
         else:
-            self._left_out(item)
+            self.sheet.left_out(item)
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Instructions: at the start for the whole conversation, later in words of their own."""
-        text = self._words(item) if isinstance(item, Message) else wording.mended(item.instructions or "")
+        text = self.sheet.words(item)
         messages = self.sheet.messages
         if not text:
-            self._left_out(item)
+            self.sheet.left_out(item)
         elif not messages or messages[-1]["role"] == _AT_START:
             messages.append({"role": _AT_START, "parts": [{"text": text}]})
         else:
@@ -159,16 +156,6 @@ class ContentWriter:
         self.sheet.note(moved.item, "media_moved", "only the user sends such media here")
         parts = self._parts.of(moved.item, (moved.heading, *moved.media))
         self.sheet.messages.append({"role": "user", "parts": parts})
-
-    def _words(self, message: Message) -> str:
-        text, media = split(message.parts)
-        if media:
-            self.sheet.note(message, "media_as_text", "instructions carry no media")
-            text = "\n".join(filter(None, (text, *map(wording.described, media))))
-        return wording.mended(text)
-
-    def _left_out(self, item: Item) -> None:
-        self.sheet.note(item, "empty_left_out", "it has no content")
 
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ContentWriter:

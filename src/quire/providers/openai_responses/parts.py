@@ -1,11 +1,11 @@
 """OpenAI Responses: what a message of the user and the output of a tool may hold."""
 
-from quire.items import Audio, File, Image, Item, Part
+from quire.items import Audio, File, Image
 from quire.providers import wording
-from quire.providers.media import as_text, inline_data, media_type
-from quire.providers.sheet import Json, Sheet
+from quire.providers.media import inline_data, media_type
+from quire.providers.openai_chat.parts import IMAGES, Parts
+from quire.providers.sheet import Json
 
-_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _PLACES = ("http://", "https://")
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _ENDINGS = {
@@ -22,46 +22,23 @@ _ENDINGS = {
 }
 
 
-class Parts:
-    """Writes parts; what cannot be carried, as all audio, is put in words and noted."""
+class InputParts(Parts):
+    """Writes parts as blocks of input; audio is always put in words."""
 
-    __slots__ = ("_sheet", "media")
+    __slots__ = ()
 
-    def __init__(self, sheet: Sheet, media: frozenset[str]) -> None:
-        self._sheet = sheet
-        self.media = media  # what the model takes, as features of it
+    text_type = "input_text"
 
-    def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
-        """The parts, without empty texts."""
-        return [written for part in parts if (written := self._part(item, part))]
-
-    def _part(self, item: Item, part: Part) -> Json | None:
-        text = as_text(part)
-        if text is not None:
-            return text_block(text) if text else None
+    def _carried(self, part: Image | Audio | File) -> Json | None:
         if isinstance(part, Image):
-            written = _image(part) if "image_input" in self.media else None
-        elif isinstance(part, File):
-            written = _file(part) if "pdf_input" in self.media else None
-        else:
-            written = None
-        return written or (None if isinstance(part, str) else self._in_words(item, part))
-
-    def _in_words(self, item: Item, part: Image | Audio | File) -> Json:
-        kind = media_type(part) or "an unknown type"
-        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) cannot be carried")
-        return text_block(wording.mended(wording.described(part)))
-
-
-def text_block(text: str) -> Json:
-    """A text as a block of input."""
-    return {"type": "input_text", "text": text}
+            return _image(part)
+        return _file(part) if isinstance(part, File) else None
 
 
 def _image(part: Image) -> Json | None:
     data, kind = inline_data(part), media_type(part)
     if data is not None:
-        url = f"data:{kind};base64,{data}" if kind in _IMAGES else ""
+        url = f"data:{kind};base64,{data}" if kind in IMAGES else ""
     else:
         url = part.url if part.url and part.url.startswith(_PLACES) else ""
     return {"type": "input_image", "image_url": wording.mended(url), "detail": part.detail} if url else None

@@ -1,120 +1,36 @@
 """OpenAI Responses: turns as items of input."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from quire.items import (
-    Audio,
-    ConfigChange,
-    File,
-    Image,
-    Item,
-    Message,
-    Note,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
+from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
-from quire.providers.downgrades import Downgrade
 from quire.providers.media import split
-from quire.providers.names import alphabet
-from quire.providers.openai_chat.marks import cache_key
-from quire.providers.openai_chat.parts import media_taken
-from quire.providers.openai_responses.marks import marked, written_tools
-from quire.providers.openai_responses.parts import Parts
+from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
+from quire.providers.openai_responses.parts import InputParts
 from quire.providers.openai_responses.plain import write_plain
 from quire.providers.openai_responses.states import NAME, block_of, phase_of
-from quire.providers.rendering import Marks
+from quire.providers.openai_responses.tools import written_tool
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import UNKNOWN, facts_for
 
-_IDS = alphabet(64)
-_TOOL_NAMES = alphabet(64)
 _Media = list[Image | Audio | File]
 
 
-class ResponsesWriter:
-    """Writes items of input; text, which nearly everything is, goes straight into the list."""
+class ResponsesWriter(FamilyWriter):
+    """Writes items of input."""
 
-    __slots__ = (
-        "_branched",
-        "_instructions",
-        "_known",
-        "_marks_cache",
-        "_parts",
-        "_roles",
-        "downgrades",
-        "sheet",
-    )
+    __slots__ = ()
 
-    def __init__(
-        self,
-        sheet: Sheet,
-        instructions: str,
-        media: frozenset[str],
-        marks_cache: bool,
-        branched: bool = False,
-    ) -> None:
-        self.sheet = sheet
-        self.downgrades: list[Downgrade] = sheet.downgrades
-        self._instructions = instructions  # the role of instructions; "user" where the model takes none
-        self._roles = {
-            "user": "user",
-            "assistant": "assistant",
-            "system": instructions,
-            "developer": instructions,
-        }
-        self._marks_cache = marks_cache
-        self._branched = branched
-        self._parts = Parts(sheet, media)
-        self._known: dict[str, str] = {}  # tool names met so far, as they are here
+    history = "input"
 
     def branch(self) -> "ResponsesWriter":
         """The same writer, to be finished."""
-        sheet, media = self.sheet.branch(), self._parts.media
-        return ResponsesWriter(sheet, self._instructions, media, self._marks_cache, branched=True)
-
-    def bound(self) -> bool:
-        """Nothing documented binds reasoning to the volatile part."""
-        return False
+        return _writer(self.sheet.branch(), self._manners)
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once."""
-        # A branch has ids of its own and those given out before it; plain turns know only of their own.
-        if self._branched or self._instructions == "user":
-            return start
-        return write_plain(items, start, stop, self.sheet, self._known, self._roles)
-
-    def user(self, item: Message | Note | Summary) -> None:
-        """Something said to the model."""
-        content = item.content if type(item) is Message else wording.said(item)
-        if type(content) is str and content:
-            self.sheet.messages.append({"role": "user", "content": wording.mended(content)})
-            return
-        parts = self._parts.of(item, parts_of(content))
-        if parts:
-            alone = len(parts) == 1 and parts[0]["type"] == "input_text"
-            self.sheet.messages.append({"role": "user", "content": parts[0]["text"] if alone else parts})
-        else:
-            self._left_out(item)
-
-    def instruct(self, item: Message | ConfigChange) -> None:
-        """Instructions, where they stand."""
-        text = (
-            self._instruction(item) if isinstance(item, Message) else wording.mended(item.instructions or "")
-        )
-        if not text:
-            self._left_out(item)
-        elif self._instructions == "user":
-            self.sheet.note(item, "instructions_as_text", "the model takes no instructions of their own")
-            self.sheet.messages.append({"role": "user", "content": wording.instructed(text)})
-        else:
-            self.sheet.messages.append({"role": self._instructions, "content": text})
+        return self._plain(write_plain, items, start, stop)
 
     def assistant(self, item: Message) -> None:
         """A reply of words alone."""
@@ -148,21 +64,6 @@ class ResponsesWriter:
         for message, media in moved:
             self._moved(message, media)
 
-    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
-        """The payload."""
-        messages = self.sheet.messages
-        if not messages:
-            self.sheet.note(None, "turn_added", "there was nothing to answer")
-            messages.append({"role": "user", "content": wording.CONTINUE})
-        payload: dict[str, Any] = {
-            "input": marked(messages, marks) if marks and self._marks_cache else messages
-        }
-        if written := written_tools(tools, self.sheet):
-            payload["tools"] = written
-        if marks and marks.plan.key:
-            payload["prompt_cache_key"] = cache_key(marks.plan.key)
-        return payload
-
     def _sealed(self, reply: Reply) -> list[Json | None]:
         """For each output what goes back of its state, all of them asked before the turn is begun."""
         blocks = [
@@ -186,7 +87,7 @@ class ResponsesWriter:
             text = wording.mended(text)
         if not text:
             if not media:
-                self._left_out(message)
+                self.sheet.left_out(message)
             return None, media
         phase = phase_of(message, self.sheet.model) if message.state else None
         # OpenAI takes it without a type, other servers of this wire do not.
@@ -196,12 +97,10 @@ class ResponsesWriter:
         return written, media
 
     def _call(self, call: ToolCall) -> Json:
-        if call.name not in self._known:
-            self._known[call.name] = self.sheet.tool_name(call, call.name)
         return {
             "type": "function_call",
             "call_id": self.sheet.call_id(call, call.call_id),
-            "name": self._known[call.name],
+            "name": self._name(call),
             "arguments": wording.mended(call.arguments),
         }
 
@@ -223,29 +122,22 @@ class ResponsesWriter:
             parts = self._parts.of(message, ("[from the assistant]", *media))
             self.sheet.messages.append({"role": "user", "content": parts})
 
-    def _instruction(self, message: Message) -> str:
-        text, media = split(message.parts)
-        if media:
-            self.sheet.note(message, "media_as_text", "instructions are words here")
-            text = "\n".join(filter(None, (text, *map(wording.described, media))))
-        return wording.mended(text)
+    def _tool(self, tool: Tool) -> Json | None:
+        return written_tool(tool, self.sheet.names)
 
-    def _left_out(self, item: Item) -> None:
-        self.sheet.note(item, "empty_left_out", "it has no content")
+    def _blocks_of(self, message: Json) -> str | None:
+        if message.get("type") == "function_call_output":
+            return "output"
+        return "content" if message.get("role", "assistant") != "assistant" else None
 
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
-    facts = facts_for(model) if model else UNKNOWN
-    features = facts.features
-    sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
-    for tool in tools:
-        if tool.native is None:
-            sheet.names.give(tool.name)
-    instructions = "user" if "no_instructions" in features else "system"
-    if "developer_role" in features:
-        instructions = "developer"
-    return ResponsesWriter(sheet, instructions, media_taken(facts), "cache_breakpoints" in features)
+    return _writer(sheet_for(NAME, model, tools), manners_of(model))
+
+
+def _writer(sheet: Sheet, manners: Manners) -> ResponsesWriter:
+    return ResponsesWriter(sheet, manners, InputParts(sheet, manners.media))
 
 
 def _has_all(reply: Reply, blocks: list[Json | None]) -> bool:

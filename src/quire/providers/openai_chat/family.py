@@ -1,0 +1,164 @@
+"""What OpenAI's two wires share: roles, instructions, what the user says, tools, and the marks of a cache."""
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, ClassVar, NamedTuple
+
+from quire.items import ConfigChange, Item, Message, Note, Summary, ToolCall, parts_of
+from quire.providers import wording
+from quire.providers.definitions import Tool
+from quire.providers.names import alphabet
+from quire.providers.openai_chat.parts import Parts
+from quire.providers.rendering import Marks
+from quire.providers.sheet import Json, Sheet
+from quire.tokens.facts import UNKNOWN, facts_for
+
+Table = Mapping[str, str]
+WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Table, Table], int]
+
+_IDS = alphabet(64)
+_TOOL_NAMES = alphabet(64)
+_LONGEST_KEY = 64
+_KEPT = 40  # of a longer key, so that people still know it
+_BREAKPOINT = {"mode": "explicit"}
+
+
+class Manners(NamedTuple):
+    """What a model takes."""
+
+    instructions: str
+    """The role of instructions; `user` where the model takes none."""
+    media: frozenset[str]
+    breakpoints: bool
+
+
+def manners_of(model: str | None) -> Manners:
+    """What a model takes; one that is not known is trusted with all that most take."""
+    facts = facts_for(model) if model else UNKNOWN
+    features = frozenset[str](facts.features)
+    media = features if facts.provider is not None else features | {"image_input", "pdf_input"}
+    instructions = "user" if "no_instructions" in features else "system"
+    if "developer_role" in features:
+        instructions = "developer"
+    return Manners(instructions, media, "cache_breakpoints" in features)
+
+
+def sheet_for(wire: str, model: str | None, tools: Sequence[Tool]) -> Sheet:
+    """A sheet on which the names of the tools are given out."""
+    sheet = Sheet(wire, model, _IDS, _TOOL_NAMES)
+    for tool in tools:
+        if tool.native is None:
+            sheet.names.give(tool.name)
+    return sheet
+
+
+class FamilyWriter:
+    """Writes what is the same on both wires. Nearly everything is text, which goes straight into the list."""
+
+    __slots__ = ("_known", "_manners", "_parts", "_roles", "sheet")
+
+    history: ClassVar[str]
+    """The field of the payload that has the conversation."""
+
+    def __init__(self, sheet: Sheet, manners: Manners, parts: Parts) -> None:
+        self.sheet = sheet
+        self._manners = manners
+        self._parts = parts
+        order = manners.instructions
+        self._roles = {"user": "user", "assistant": "assistant", "system": order, "developer": order}
+        self._known: dict[str, str] = {}  # tool names met so far, as they are here
+
+    def bound(self) -> bool:
+        """Nothing documented binds reasoning to the volatile part."""
+        return False
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Something said to the model."""
+        content = item.content if type(item) is Message else wording.said(item)
+        if type(content) is str and content:
+            text = content if content.isascii() else wording.mended(content)
+            self.sheet.messages.append({"role": "user", "content": text})
+            return
+        parts = self._parts.of(item, parts_of(content))
+        if parts:
+            alone = len(parts) == 1 and parts[0]["type"] == self._parts.text_type
+            self.sheet.messages.append({"role": "user", "content": parts[0]["text"] if alone else parts})
+        else:
+            self.sheet.left_out(item)
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Instructions, where they stand."""
+        text = self.sheet.words(item)
+        if not text:
+            self.sheet.left_out(item)
+        elif self._manners.instructions == "user":
+            self.sheet.note(item, "instructions_as_text", "the model takes no instructions of their own")
+            self.sheet.messages.append({"role": "user", "content": wording.instructed(text)})
+        else:
+            self.sheet.messages.append({"role": self._manners.instructions, "content": text})
+
+    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+        """The payload."""
+        messages = self.sheet.messages
+        if not messages:
+            self.sheet.note(None, "turn_added", "there was nothing to answer")
+            messages.append({"role": "user", "content": wording.CONTINUE})
+        if marks and self._manners.breakpoints:
+            messages = self._marked(messages, {marks.static, marks.slow})
+        payload: dict[str, Any] = {self.history: messages}
+        if written := self._tools(tools):
+            payload["tools"] = written
+        if marks and marks.plan.key:
+            payload["prompt_cache_key"] = cache_key(marks.plan.key)
+        return payload
+
+    def _plain(self, write: WritesPlain, items: Sequence[Item], start: int, stop: int) -> int:
+        # A branch has ids of its own and those given out before it; plain turns know only of their own.
+        if self.sheet.ids.is_branch or self._manners.instructions == "user":
+            return start
+        return write(items, start, stop, self.sheet, self._known, self._roles)
+
+    def _name(self, call: ToolCall) -> str:
+        if call.name not in self._known:
+            self._known[call.name] = self.sheet.tool_name(call, call.name)
+        return self._known[call.name]
+
+    def _tools(self, tools: Sequence[Tool]) -> list[Json]:
+        written = [(tool.name, self._tool(tool)) for tool in tools]
+        for name, tool in written:
+            if tool is None:
+                self.sheet.note(None, "tools_left_out", f"{name!r} is a tool of another service")
+        return [tool for _, tool in written if tool is not None]
+
+    def _tool(self, tool: Tool) -> Json | None:
+        """A tool; none where it is one of another service."""
+        raise NotImplementedError
+
+    def _blocks_of(self, message: Json) -> str | None:
+        """The field of a message that holds blocks of input, which alone can be marked."""
+        raise NotImplementedError
+
+    def _marked(self, messages: list[Json], ends: set[int]) -> list[Json]:
+        """The messages with breakpoints at the ends of the static and of the slow part."""
+        copied = messages.copy()
+        for end in {min(end, len(copied)) for end in ends}:
+            place = end - 1
+            while place >= 0 and self._blocks_of(copied[place]) is None:
+                place -= 1
+            if place >= 0 and (field := self._blocks_of(copied[place])):
+                copied[place] = self._with_breakpoint(copied[place], field)
+        return copied
+
+    def _with_breakpoint(self, message: Json, field: str) -> Json:
+        content = message[field]
+        blocks = [self._parts.text(content)] if isinstance(content, str) else list(content)
+        blocks[-1] = {**blocks[-1], "prompt_cache_breakpoint": _BREAKPOINT}
+        return {**message, field: blocks}
+
+
+def cache_key(key: str) -> str:
+    """A key as OpenAI takes it: of a longer one a digest is the end, so that no two become one."""
+    if len(key) <= _LONGEST_KEY:
+        return key
+    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{key[:_KEPT]}-{digest}"[:_LONGEST_KEY]

@@ -1,0 +1,33 @@
+"""OpenAI Chat Completions: tools as functions, and tools that take any text."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from quire.providers.definitions import Tool
+from quire.providers.names import Names
+from quire.providers.sheet import Json
+
+
+def written_tool(tool: Tool, names: Names) -> Json | None:
+    """A tool; none where it is one of another service."""
+    if tool.native is not None:
+        return _custom(tool.native) if tool.native.get("type") == "custom" else None
+    function: Json = {"name": names.give(tool.name)}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = dict(tool.schema)
+    if tool.strict is not None:
+        function["strict"] = tool.strict
+    return {"type": "function", "function": function}
+
+
+def _custom(native: Mapping[str, Any]) -> Json:
+    """A tool that takes any text, which Responses writes without a level between."""
+    if "custom" in native:
+        return dict(native)
+    inner = {name: value for name, value in native.items() if name != "type"}
+    form = inner.get("format")
+    fields = dict(cast("Mapping[str, Any]", form)) if isinstance(form, Mapping) else {}
+    if fields.pop("type", None) == "grammar" and "grammar" not in fields:
+        inner["format"] = {"type": "grammar", "grammar": fields}
+    return {"type": "custom", "custom": inner}

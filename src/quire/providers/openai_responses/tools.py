@@ -1,0 +1,54 @@
+"""OpenAI Responses: tools as functions, and those of OpenAI as they are."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from quire.providers.definitions import Tool
+from quire.providers.names import Names
+from quire.providers.sheet import Json
+
+_OWN = frozenset(
+    (
+        *("apply_patch", "code_interpreter", "computer", "computer_use", "computer_use_preview", "custom"),
+        *("file_search", "function", "image_generation", "local_shell", "mcp", "namespace", "shell"),
+        *("tool_search", "web_search", "web_search_preview"),
+    )
+)
+_DATED = ("web_search_", "computer_use_")
+_FOREIGN = re.compile(r"_\d{8}$")
+
+
+def written_tool(tool: Tool, names: Names) -> Json | None:
+    """A tool; none where it is one of another service."""
+    if tool.native is None:
+        return _function(tool, names)
+    return _flat(tool.native) if _is_own(tool.native) else None
+
+
+def _is_own(native: Mapping[str, Any]) -> bool:
+    kind = native.get("type")
+    # OpenAI dates its own in pieces, as in web_search_preview_2025_03_11; Anthropic's end in eight digits.
+    return isinstance(kind, str) and (kind in _OWN or kind.startswith(_DATED)) and not _FOREIGN.search(kind)
+
+
+def _function(tool: Tool, names: Names) -> Json:
+    """A function; whether it is strict is always said, because here one is unless it says no."""
+    written: Json = {"type": "function", "name": names.give(tool.name)}
+    if tool.description:
+        written["description"] = tool.description
+    written["parameters"] = dict(tool.schema)
+    written["strict"] = tool.strict is True
+    return written
+
+
+def _flat(native: Mapping[str, Any]) -> Json:
+    """A tool as it is, except for one that takes any text, in which Chat Completions has a level more."""
+    inner = native.get("custom")
+    if not isinstance(inner, Mapping):
+        return dict(native)
+    written: Json = {"type": "custom", **cast(Json, inner)}
+    form: Any = written.get("format")
+    if isinstance(form, Mapping) and isinstance(grammar := cast(Json, form).get("grammar"), Mapping):
+        written["format"] = {"type": "grammar", **cast(Json, grammar)}
+    return written
