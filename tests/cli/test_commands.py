@@ -41,6 +41,16 @@ def test_a_bad_one_has_a_readable_list_and_exit_status_1(tmp_path: Path) -> None
     assert run.stdout.endswith("1 fault\n")
 
 
+def test_a_repaired_history_and_its_faults_are_apart(tmp_path: Path) -> None:
+    asked = ("check", written(tmp_path, BAD), "--provider", "openai", "--fix", "--json")
+    run = quire(*asked)
+    (fault,) = json.loads(run.stderr[: run.stderr.rindex("]") + 1])
+    repaired = tmp_path / "repaired.json"
+    other = quire(*asked, "--output", str(repaired))
+    assert json.loads(other.stdout) == [fault]
+    assert json.loads(run.stdout) == json.loads(repaired.read_text())
+
+
 def test_faults_as_json(tmp_path: Path) -> None:
     run = quire("check", written(tmp_path, BAD), "--provider", "openai", "--json")
     (fault,) = json.loads(run.stdout)

@@ -52,12 +52,12 @@ def check(
         wire = provider_for(provider)
         histories = read_histories(file)
         found = [(history, wire.check(history.payload, model)) for history in _shown(histories)]
+        to_errors = fix and output in (None, "-")  # where the repaired history goes to standard output
         if json:
-            write_text(
-                as_json([_as_dict(history, fault) for history, faults in found for fault in faults]), None
-            )
+            faults = [_as_dict(history, fault) for history, faults in found for fault in faults]
+            typer.echo(as_json(faults), nl=False, err=to_errors)
         else:
-            _print_faults(found, file, to_errors=fix)
+            _print_faults(found, file, to_errors)
         if fix:
             left = _fix(histories, provider, model, output)
             raise typer.Exit(1 if left else 0)

@@ -11,8 +11,9 @@ from quire.providers.rendering import Rendered
 from quire.tokens.counter import Definition
 from quire.tokens.usage import Usage
 
-Finish = Literal["stop", "calls", "length", "refused", "other"]
-"""Why a model stopped: it was done, it wants tools run, it ran out of room, or it was not to say more."""
+Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
+"""Why a model stopped: it was done, it wants tools run, it ran out of room, it was not to say more, or its
+provider broke off a long turn and is to be asked again."""
 
 
 class Parsed(NamedTuple):

@@ -66,7 +66,7 @@ ANSWERS: dict[str, tuple[Json, list[Any], str]] = {
     "stopped": (response(TEXT, stop="stop_sequence"), [("assistant", "Hello.", False)], "stop"),
     "cut": (response(TEXT, stop="max_tokens"), [("assistant", "Hello.", False)], "length"),
     "refused": (response(stop="refusal"), [], "refused"),
-    "paused": (response(SEARCHED, stop="pause_turn"), [("", KEPT)], "other"),
+    "paused": (response(SEARCHED, stop="pause_turn"), [("", KEPT)], "paused"),
     "calls": (
         response(TEXT, *CALLS, stop="tool_use"),
         [

@@ -20,6 +20,7 @@ _FINISHES: dict[str, Finish] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
+    "pause_turn": "paused",
 }
 
 
