@@ -1,8 +1,9 @@
 """Bytes that are not what they should be give items or an error of ours: no other exception, and no crash."""
 
+import datetime
 import json
 import random
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.errors import Damaged, Unencodable
+from quire.errors import Damaged
 from quire.items import JSON, MSGPACK, Codec, Item, Message, Note
 from tests.items.strategies import FEW, batches, json_values
 
@@ -21,13 +22,14 @@ PLAIN: dict[str, Any] = {"kind": "message", "id": "m", "created_at": 1.0, "role"
 
 
 def survives(codec: Codec, data: bytes) -> list[Item] | None:
-    """What was read, or nothing where the codec says that it is damaged."""
+    """What was read, or nothing where the codec says that it is damaged; what was read can be written."""
     try:
         items = codec.decode(data)
     except Damaged:
         return None
-    with suppress(Unencodable):  # MSGPACK can say more than we write
-        codec.encode(items)
+    assert codec.decode(codec.encode(items)) == items
+    for either in (JSON, MSGPACK):
+        either.encode(items)
     return items
 
 
@@ -198,3 +200,56 @@ def test_a_tag_means_nothing_to_msgpack() -> None:
     )
     assert isinstance(note, Note)
     assert note.content == {"$bytes": "!"}
+
+
+UNWRITABLE: dict[str, Any] = {
+    "an integer key": {1: 2},
+    "a key that is nothing": {None: 2},
+    "a key of bytes": {b"SECRET": 2},
+    "an extension": msgspec.msgpack.Ext(5, b"SECRET"),
+    "a time": datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+    "no number": float("nan"),
+    "infinity": float("inf"),
+    "less than anything": -float("inf"),
+}
+PLACES: dict[str, tuple[Callable[[Any], dict[str, Any]], str]] = {
+    "extras": (lambda value: {**PLAIN, "extras": {"a": [0, value]}}, "$[1].extras.a[1]"),
+    "content": (lambda value: {"kind": "note", "id": "n", "content": {"a": value}}, "$[1].content.a"),
+    "unknown kind": (lambda value: {"kind": "future", "id": "u", "x": [value]}, "$[1].x[0]"),
+    "unknown field": (lambda value: {**PLAIN, "new": {"a": value}}, "$[1].new.a"),
+    "unknown nested": (
+        lambda value: {**PLAIN, "state": {"provider": "p", "model": "m", "new": value}},
+        "$[1].state.new",
+    ),
+    "unknown part": (lambda value: {**PLAIN, "content": [{"part": "new", "a": value}]}, "$[1].content[0].a"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("what", UNWRITABLE)
+def test_what_could_not_be_written_again_is_damage(what: str, place: str) -> None:
+    make, path = PLACES[place]
+    raw = make(UNWRITABLE[what])
+    with pytest.raises(Damaged) as caught:
+        MSGPACK.decode(msgspec.msgpack.encode([PLAIN, raw]))
+    assert caught.value.path == path
+    assert "SECRET" not in str(caught.value)
+    with pytest.raises(Damaged) as single:
+        MSGPACK.decode_item(msgspec.msgpack.encode(raw))
+    assert single.value.path == path.replace("[1]", "", 1)
+
+
+@pytest.mark.parametrize("kind", ["message", "note", "future"])
+@pytest.mark.parametrize("name", [1, None, b"a", 1.5])
+def test_a_field_is_named_by_a_text(kind: str, name: Any) -> None:
+    with pytest.raises(Damaged):
+        MSGPACK.decode(msgspec.msgpack.encode([{**PLAIN, "kind": kind, name: 1}]))
+    with pytest.raises(Damaged):
+        MSGPACK.read({**PLAIN, "kind": kind, name: 1})
+
+
+def test_an_integer_that_could_not_be_written_again_is_damage() -> None:
+    for field in ('"extras":{"a":%d}', '"new":{"a":%d}'):
+        data = '{"kind":"note","id":"n","created_at":0,"content":1,%s}' % (field % 2**64)
+        with pytest.raises(Damaged):
+            JSON.decode_item(data.encode())

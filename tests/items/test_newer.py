@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import Damaged, Unencodable
-from quire.items import JSON, MSGPACK, Codec, Image, Item, Message, Note, ToolCall, Unknown, kind_of
+from quire.items import (
+    JSON,
+    MSGPACK,
+    Codec,
+    Image,
+    Item,
+    Message,
+    Note,
+    ToolCall,
+    Unknown,
+    kind_of,
+    use_clock,
+)
 from tests.items.strategies import FEW, json_values, newer_values, of_kind, texts
 
 pytestmark = pytest.mark.laws
@@ -92,6 +104,20 @@ def test_they_survive_a_change_of_another_field(raw: dict[str, Any]) -> None:
 
 def test_a_time_that_an_unknown_kind_does_not_have_is_not_made_up() -> None:
     assert JSON.encode(JSON.decode(b'[{"kind":"future","id":"u"}]')) == b'[{"kind":"future","id":"u"}]'
+
+
+@pytest.mark.parametrize("codec", [JSON, MSGPACK])
+def test_an_unknown_kind_without_a_time_is_the_same_whenever_it_is_read(codec: Codec) -> None:
+    data = {JSON: msgspec.json, MSGPACK: msgspec.msgpack}[codec].encode({"kind": "future", "id": "u"})
+    read: list[Item] = []
+    for hour in (1.0, 2.0):
+        with use_clock(lambda: 3600.0 * hour):  # noqa: B023
+            read.append(codec.decode_item(data))
+    assert read[0] == read[1]
+    assert read[0].created_at == 0.0
+    assert codec.encode_item(read[0]) == data
+    moved = msgspec.structs.replace(read[0], created_at=5.0)
+    assert codec.decode_item(codec.encode_item(moved)) == moved
 
 
 def test_an_unknown_kind_takes_changes_of_what_all_items_have() -> None:

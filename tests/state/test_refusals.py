@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 
-from quire.errors import QuireError, UnknownId, UnknownKey, WrongType
+from quire.errors import InvalidLimit, QuireError, UnknownId, UnknownKey, WrongType
 from quire.items import Message
 from quire.state import (
     Pool,
     Transcript,
+    Where,
     Window,
+    brief,
+    by_agent,
+    by_role,
+    closing_results,
     fork_scoped,
     groups,
     merge_all,
@@ -19,8 +24,11 @@ from quire.state import (
     pending_calls,
     plan_summary,
     select,
+    structural,
     truncate,
+    using_tool,
 )
+from tests.counting import Gives
 
 
 def talk() -> Transcript:
@@ -56,6 +64,12 @@ MISTAKES: dict[str, Callable[[Any], object]] = {
     "select": lambda wrong: select(wrong, of_kind(Message)),
     "select by": lambda wrong: select(talk().view, wrong),
     "of_kind": lambda wrong: of_kind(wrong),
+    "no items": lambda wrong: groups([wrong]),
+    "no calls": lambda wrong: pending_calls([wrong]),
+    "select from no items": lambda wrong: select([wrong], by_agent("a")),
+    "and": lambda wrong: structural & wrong,
+    "or": lambda wrong: structural | wrong,
+    "closing_results": lambda wrong: closing_results(wrong),
 }
 
 
@@ -70,6 +84,43 @@ def test_a_mistake_is_a_wrong_type(call: Callable[[Any], object], wrong: object)
 def test_one_name_is_not_several(tools: Any) -> None:
     with pytest.raises(WrongType):
         fork_scoped(talk(), tools=tools)
+
+
+@pytest.mark.parametrize("given", [None, 1.5, "3", True, -1, 10**400])
+def test_a_counter_that_gives_no_count_is_named(given: Any) -> None:
+    for counter in (Gives(given), Gives(total=given)):
+        with pytest.raises(QuireError, match="of the counter 'gives'"):
+            talk().view.tokens(counter)
+        with pytest.raises(QuireError, match="of the counter 'gives'"):
+            truncate(talk().view, tokens=1, counter=counter)
+
+
+def test_counts_that_add_up_beyond_all_counts_are_refused() -> None:
+    with pytest.raises(InvalidLimit, match="'gives'"):
+        talk().view.tokens(Gives(2**53))
+
+
+def test_a_counter_is_no_class_and_has_a_text_for_a_key() -> None:
+    kind: Any = Gives
+    with pytest.raises(WrongType, match="class"):
+        talk().view.tokens(kind)
+    counter: Any = Gives()
+    counter.key = 3
+    with pytest.raises(WrongType, match="key"):
+        talk().view.tokens(counter)
+
+
+@pytest.mark.parametrize("tools", [[1, None], ["read", 5], {None}, [b"read"]])
+def test_tools_are_named_by_texts(tools: Any) -> None:
+    with pytest.raises(WrongType):
+        fork_scoped(talk(), tools=tools)
+
+
+@pytest.mark.parametrize("wrong", [0, [], b"x", ["user"]])
+def test_names_are_texts(wrong: Any) -> None:
+    for make in (by_role, by_agent, using_tool, Where, lambda task: brief("Do it.", task)):  # pyright: ignore
+        with pytest.raises(WrongType):
+            make(wrong)
 
 
 @pytest.mark.parametrize("key", [[], {}, None, 3])

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quire.items import Hide, Mask, Message, Span
+from quire.items import Hide, Mask, Message, Pin, Span, Summary
 from quire.state import Transcript, truncate
 from tests.counting import FourCharacters
 
@@ -70,6 +70,28 @@ def memory_of_masks(masks: int) -> float:
 
 def test_an_edit_among_thousands_takes_little_memory() -> None:
     assert memory_of_masks(4_000) < 2_200, "every edit keeps a row of all leaves"
+
+
+def memory_of_edits(kind: str, edits: int) -> float:
+    """Bytes that an edit takes among many of its kind, each revision being kept."""
+    transcript = Transcript()
+    tracemalloc.start()
+    for number in range(edits):
+        transcript.append(Message("user", "secret", id=f"u{number:06d}", created_at=float(number)))
+        target = f"u{number - (kind == 'summary'):06d}"
+        if kind == "pin":
+            transcript.append(Pin(target, id=f"x{number:06d}"))
+        elif number:
+            transcript.append(Summary("gist", (Span(target, target),), id=f"x{number:06d}"))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(transcript.view) == edits
+    return held / edits
+
+
+@pytest.mark.parametrize("kind", ["pin", "summary"])
+def test_pins_and_summaries_are_shared_by_all_that_hold_them(kind: str) -> None:
+    assert memory_of_edits(kind, 1_600) < 2_200, "every edit keeps a row of all pins or all summaries"
 
 
 def test_readers_count_while_a_writer_appends() -> None:

@@ -12,6 +12,7 @@ from quire.tokens import (
     MEDIA,
     Budget,
     Calibrated,
+    Calibration,
     Estimate,
     Exact,
     Framing,
@@ -21,7 +22,7 @@ from quire.tokens import (
     schema_tokens,
 )
 from quire.tokens.exact import exact
-from tests.counting import Gives
+from tests.counting import Gives, Items
 
 ANY: Any = object()
 HELLO = Message("user", "hello world")
@@ -105,6 +106,12 @@ WRONG_TYPES: dict[str, Callable[[], object]] = {
     "a correction of nothing": untyped(Calibrated(Exact()).corrected, None),
     "a correction of text": untyped(Calibrated(Exact()).corrected, "3"),
     "a correction of halves": untyped(Calibrated(Exact()).corrected, 1.5),
+    "a count by a class": untyped(Calibrated, Items),
+    "tools counted by a class": untyped(schema_tokens, [], Exact),
+    "a calibration without a key": untyped(Calibration, None),
+    "an overhead of text": untyped(Calibration, "k", (), "much"),
+    "samples that are a list": untyped(Calibration, "k", []),
+    "samples that are numbers": untyped(Calibration, "k", (1, 2)),
     "a total of a learned request": untyped(Calibrated(Gives(total="x")).learn, 10, 10),
 }
 
@@ -120,6 +127,15 @@ WRONG_VALUES: dict[str, Callable[[], object]] = {
     "a calibrated total of less than nothing": untyped(Calibrated(Exact()).total, -1),
     "a correction of less than nothing": untyped(Calibrated(Exact()).corrected, -1),
     "a scale below zero": untyped(Estimate, -1),
+    "a total beyond all counts": untyped(Exact().total, 10**400),
+    "a calibrated total beyond all counts": untyped(Calibrated(Exact()).total, 10**400),
+    "a correction beyond all counts": untyped(Calibrated(Exact()).corrected, 10**400),
+    "a learned count beyond all counts": untyped(Calibrated(Exact()).learn, 10**400, 10),
+    "a report beyond all counts": untyped(Calibrated(Exact()).learn, 10, 10**400),
+    "a count beyond all counts": untyped(Calibrated(Gives(10**400)).count, HELLO),
+    "a total that is beyond all counts": untyped(Calibrated(Gives(total=10**400)).total, 10),
+    "a measure beyond all counts": untyped(always(10**400).text, "hello"),
+    "tools beyond all counts": untyped(schema_tokens, [{"name": "f"}], Gives(10**400)),
 }
 
 
@@ -133,6 +149,18 @@ def test_the_wrong_type_is_refused(call: Callable[[], object]) -> None:
 def test_a_number_out_of_range_is_refused(call: Callable[[], object]) -> None:
     with pytest.raises(InvalidLimit):
         call()
+
+
+@pytest.mark.parametrize("given", [None, 1.5, "3", True, -1, 10**400])
+def test_the_counter_that_gives_no_count_is_named(given: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        untyped(Calibrated(Gives(given)).count, HELLO),
+        untyped(Calibrated(Gives(total=given)).total, 10),
+        untyped(schema_tokens, [{"name": "f"}], Gives(given)),
+    ]
+    for call in calls:
+        with pytest.raises(QuireError, match="of the counter 'gives'"):
+            call()
 
 
 def test_an_empty_name_is_refused() -> None:

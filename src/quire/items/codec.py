@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from quire.errors import Damaged, InvalidValue, QuireError, WrongType
+from quire.errors import Damaged, InvalidValue, QuireError, Unencodable, WrongType, cut
 from quire.items.frozen import NOTHING
 from quire.items.kinds import Note
 from quire.items.newer import KEPT, damaged, put_back, read_leniently, with_kept, write_unknown
@@ -68,7 +68,7 @@ class Codec:
             return self._decode_slowly(data)
         if _some_have_free_values(items):
             return [
-                item if _is_native(item) else self._accept(item, f"$[{index}]")
+                item if _is_native(item) else _writable(self._accept(item, f"$[{index}]"), f"$[{index}]")
                 for index, item in enumerate(items)
             ]
         return items
@@ -79,11 +79,11 @@ class Codec:
         try:
             item = self._decode_one(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return self.read(self._raw(data))
-        return item if _is_native(item) else self._accept(item, "$")
+            return _writable(self.read(self._raw(data)), "$")
+        return item if _is_native(item) else _writable(self._accept(item, "$"), "$")
 
     def read(self, raw: Any) -> Item:
-        """One item that was read from this format already, as plain values."""
+        """One item that was read from this format already, as plain values; free values are as they are."""
         return self._read_raw(raw, "$")
 
     def _check_data(self, data: Any) -> None:
@@ -134,7 +134,9 @@ class Codec:
         raws = self._raw(data)
         if not isinstance(raws, list):
             raise Damaged("expected an array of items", "$")
-        return [self._read_raw(raw, f"$[{index}]") for index, raw in enumerate(raws)]  # pyright: ignore
+        row: list[Any] = raws  # pyright: ignore[reportUnknownVariableType]
+        places = ((f"$[{index}]", raw) for index, raw in enumerate(row))
+        return [_writable(self._read_raw(raw, path), path) for path, raw in places]
 
     def _raw(self, data: bytes) -> Any:
         try:
@@ -149,6 +151,8 @@ class Codec:
     def _read_raw(self, raw: Any, path: str) -> Item:
         if not isinstance(raw, dict):
             raise Damaged(f"expected an item, got {type(raw).__name__}", path)
+        if not all(isinstance(name, str) for name in raw):  # pyright: ignore[reportUnknownVariableType]
+            raise Damaged("a field whose name is no text", path)
         try:
             item: Item = msgspec.convert(raw, Known)
         except (msgspec.ValidationError, QuireError) as fault:
@@ -208,6 +212,22 @@ def _restored(item: Item, path: str) -> dict[str, Any]:
         }
         changed["extras"] = with_kept(changed.get("extras", {}), kept)
     return changed
+
+
+def _writable(item: Item, path: str) -> Item:
+    """The item, if it can be written again, in any format: MSGPACK says more than that."""
+    try:
+        if isinstance(item, Unknown):
+            verbatim(item.fields, path, False)
+            return item
+        for name, value in _free_values(item).items():
+            portable(value, f"{path}.{name}", False)
+        for fields in item.extras.get(KEPT, {}).values():
+            for name, value in fields.items():
+                verbatim(value, f"{path}.{cut(name)}", False)
+    except Unencodable as fault:
+        raise Damaged(str(fault.args[0]), fault.path) from None
+    return item
 
 
 def _blame_text(value: Any, path: str) -> None:

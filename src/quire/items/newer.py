@@ -17,7 +17,7 @@ from quire.items.parts import Audio, File, Image
 from quire.items.portable import verbatim
 from quire.items.settle import HALF_A_PAIR, without_content
 from quire.items.union import KNOWN, Item, Known, kind_of
-from quire.items.unknown import Unknown
+from quire.items.unknown import UNTIMED, Unknown
 
 VERSION = 1
 """The version this code writes. Items of version 1 have no stamp; later ones are stamped in the field `v`."""
@@ -114,11 +114,16 @@ def _is_newer(raw: Mapping[str, Any]) -> bool:
 
 def _unknown(kind: str, raw: Mapping[str, Any], path: str) -> Unknown:
     fields = {name: value for name, value in raw.items() if name != "kind"}
-    common = {name: raw[name] for name in ("id", "created_at", "agent_id") if name in raw}
-    if "id" not in common:
+    if "id" not in raw:
         raise Damaged("an item without an id", path)
     try:
-        return Unknown(name=kind, fields=fields, **common)
+        return Unknown(
+            name=kind,
+            fields=fields,
+            id=raw["id"],
+            created_at=raw.get("created_at", UNTIMED),
+            agent_id=raw.get("agent_id"),
+        )
     except QuireError as fault:
         raise damaged(str(fault), path) from None
 

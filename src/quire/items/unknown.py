@@ -9,9 +9,15 @@ from quire.errors import InvalidValue
 from quire.items.frozen import freeze
 from quire.items.record import Record
 
+UNTIMED = 0.0
+"""The time of an item that was read without one: the same whenever it is read, and not written."""
+
 
 class Unknown(Record, frozen=True, tag="unknown", gc=False):
-    """What was read, to be written again; `name` is the kind's name, `fields` all the rest of it."""
+    """What was read, to be written again; `name` is the kind's name, `fields` all the rest of it.
+
+    One that was read without a time is of the year 1970, and is written without a time again.
+    """
 
     name: str
     fields: Mapping[str, Any]
@@ -32,6 +38,6 @@ class Unknown(Record, frozen=True, tag="unknown", gc=False):
         # not read is not made up.
         made_here = "id" not in self.fields
         wanted = {"id": self.id, "created_at": self.created_at, "agent_id": self.agent_id}
-        if not made_here and "created_at" not in self.fields:
+        if not made_here and "created_at" not in self.fields and self.created_at == UNTIMED:
             del wanted["created_at"]
         return {name: value for name, value in wanted.items() if self.fields.get(name) != value}

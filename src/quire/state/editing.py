@@ -1,11 +1,11 @@
 """How an edit changes what is shown.
 
-A plain edit costs what it touches. An `Undo` or a `Pin` looks at all edits in force, because what is under
-the one that goes may be under another that stays.
+A plain edit costs what it touches. An `Undo`, or a `Pin` of what is not shown word for word, looks at all
+edits in force, because what is under the one that goes may be under another that stays.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -55,17 +55,15 @@ class Editor:
     def _cover(self, edit: Summary | Hide) -> Shape:
         cover = resolved(self._log, edit, self._end)
         judge(self._log, self._end, cover, self._open)
-        runs: list[Run] = []
-        taken = cover.summaries
-        if isinstance(edit, Summary):
-            taken = frozenset(folded(self._log, self._end, cover, self._shape.summaries))
-            runs.append(self._summary_run(edit, cover))
-        summaries = tuple(p for p in self._shape.summaries if p not in taken)
-        if isinstance(edit, Summary):
-            summaries = (*summaries, self._end)
         pinned = self._group_area(self._shape.pins)
         area = [part for interval in cover.area for part in subtracted(interval, pinned)]
-        return self._spliced(area, runs, summaries)
+        named = [p for p in cover.summaries if p in self._shape.summaries]
+        if isinstance(edit, Hide):
+            return self._spliced(area, gone=named)
+        # What is shown, and not for a pin alone, is under no summary: there is none to look for.
+        untouched = area == cover.area and self._is_shown(area)
+        gone = folded(self._log, self._end, cover, named if untouched else self._shape.summaries)
+        return self._spliced(area, [self._summary_run(edit, cover)], gone, [self._end])
 
     def _mask(self, edit: Mask) -> Shape:
         position = located(self._log, edit.target, self._end)
@@ -73,19 +71,20 @@ class Editor:
         judge_mask(self._log, self._end, position)
         if self._log.head(position) in self._shape.pins:
             raise EditRefused(f"{cut(edit.target)!r} is pinned")
-        if position < self._shape.tail and self._run_at(position) is None:
-            return self._spliced([], [], self._shape.summaries)  # the stub appears should the item come back
-        return self._spliced(
-            [(position, position + 1)], [Run(position, position + 1, stub)], self._shape.summaries
-        )
+        if self._run_at(position) is None:
+            return self._spliced([])  # the stub appears should the item come back
+        return self._spliced([(position, position + 1)], [Run(position, position + 1, stub)])
 
     def _pin(self, edit: Pin) -> Shape:
         head = self._log.head(located(self._log, edit.target, self._end))
         if head == EDIT:
             raise EditRefused(f"{cut(edit.target)!r} is an edit and cannot be pinned")
+        area = self._group_area([head])
+        if self._is_shown(area, word_for_word=True):
+            return self._spliced([])._replace(pins=self._shape.pins.changed(come=[head]))
         active = ActiveEdits(self._log, self._end)
         active.pins.add(head)
-        return self._recomputed(self._group_area([head]), active)
+        return self._recomputed(area, active)
 
     def _undo(self, edit: Undo) -> Shape:
         target = located(self._log, edit.target, self._end)
@@ -134,19 +133,39 @@ class Editor:
             if contains(visible, position) and not contains(pinned, position)
         }
         runs = list(self._natural_runs(visible, stubs))
-        summaries = active.summaries()
-        for position in set(summaries) - set(self._shape.summaries):
+        before, after = set(self._shape.summaries), set(active.summaries())
+        for position in after - before:
             summary = self._log.item(position)
             assert isinstance(summary, Summary)
             runs.append(self._summary_run(summary, active.covers[position]))
-        return self._spliced(area, runs, summaries)._replace(pins=frozenset(active.pins))
+        shape = self._spliced(area, runs, before - after, after - before)
+        return shape._replace(pins=self._shape.pins.turned_into(active.pins))
 
-    def _spliced(self, area: list[Interval], runs: list[Run], summaries: tuple[int, ...]) -> Shape:
-        gone = [p for p in self._shape.summaries if p not in summaries]
+    def _spliced(
+        self,
+        area: list[Interval],
+        runs: Sequence[Run] = (),
+        gone: Collection[int] = (),
+        come: Collection[int] = (),
+    ) -> Shape:
+        """The shape with other runs in an area, without the summaries that go and with those that come."""
         bounds = [*self._bounds(area), *(self._summary_key(p) for p in gone)]
         change = Change(area, {self._log.item(p).id for p in gone}, runs)
         closed = self._shape.closed(self._end, self._log.time)
-        return spliced(closed, change, bounds, self._log.time)._replace(summaries=summaries)
+        shape = spliced(closed, change, bounds, self._log.time)
+        return shape._replace(summaries=shape.summaries.changed(come, gone)) if gone or come else shape
+
+    def _is_shown(self, area: Iterable[Interval], word_for_word: bool = False) -> bool:
+        """Whether all content of an area is shown, be it by stubs."""
+        for start, stop in area:
+            while start < stop:
+                run = None
+                if self._log.head(start) != EDIT:
+                    run = self._run_at(start)
+                    if run is None or (word_for_word and run.stand_in is not None):
+                        return False
+                start = start + 1 if run is None else run.stop
+        return True
 
     def _natural_runs(self, visible: Sequence[Interval], stubs: dict[int, Item]) -> Iterator[Run]:
         """What is visible as runs in which no other item's place falls."""
@@ -170,6 +189,8 @@ class Editor:
         yield Run(start, stop)
 
     def _run_at(self, position: int) -> Run | None:
+        if position >= self._shape.tail:
+            return Run(self._shape.tail, self._end)
         return find_run(self._shape.branches, (self._log.time(position), position, 1))
 
     def _summary_run(self, summary: Summary, cover: Cover) -> Run:

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeGuard
 from quire.errors import WrongType
 from quire.items import (
     EDITS,
+    KINDS,
     Edit,
     Hide,
     Item,
@@ -27,7 +28,7 @@ _OUTPUT = (ToolCall, Reasoning)
 _NEVER_SHOWN = (Hide, Mask, Pin, Undo)
 
 MERGED = "quire.merged"
-"""The key of `extras` that marks a model's output as merged; its value is the same for what came at once."""
+"""The key of `extras` that marks what was merged; its value is the same for what came at once."""
 
 
 class Group(NamedTuple):
@@ -79,11 +80,14 @@ class Reply:
         return self.head
 
 
-def checked_items(items: Iterable[Item]) -> Iterable[Item]:
-    """The items, if they can be gone through."""
+def checked_items(items: Iterable[Item]) -> list[Item]:
+    """The items, if they are some."""
     if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"expected several items, not {type(items).__name__}")
-    return items
+    row = list(items)
+    for kind in set(map(type, row)) - KINDS:
+        raise WrongType(f"expected items, not {kind.__name__}")
+    return row
 
 
 def is_output(item: Item) -> bool:
@@ -122,7 +126,7 @@ def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
 
 def groups(items: Iterable[Item]) -> list[Group]:
     """Any sequence of items in the smallest pieces that may be dropped or moved."""
-    row = list(checked_items(items))
+    row = checked_items(items)
     call_of, _ = answers(row)
     heads: list[int] = []
     members: dict[int, list[Item]] = {}
@@ -142,6 +146,6 @@ def groups(items: Iterable[Item]) -> list[Group]:
 
 def pending_calls(items: Iterable[Item]) -> list[ToolCall]:
     """Calls without a result after them."""
-    row = list(checked_items(items))
+    row = checked_items(items)
     calls = (row[position] for position in answers(row)[1])
     return [call for call in calls if isinstance(call, ToolCall)]

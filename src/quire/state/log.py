@@ -10,11 +10,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+from quire.errors import InvalidLimit, cut
 from quire.items import Item
 from quire.state.ids import Strays
 from quire.state.shape import Shape
 from quire.tokens import Counter
-from quire.tokens.numbers import count_of
+from quire.tokens.asking import count_by
+from quire.tokens.numbers import MOST
 
 EDIT = 0xFFFFFFFF
 """Stands in `heads` for an item that belongs to no group, because it is an edit."""
@@ -93,7 +95,9 @@ class Segment:
             more = array("q")
             total = sums[known - 1]
             for item in self.items[known - 1 : length]:
-                total += count_of(counter.count(item))
+                total += count_by(counter, item)
+                if total > MOST:
+                    raise InvalidLimit(f"the counts of {cut(counter.key)!r} add up to more than {MOST:,}")
                 more.append(total)
             # Two threads may come here at once; both put the same numbers in the same places.
             sums[known : known + len(more)] = more

@@ -10,13 +10,11 @@ from typing import NamedTuple
 import msgspec
 
 from quire.errors import EditRefused, UnknownId, WrongType
-from quire.items import Item, Mask, Message, Pin, Summary, ToolCall, now
-from quire.state.active import ActiveEdits
+from quire.items import Edit, Item, Message, Summary, ToolCall, now
 from quire.state.closing import is_closing
-from quire.state.groups import MERGED, Group, is_edit, is_output
-from quire.state.positions import positions
+from quire.state.groups import Group, is_edit
+from quire.state.own_edits import marked, own_edits
 from quire.state.transcript import Transcript, checked_transcript
-from quire.state.view import View
 
 logger = logging.getLogger("quire.state")
 
@@ -24,13 +22,13 @@ logger = logging.getLogger("quire.state")
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Record all that the child did, shown in the parent by its time; gives back what was new.
 
-    The child's edits of its own items come along. What it did to the view of inherited items was its own
-    affair, and results that only closed a call for it stay behind.
+    The child's edits of its own items come along, also of items that an earlier merge brought. What it did to
+    the view of inherited items was its own affair, and results that only closed a call for it stay behind.
     """
     own = own_items(parent, child)
     new = [_merged(item, agent_id, own[0].id) for item in own]
     parent.extend(new)
-    return [*new, *(edit for edit in _own_edits(parent, child, new) if _accepted(parent, edit))]
+    return [*new, *_brought(parent, own_edits(parent, child, _shared_length(parent, child)))]
 
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
@@ -99,44 +97,22 @@ def _shared_length(parent: Transcript, child: Transcript) -> int:
 
 
 def _merged(item: Item, agent_id: str | None, merge: str) -> Item:
-    """The item with its agent; a model's output also with the mark that keeps it apart from the parent's."""
-    agent_id = agent_id if item.agent_id is None else item.agent_id
-    if not is_output(item) or MERGED in item.extras:
-        return item if agent_id == item.agent_id else msgspec.structs.replace(item, agent_id=agent_id)
-    return msgspec.structs.replace(item, agent_id=agent_id, extras={**item.extras, MERGED: merge})
+    """The item with its agent, and with the mark that keeps it apart from the parent's own."""
+    if agent_id is not None and item.agent_id is None:
+        item = msgspec.structs.replace(item, agent_id=agent_id)
+    return marked(item, merge)
 
 
-def _own_edits(parent: Transcript, child: Transcript, new: Sequence[Item]) -> list[Item]:
-    """The child's edits in force, if any, that concern only what is new."""
-    ids = {item.id for item in new}
-    view = child.view
-    active = ActiveEdits(view.log, view.end)
-    own: list[Item] = []
-    for position in positions(view.log, "edits", _shared_length(parent, child), view.end):
-        edit = view.log.item(position)
-        if (
-            position not in active.undone
-            and edit.id not in parent
-            and _targets(active, position, view) <= ids
-        ):
-            own.append(edit)
-            ids.add(edit.id)
-    return own
+def _brought(parent: Transcript, edits: Sequence[Edit]) -> list[Item]:
+    """Record the edits that the parent takes; one may be in the way of another until a third has come."""
+    brought: list[Item] = []
+    while accepted := [edit for edit in edits if _accepted(parent, edit)]:
+        brought += accepted
+        edits = [edit for edit in edits if edit.id not in parent]
+    return brought
 
 
-def _targets(active: ActiveEdits, position: int, view: View) -> set[str]:
-    """The ids of all that an edit concerns."""
-    edit = view.log.item(position)
-    if isinstance(edit, Mask | Pin):
-        return {edit.target}
-    cover = active.covers.get(position)
-    if cover is None:
-        return {""}  # an undo: what it took back is not in force and does not come along
-    content = (i for start, stop in cover.area for i in view.log.items(start, stop) if not is_edit(i))
-    return {item.id for item in content} | {view.log.item(p).id for p in cover.summaries}
-
-
-def _accepted(parent: Transcript, edit: Item) -> bool:
+def _accepted(parent: Transcript, edit: Edit) -> bool:
     try:
         parent.append(edit)
     except (EditRefused, UnknownId):

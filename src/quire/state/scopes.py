@@ -16,7 +16,7 @@ from quire.state.selection import of_kind
 from quire.state.shape import Interval, contains, first_after, subtracted, united
 from quire.state.transcript import Transcript, checked_transcript
 from quire.state.view import View
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import named, whole
 
 _TRAFFIC = (ToolCall, ToolResult)
 _IN_EVERY_SCOPE = instructions_of | of_kind(ConfigChange)
@@ -32,6 +32,8 @@ def fork_scoped(
     checked_transcript(parent)
     if isinstance(tools, str | bytes | bytearray) or not isinstance(tools, Collection | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools is a collection of names, not {type(tools).__name__}")
+    for name in tools or ():
+        named(name, "the name of a tool")
     child = parent.fork()
     view = child.view
     away = [*(_before_turns(view, turns) if turns is not None else ()), *_other_tools(view, tools)]
@@ -49,6 +51,8 @@ def brief(instructions: str, task: str | None = None, agent_id: str | None = Non
         raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
     if not instructions.strip():
         raise InvalidValue("a brief needs instructions")
+    if not isinstance(task, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a task is a text, not {type(task).__name__}")
     items: list[Item] = [Message("system", instructions, agent_id=agent_id)]
     if task:
         items.append(Message("user", task, agent_id=agent_id))

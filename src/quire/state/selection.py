@@ -8,6 +8,14 @@ from collections.abc import Callable, Iterable
 from quire.errors import WrongType
 from quire.items import ConfigChange, Handoff, Item, Message, Reasoning, Summary, ToolCall, ToolResult
 from quire.state.groups import checked_items
+from quire.tokens.numbers import named
+
+
+def checked_question(asks: Callable[[Item], bool]) -> Callable[[Item], bool]:
+    """The question, if it can be asked."""
+    if not callable(asks):
+        raise WrongType(f"expected a question about an item, not {type(asks).__name__}")
+    return asks
 
 
 class Where:
@@ -16,15 +24,17 @@ class Where:
     __slots__ = ("_asks",)
 
     def __init__(self, asks: Callable[[Item], bool]) -> None:
-        self._asks = asks
+        self._asks = checked_question(asks)
 
     def __call__(self, item: Item) -> bool:
         return self._asks(item)
 
     def __and__(self, other: Callable[[Item], bool]) -> "Where":
+        checked_question(other)
         return Where(lambda item: self(item) and other(item))
 
     def __or__(self, other: Callable[[Item], bool]) -> "Where":
+        checked_question(other)
         return Where(lambda item: self(item) or other(item))
 
     def __invert__(self) -> "Where":
@@ -33,13 +43,14 @@ class Where:
 
 def select(items: Iterable[Item], keep: Callable[[Item], bool]) -> list[Item]:
     """The items to which the answer is yes, in their order."""
-    if not callable(keep):
-        raise WrongType(f"expected a question about an item, not {type(keep).__name__}")
+    checked_question(keep)
     return [item for item in checked_items(items) if keep(item)]
 
 
 def by_role(*roles: str) -> Where:
     """Messages in one of these roles."""
+    for role in roles:
+        named(role, "a role")
     return Where(lambda item: isinstance(item, Message) and item.role in roles)
 
 
@@ -54,11 +65,16 @@ def of_kind(*kinds: type[Item]) -> Where:
 
 def by_agent(*agent_ids: str | None) -> Where:
     """Items of one of these agents."""
+    for agent_id in agent_ids:
+        if agent_id is not None:
+            named(agent_id, "the id of an agent")
     return Where(lambda item: item.agent_id in agent_ids)
 
 
 def using_tool(*names: str) -> Where:
     """Calls of one of these tools, and their results."""
+    for name in names:
+        named(name, "the name of a tool")
     return Where(lambda item: isinstance(item, ToolCall | ToolResult) and item.name in names)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from quire.items import Item
+from quire.state.position_set import NO_POSITIONS, PositionSet
 
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
@@ -74,8 +75,8 @@ class Shape(NamedTuple):
     branches: tuple[Branch, ...] = ()
     size: int = 0  # items in the leaves
     tail: int = 0
-    pins: frozenset[int] = frozenset()  # the heads of pinned groups
-    summaries: tuple[int, ...] = ()  # positions of the summaries that are shown in place of others
+    pins: PositionSet = NO_POSITIONS  # the heads of pinned groups
+    summaries: PositionSet = NO_POSITIONS  # positions of the summaries that are shown in place of others
 
     def closed(self, end: int, time: Clock) -> "Shape":
         """The same with the tail up to `end` in the leaves, and an empty tail after the edit at `end`."""

@@ -163,6 +163,18 @@ class Transcript:
             child.extend(closing_results(child.view))
         return child
 
+    @classmethod
+    def trial(cls, view: View) -> "Transcript":
+        """A transcript that shows what a view does, to see what edits would do; calls that wait still do."""
+        twin = cls.__new__(cls)
+        twin._segment, twin._log, twin._owned = view.log.segments[-1], view.log, False
+        waiting: dict[str, tuple[int, ...]] = {}
+        for call in view.pending():
+            waiting[call.call_id] = (*waiting.get(call.call_id, ()), view.position(call.id))
+        latest = view.log.time(view.end - 1) if view.end else float("-inf")
+        twin._set_tip((view.end, view.shape, waiting, Reply(), (latest, None, EDIT, False)))
+        return twin
+
     def _tip(self) -> _Tip:
         marks = (self._latest, self._aside, self._last_head, self._last_far)
         return (self._end, self._shape, dict(self._open), self._reply.copy(), marks)

@@ -7,6 +7,7 @@ last message of the user are never left out.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from quire.errors import Irreducible
 from quire.items import Hide
@@ -14,9 +15,11 @@ from quire.state.active import spans_of
 from quire.state.judging import last_user
 from quire.state.log import Log
 from quire.state.positions import first_position, positions, scattered
+from quire.state.scroll import Scroll, without
 from quire.state.shape import Interval, Run, contains, subtracted, united
 from quire.state.view import View, checked_view
 from quire.tokens import Counter
+from quire.tokens.asking import total_by
 from quire.tokens.numbers import whole
 
 
@@ -29,7 +32,15 @@ def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
     checked_view(view)
     if view.tokens(counter) <= tokens:
         return None
-    return _Cut(view, tokens, counter).edit()
+    return Hide(spans_of(view.log, _Cut(view, tokens, counter).area()))
+
+
+def newest(view: View, *, tokens: int, counter: Counter) -> Scroll:
+    """What truncating would leave shown, for one who may not edit. `Irreducible` if it cannot be."""
+    whole(tokens, "tokens", least=0)
+    if checked_view(view).tokens(counter) <= tokens:
+        return Scroll(view=view)
+    return without(view, _Cut(view, tokens, counter).area())
 
 
 class _Cut:
@@ -42,7 +53,7 @@ class _Cut:
         self._counter = counter
         self._counted = view.counted(counter)
         # The largest sum of counts whose total is within the tokens; -1 where even nothing is too much.
-        self._allowed = bisect_right(range(self._counted), tokens, key=counter.total) - 1
+        self._allowed = bisect_right(range(self._counted), tokens, key=partial(total_by, counter)) - 1
         self._runs = [run for run in view.runs() if run.stop > run.start]
         # What a stub counts beyond the content it stands for: less than nothing, as a rule.
         self._stub_tokens = {
@@ -54,11 +65,12 @@ class _Cut:
         self._scattered = scattered(self._log, view.end)
         self._protected = united((p, p + 1) for p in self._protected_positions())
 
-    def edit(self) -> Hide:
+    def area(self) -> list[Interval]:
+        """What has to go."""
         area = self._area_of_turns()
         if area is None:
             area = self._area_inside_last_turn(last_user(self._log, self._view.end))
-        return Hide(spans_of(self._log, area))
+        return area
 
     def _area_of_turns(self) -> list[Interval] | None:
         """The least that can be left out in whole turns to be enough, if that can be."""
@@ -166,7 +178,7 @@ class _Cut:
         left = [i.id for run in self._runs for i in self._log.items(run.start, run.stop)]
         gone = {i.id for start, stop in area for i in self._log.items(start, stop)}
         parts = tuple(item_id for item_id in left if item_id not in gone)
-        stays = self._counter.total(self._counted - self._area_tokens(area))
+        stays = total_by(self._counter, self._counted - self._area_tokens(area))
         return Irreducible(
             f"{stays} tokens must stay and {self._tokens} are allowed; {len(parts)} items "
             "are instructions, summaries, pins, calls that wait, or the last message of the user",

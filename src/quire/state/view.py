@@ -16,7 +16,8 @@ from quire.state.log import EDIT, Log
 from quire.state.shape import Run, Shape, contains, find_run
 from quire.state.weighing import branch_tokens, run_tokens
 from quire.tokens import Counter
-from quire.tokens.numbers import whole
+from quire.tokens.asking import checked_counter, total_by
+from quire.tokens.numbers import count_of, whole
 
 
 class Fate(NamedTuple):
@@ -124,17 +125,15 @@ class View(Sequence[Item]):
 
     def tokens(self, counter: Counter) -> int:
         """The tokens of all that is shown, each item counted once in its life."""
-        counted = self.counted(counter)
-        return counter.total(counted)
+        return total_by(counter, self.counted(counter))
 
     def counted(self, counter: Counter) -> int:
         """The counts of all that is shown, added up."""
-        if not (hasattr(counter, "count") and hasattr(counter, "total") and hasattr(counter, "key")):
-            raise WrongType("a counter has key, count and total; counter_for(model) gives one")
+        checked_counter(counter)
         counted = sum(branch_tokens(self.log, branch, counter) for branch in self.shape.branches)
         if self.end > self.shape.tail:
             counted += self.log.tokens(self.shape.tail, self.end, counter)
-        return counted
+        return count_of(counted, "what all that is shown counts")
 
     def run_tokens(self, run: Run, counter: Counter) -> int:
         """The counted tokens of one run."""

@@ -3,7 +3,7 @@
 from quire.state.log import Log
 from quire.state.shape import Branch, Leaf, Run
 from quire.tokens import Counter
-from quire.tokens.numbers import count_of
+from quire.tokens.asking import count_by
 
 
 def branch_tokens(log: Log, branch: Branch, counter: Counter) -> int:
@@ -26,5 +26,5 @@ def _leaf_tokens(log: Log, leaf: Leaf, counter: Counter) -> int:
 def run_tokens(log: Log, run: Run, counter: Counter) -> int:
     """The counted tokens of one run."""
     if run.stand_in is not None:
-        return count_of(counter.count(run.stand_in))
+        return count_by(counter, run.stand_in)
     return log.tokens(run.start, run.stop, counter)

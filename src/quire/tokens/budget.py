@@ -57,14 +57,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         `requests` says how many tokens each section could use; sections given by name alone take all they
         can get. What one does not need goes to the others. The sum is never above what is available.
         """
-        caps, granted = self._caps(requests), dict[str, int]()
-        for name, cap in caps.items():
-            granted[name] = min(cap, self._share(name).minimum)
-        left = self.available - sum(granted.values())
-        weights = {name: self._share(name).weight for name in caps}
-        return _poured(left, granted, caps, weights)
+        return share_out(self.available, self._asked(requests), self.shares)
 
-    def _caps(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
+    def _asked(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
         asked: dict[str, int]
         if isinstance(requests, Mapping):
             asked = dict(cast("Mapping[str, int]", requests))
@@ -75,14 +70,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         for name, wanted in asked.items():
             named(name, "the name of a section")
             whole(wanted, f"the request of {name!r}", least=0)
-        return {name: self._capped(name, wanted) for name, wanted in asked.items()}
-
-    def _capped(self, name: str, wanted: int) -> int:
-        maximum = self._share(name).maximum
-        return min(wanted, self.available if maximum is None else maximum)
-
-    def _share(self, name: str) -> Share:
-        return self.shares.get(name, _OPEN)
+        return asked
 
     def _check_shares(self) -> None:
         if not isinstance(self.shares, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -96,6 +84,19 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
                 f"minimums of {promised:,} tokens exceed the {self.available:,} that are available"
             )
         msgspec.structs.force_setattr(self, "shares", FrozenDict(self.shares))
+
+
+def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, Share]) -> dict[str, int]:
+    """Tokens for each name: minimums first, in order as far as they go, then by weight up to the maximums."""
+    caps: dict[str, int] = {}
+    granted: dict[str, int] = {}
+    left = available
+    for name, wanted in requests.items():
+        share = shares.get(name, _OPEN)
+        caps[name] = min(wanted, available if share.maximum is None else share.maximum)
+        granted[name] = min(caps[name], share.minimum, left)
+        left -= granted[name]
+    return _poured(left, granted, caps, {name: shares.get(name, _OPEN).weight for name in caps})
 
 
 def _poured(

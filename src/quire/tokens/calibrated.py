@@ -1,14 +1,16 @@
 """A counter that learns from the usage a provider reports. It corrects sums and never counts items again."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from quire.errors import InvalidLimit, WrongType
+from quire.errors import WrongType
 from quire.items import Item
+from quire.tokens.asking import checked_counter, count_by, total_by
 from quire.tokens.counter import Counter, Definition
 from quire.tokens.lines import Line, fitted, tells_overhead
-from quire.tokens.numbers import MOST, count_of, whole
+from quire.tokens.numbers import count_of, named, number, whole
 from quire.tokens.schemas import schema_tokens
 
 WINDOW = 16
@@ -42,8 +44,11 @@ class Calibration(msgspec.Struct, frozen=True):
     """The overhead that requests of different sizes told; the samples that told it may be gone."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.overhead <= MOST:
-            raise InvalidLimit("Calibration.overhead is neither zero nor a number of tokens")
+        named(self.key, "Calibration.key")
+        number(self.overhead, "Calibration.overhead", least=0)
+        samples: Any = self.samples  # structs do not look at what they are given
+        if not isinstance(samples, tuple) or not all(isinstance(s, Sample) for s in samples):  # pyright: ignore[reportUnknownVariableType]
+            raise WrongType("Calibration.samples is a tuple of samples, not anything else")
 
 
 class Calibrated:
@@ -56,11 +61,9 @@ class Calibrated:
     """
 
     def __init__(self, counter: Counter, state: Calibration | None = None) -> None:
-        if not isinstance(counter, Counter):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"Calibrated wraps a counter, not {type(counter).__name__}")
         if not isinstance(state, Calibration | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"what was learned is a Calibration, not {type(state).__name__}")
-        self.counter = counter
+        self.counter = checked_counter(counter)
         self._samples: tuple[Sample, ...] = ()
         self._line = Line(0.0, 1.0)
         self._told_overhead = 0.0
@@ -104,7 +107,7 @@ class Calibrated:
 
     def count(self, item: Item) -> int:
         """Tokens of one item, as the wrapped counter has them: counts that were kept stay good."""
-        return count_of(self.counter.count(item))
+        return count_by(self.counter, item)
 
     def corrected(self, counted: int) -> int:
         """What items, or tools, that count so much take of a request: times the factor, no overhead."""
@@ -128,7 +131,7 @@ class Calibrated:
         self._keep((*self._samples, Sample(counted, reported, max(1, self.total(counted)))))
 
     def _expected(self, counted: int) -> int:
-        return count_of(self.counter.total(count_of(counted, "counted")))
+        return total_by(self.counter, count_of(counted, "counted"))
 
     def _keep(self, samples: Sequence[Sample]) -> None:
         self._samples = tuple(samples[-WINDOW:])

@@ -4,8 +4,10 @@ Prices change, and not everybody pays those of the list: pass `cost` facts of yo
 `msgspec.structs.replace(facts_for(model), prices=Prices(...))`.
 """
 
+from functools import lru_cache
+
 from quire.errors import WrongType
-from quire.tokens.families import bare_name
+from quire.tokens.families import bare_name, named_by_text
 from quire.tokens.models import AS_OF, MODELS, Feature, ImageLimits, ModelFacts, Provider
 from quire.tokens.usage import Prices, Usage
 
@@ -33,8 +35,7 @@ def facts_for(model: str) -> ModelFacts:
     A dated or otherwise longer name has the facts of the longest prefix, so a model that came after the table
     may have those of its elder, and a fine-tuned one has those of the model it was made from.
     """
-    name = bare_name(model)
-    return max((row for row in MODELS if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
+    return _row(named_by_text(model))
 
 
 def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float | None:
@@ -58,6 +59,12 @@ def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float 
             return None
         total += tokens * (price or 0.0)
     return total / 1_000_000
+
+
+@lru_cache(256)  # it is asked for at every turn, of the same few models
+def _row(model: str) -> ModelFacts:
+    name = bare_name(model)
+    return max((row for row in MODELS if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
 
 
 def _length(facts: ModelFacts) -> int:

@@ -5,6 +5,7 @@ reported usage corrects them. They lean high, because a context that is too long
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from quire.errors import InvalidValue, WrongType
@@ -99,15 +100,25 @@ def counter_for(model: str) -> Counter:
 
 def family_of(model: str) -> Family:
     """The row of the table that a model's name belongs to."""
+    return _row(named_by_text(model))
+
+
+@lru_cache(256)  # it is asked for at every turn, of the same few models
+def _row(model: str) -> Family:
     name = bare_name(model)
     return max((row for row in FAMILIES if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
 
 
-def bare_name(model: str) -> str:
-    """The name as tables of models spell it: in small letters, without what comes before it."""
+def named_by_text(model: str) -> str:
+    """The name of a model, if it is a text."""
     if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a model is named by text, not by {type(model).__name__}")
-    name = _bare(model)
+    return model
+
+
+def bare_name(model: str) -> str:
+    """The name as tables of models spell it: in small letters, without what comes before it."""
+    name = _bare(named_by_text(model))
     if not name:
         raise InvalidValue("the name of the model is empty")
     # Routers write versions with a dot; without this, claude-opus-4.8 would be taken for Opus 4.

@@ -120,7 +120,7 @@ class Measured:
 
     def _text(self, text: str) -> int:
         # What items hold was checked when they were made, and is not checked again.
-        return count_of(self._measure(text)) if text else 0
+        return count_of(self._measure(text), "what the measure of a counter gives") if text else 0
 
     def _content(self, content: Content) -> int:
         if isinstance(content, str):

@@ -38,6 +38,6 @@ def named(value: Any, what: str) -> str:
     return value
 
 
-def count_of(value: int, what: str = "what a counter gives") -> int:
+def count_of(value: int, what: str) -> int:
     """The value, if it is a count; the common case costs two comparisons."""
-    return value if type(value) is int and value >= 0 else whole(value, what, least=0)
+    return value if type(value) is int and 0 <= value <= MOST else whole(value, what, least=0)

@@ -7,8 +7,8 @@ import msgspec
 
 from quire.errors import WrongType
 from quire.items import Message
+from quire.tokens.asking import believed, checked_counter, count_by
 from quire.tokens.counter import Counter, CountsTools, Definition
-from quire.tokens.numbers import count_of
 
 _PROPERTIES = 3
 _PROPERTY = 3
@@ -27,12 +27,11 @@ _OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
     """Tokens that tool definitions add to a request; where a counter knows no tools, those of their JSON."""
-    if isinstance(counter, CountsTools):
-        return count_of(counter.count_tools(tools))
-    if not isinstance(counter, Counter):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tools are counted by a counter, not by {type(counter).__name__}")
+    if isinstance(counter, CountsTools) and not isinstance(counter, type):
+        return believed(counter.count_tools(tools), counter, "count_tools")
+    checked_counter(counter)
     texts = [_json(tool) for tool in single_definitions(tools)]
-    return sum(count_of(counter.count(Message(role="system", content=text))) for text in texts)
+    return sum(count_by(counter, Message(role="system", content=text)) for text in texts)
 
 
 def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
@@ -63,6 +62,10 @@ def definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bo
 
 
 def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
+    """The name, the description and the schema of one definition, whichever provider's shape it has.
+
+    The description is empty, and so is the schema, where there is none; a name there must be.
+    """
     inner = _mapping(tool.get("function")) or tool
     name = inner.get("name")
     if not isinstance(name, str):
