@@ -60,6 +60,7 @@ def _others(by_key: dict[str, Table]) -> Iterator[Aim]:
     yield _to_floor("encode: at most 1.3 times plain msgspec", by_key.get("codec dump"), 1.3)
     yield _to_floor("decode: at most 1.5 times plain msgspec", by_key.get("codec load"), 1.5)
     yield from _render(by_key)
+    yield from _turn(by_key)
     yield _import("`import quire`: at most 60 ms", by_key.get("import"), 60)
 
 
@@ -71,6 +72,12 @@ def _render(by_key: dict[str, Table]) -> Iterator[Aim]:
         table = by_key.get(f"render {wire.lower()}")
         aim = f"render: {wire} within 2 times of OpenAI's figure"
         yield _to_other(aim, table, openai.ours if openai else None, 2.0)
+
+
+def _turn(by_key: dict[str, Table]) -> Iterator[Aim]:
+    tenth, whole = by_key.get("turn within a tenth"), by_key.get("turn with all of it")
+    yield _at_most("a turn within a tenth: at most 0.3 ms", tenth, 0.3, "ms")
+    yield _at_most("a turn with all of it: at most 0.3 ms", whole, 0.3, "ms")
 
 
 def _at_most(aim: str, table: Table | None, limit: float, unit: str) -> Aim:

@@ -25,9 +25,11 @@ TITLES = {
     "render openai, one more": "One more message, then the payload for OpenAI again",
     "render anthropic": "The whole payload for Anthropic",
     "render gemini": "The whole payload for Gemini",
+    "turn within a tenth": "A turn within a tenth: one more message, cut if due, the payload for OpenAI",
+    "turn with all of it": "A turn with all of it: one more message, nothing to cut, the payload for OpenAI",
     "import": "Import",
 }
-SEPARATE = ("codec", "render")  # their ways are different work, so each has a table of its own
+SEPARATE = ("codec", "render", "turn")  # their ways are different work, so each has a table of its own
 
 
 @dataclass

@@ -11,6 +11,15 @@ from typing import Any
 Entry = tuple[str, str, Sequence[tuple[str, str, Any]], str, str]
 """A message taken apart: role, text, calls (id, tool, arguments), the call it answers, the answering tool."""
 
+ONE_MORE: Entry = (
+    "user",
+    "And which of them are still open, apart from the one that we spoke about?",
+    (),
+    "",
+    "",
+)
+"""What is said after any history to make it one longer."""
+
 SUBJECTS = (
     "the invoice,the booking,our warehouse,the second shipment,this account,the northern depot,a customer"
 )

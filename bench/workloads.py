@@ -10,18 +10,11 @@ from typing import Any
 import spoken
 from libraries import OURS, Adapter
 from timing import Clocked, Patience, clocked, clocked_in_a_row, clocked_in_bulk
-from transcript import Entry, entries, messages, texts
+from transcript import ONE_MORE, Entry, entries, messages, texts
+from turns import turn
 
 Found = dict[str, Any]
 """What was measured under one label: best, median and runs, and where it applies what was kept."""
-
-ONE_MORE: Entry = (
-    "user",
-    "And which of them are still open, apart from the one that we spoke about?",
-    (),
-    "",
-    "",
-)
 
 
 class Wrong(Exception):
@@ -131,6 +124,7 @@ WORKLOADS: dict[str, Callable[[Adapter, int, Patience], dict[str, Found]]] = {
     "tokens": tokens,
     "codec": codec,
     "render": render,
+    "turn": turn,
 }
 SIZES = {
     "append": (100, 1_000, 10_000, 100_000),
@@ -140,6 +134,7 @@ SIZES = {
     "tokens": (100, 1_000, 10_000, 100_000),
     "codec": (100, 1_000, 10_000, 100_000),
     "render": (100, 1_000, 10_000),
+    "turn": (100, 1_000, 10_000, 100_000),
 }
 UNITS = {
     "append": "µs a message",
@@ -149,6 +144,7 @@ UNITS = {
     "tokens": "µs",
     "codec": "ms",
     "render": "ms",
+    "turn": "ms",
     "import": "ms",
 }
 

@@ -13,7 +13,7 @@ import quire
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference.md"
 ROOMS = [
     *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
-    "quire.bridges.videosdk",
+    *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.bridges.videosdk"),
 ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from transcript import Entry
+from transcript import ONE_MORE, Entry
 
 
 class Adapter:
@@ -27,6 +27,9 @@ class Adapter:
 
     by_tokens: ClassVar[bool] = False
     """Whether it truncates to a number of tokens, rather than of messages."""
+
+    keeps_history: ClassVar[bool] = False
+    """Whether a turn leaves all of the history where it is, so that the next can go on from it."""
 
     def new(self) -> Any:
         """An empty history."""
@@ -78,6 +81,16 @@ class Adapter:
     def again(self, history: Any, write: Callable[[Any], Any]) -> Any:
         """The OpenAI payload of a history that `write` rendered before it grew by one message."""
         return write(history)
+
+    def turns_of(self, history: Any, limit: int) -> Callable[[Any], Any]:
+        """A function that takes one turn: one more message, cut to the limit, and what OpenAI is sent."""
+        write = self.renders()["openai"]
+
+        def turn(history: Any) -> Any:
+            self.add(history, (ONE_MORE,))
+            return write(self.truncate(history, limit))
+
+        return turn
 
     def turns(self, payload: Any) -> list[Any]:
         """The messages of a payload."""

@@ -32,6 +32,7 @@ class LlamaIndex(Adapter):
         "codec": "`model_dump` of each message and `json.dumps`; `json.loads` and `model_validate`",
     }
     absent: ClassVar = {
+        "turn": "renders nothing here: see above",
         "tokens": "counts inside `get` only",
         "render": "comes with llama-index-llms-openai and the like, which are not installed",
     }

@@ -32,6 +32,7 @@ class PydanticAI(Adapter):
         "render": "the private `_map_messages` of `OpenAIChatModel` and `GoogleModel`; it has no public call",
     }
     absent: ClassVar = {
+        "turn": "has no call that cuts a history",
         "truncate": "has no call for it: a history processor of one's own cuts the list",
         "tokens": "has no count of its own: it sums what providers report",
         "render anthropic": "needs the anthropic package, which is not installed",

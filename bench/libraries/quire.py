@@ -1,15 +1,19 @@
 """Quire: a transcript of checked items."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar
 
 from libraries.adapter import Adapter
 from quire import state
-from quire.items import JSON, Message, ToolCall, ToolResult
+from quire.compactors import Room, TruncateOldest, record
+from quire.context import Context, Template
+from quire.items import JSON, Hide, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, Rendered
+from quire.sections import Ask, History
 from quire.state import Transcript
 from quire.state.growing import memos
-from transcript import Entry, add_all
+from quire.tokens import Budget
+from transcript import ONE_MORE, Entry, add_all
 
 KINDS = (Message, ToolCall, ToolResult)
 MODELS = {"openai": "gpt-5.6", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
@@ -21,6 +25,8 @@ class Quarters:
     key = "bench: len / 4"
 
     def count(self, item: Any) -> int:
+        if type(item) is Hide:
+            return 0
         text = item.arguments if type(item) is ToolCall else item.content
         return 4 + len(text) // 4
 
@@ -36,6 +42,7 @@ class Quire(Adapter):
     package = "quire"
     validates = True
     by_tokens = True
+    keeps_history = True
     how: ClassVar = {
         "append": "`Transcript.append`",
         "memory": "`Transcript`, counted once",
@@ -43,6 +50,7 @@ class Quire(Adapter):
         "tokens": "`view.tokens`, only what is new is counted",
         "codec": "`JSON.encode`, `JSON.decode`: a list of items, like the floor",
         "render": "`PROVIDERS[…].render(view, model=…)`",
+        "turn": "`append`, `TruncateOldest.plan` and `record` if due, `Template.build`, `context.render`",
     }
 
     def new(self) -> Transcript:
@@ -81,6 +89,23 @@ class Quire(Adapter):
     def renders(self) -> dict[str, Callable[[Any], Any]]:
         return {wire: _renderer(wire, model) for wire, model in MODELS.items()}
 
+    def turns_of(self, history: Transcript, limit: int) -> Callable[[Any], Any]:
+        room, compactor = Room(limit, COUNTER), TruncateOldest()
+        template = Template(History(), budget=Budget(window=limit), model=MODELS["openai"])
+        previous: Context | None = None
+
+        def turn(history: Transcript) -> Rendered:
+            nonlocal previous
+            self.add(history, (ONE_MORE,))
+            plan = compactor.plan(history.view, room)
+            if plan is not None:
+                record(history, plan)
+            ask = Ask(views={"main": history.view})
+            previous = _done(template.build(ask, counter=COUNTER, previous=previous))
+            return previous.render("openai")
+
+        return turn
+
     def forgetful(self, history: Transcript) -> Transcript:
         memos(history.view).clear()
         return history
@@ -92,6 +117,15 @@ class Quire(Adapter):
 def _renderer(wire: str, model: str) -> Callable[[Transcript], Rendered]:
     render = PROVIDERS[wire].render
     return lambda history: render(history.view, model=model)
+
+
+def _done(building: Coroutine[Any, Any, Context]) -> Context:
+    """What a coroutine gives that waits for nothing."""
+    try:
+        building.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("a section waits")
 
 
 def _fork_and_append(history: Transcript) -> Transcript:

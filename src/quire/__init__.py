@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quire.context import Template
     from quire.errors import QuireError
     from quire.items import (
         Audio,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "quire.context": ("Template",),
     "quire.errors": ("QuireError",),
     "quire.items": (
         *("Audio", "ConfigChange", "File", "Handoff", "Image", "Item", "Message", "Note", "Pin"),
@@ -56,6 +58,7 @@ __all__ = [
     "QuireError",
     "Reasoning",
     "Summary",
+    "Template",
     "ToolCall",
     "ToolResult",
     "Transcript",

@@ -19,10 +19,12 @@ or content.
     │   ├── CallPending                  a call that still waits for its result
     │   └── LastUserMessage              the message the model is asked to answer
     ├── Irreducible (ValueError)         what must stay is larger than what is allowed
+    ├── OverBudget (ValueError)          the parts that a request needs do not fit into its budget
     ├── Downgraded (ValueError)          strict rendering, and the wire cannot carry everything
     ├── CodecError (ValueError)
     │   ├── Unencodable                  a value no codec can write, with its path
     │   └── Damaged                      bytes that are not what they should be, with the place of the fault
+    ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
     └── MissingExtra (ImportError)       an optional part is not installed
 """
 
@@ -103,6 +105,18 @@ class Irreducible(QuireError, ValueError):
         return str(self.args[0])
 
 
+class OverBudget(QuireError, ValueError):
+    """What a request needs is `over` tokens more than it may take; `parts` are the sections to blame."""
+
+    def __init__(self, message: str, over: int = 0, parts: tuple[str, ...] = ()) -> None:
+        super().__init__(message, over, parts)
+        self.over = over
+        self.parts = parts
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Downgraded(QuireError, ValueError):
     """A wire cannot carry everything, and strict rendering was asked for."""
 
@@ -124,6 +138,10 @@ class Unencodable(CodecError):
 
 class Damaged(CodecError):
     """Bytes that are not what they should be."""
+
+
+class ModelFailed(QuireError, RuntimeError):
+    """A model gave no answer, or none that can be used; what it raised itself is the cause."""
 
 
 class MissingExtra(QuireError, ImportError):

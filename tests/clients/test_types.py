@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from quire.providers import PROVIDERS
+from quire.providers import PROVIDERS, CachePlan
 from tests.clients.histories import HISTORIES, TOOLS
-from tests.providers.conversations import STEPS, Step, Talk
+from tests.providers.conversations import MODELS, STEPS, TOOLSETS, Step, Talk
 
 openai_chat: Any = pytest.importorskip("openai.types.chat", reason="the openai client is not installed")
 openai_responses: Any = pytest.importorskip("openai.types.responses")
@@ -27,8 +28,16 @@ def _many(kind: Any) -> TypeAdapter[Any]:
 CHAT = _many(openai_chat.ChatCompletionMessageParam)
 RESPONSES = _many(openai_responses.ResponseInputItemParam)
 ANTHROPIC = _many(anthropic_types.MessageParam)
+CHAT_TOOLS = _many(openai_chat.ChatCompletionToolUnionParam)
+RESPONSES_TOOLS = _many(openai_responses.ToolParam)
+ANTHROPIC_TOOLS = _many(anthropic_types.ToolUnionParam)
+SYSTEM = _many(anthropic_types.TextBlockParam)
 CONTENTS = _many(genai_types.Content)
 CONFIG: TypeAdapter[Any] = TypeAdapter(genai_types.GenerateContentConfig)
+
+
+WIRES = [(wire, model) for wire, models in MODELS.items() for model in models]
+PLANS = [None, CachePlan(static=1, slow=3, key="k"), CachePlan(slow=2, keep="long")]
 
 
 def forced(value: Any) -> Any:
@@ -44,10 +53,14 @@ def hold_types(wire: str, payload: dict[str, Any]) -> None:
     match wire:
         case "openai":
             forced(CHAT.validate_python(payload["messages"]))
+            forced(CHAT_TOOLS.validate_python(payload.get("tools", [])))
         case "openai-responses":
             forced(RESPONSES.validate_python(payload["input"]))
+            forced(RESPONSES_TOOLS.validate_python(payload.get("tools", [])))
         case "anthropic":
             forced(ANTHROPIC.validate_python(payload["messages"]))
+            forced(ANTHROPIC_TOOLS.validate_python(payload.get("tools", [])))
+            forced(SYSTEM.validate_python(payload.get("system", [])))
         case _:
             CONTENTS.validate_python(payload["contents"])
             CONFIG.validate_python(payload.get("config", {}))
@@ -60,12 +73,15 @@ def test_payloads_are_of_the_clients_types(wire: str, name: str) -> None:
 
 
 @pytest.mark.laws
-@given(STEPS)
-def test_payloads_of_random_histories_are_of_the_clients_types(steps: list[Step]) -> None:
-    talk = Talk()
+@given(STEPS, st.sampled_from(WIRES), st.sampled_from(TOOLSETS), st.sampled_from(PLANS))
+def test_payloads_of_random_histories_are_of_the_clients_types(
+    steps: list[Step], asked: tuple[str, str | None], tools: list[dict[str, Any]], plan: CachePlan | None
+) -> None:
+    talk, (wire, model) = Talk(), asked
     talk.play(steps)
-    for wire, provider in PROVIDERS.items():
-        hold_types(wire, provider.render(talk.transcript.view).payload)
+    hold_types(
+        wire, PROVIDERS[wire].render(talk.transcript.view, model=model, tools=tools, plan=plan).payload
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.items import (
@@ -51,6 +52,13 @@ TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": "weather.today", "parameters": {"type": "object"}}},
 ]
 
+OTHER_TOOLS: list[dict[str, Any]] = [
+    {"name": "look_up", "parameters": {"type": "object", "properties": {"q": {"default": 0}}}},
+    {"type": "web_search_20250305", "name": "web_search"},
+    {"google_search": {}},
+]
+TOOLSETS: tuple[list[dict[str, Any]], ...] = ([], TOOLS, OTHER_TOOLS)
+
 TEXTS = ("hello", "", "   ", "\n", "naïve ✓", "half \ud800 pair", "<|endoftext|>", "x" * 300, "{}", "a\x00b")
 ARGUMENTS = (
     '{"a": 1}',
@@ -73,12 +81,18 @@ IMAGES = (
     Image(url="data:image/png;base64,iVBORw0KGgo="),
     Image(url="file:///home/a.png"),
     Image(url="gs://bucket/a.webp", media_type="image/webp"),
+    Image(url="data:image/png;base64,@@@"),
+    Image(url="data:image/png;base64,iVBO\nRw0K"),
+    Image(url="https://example.com/\ud800.png"),
+    Image(url="file-id:anthropic/file_1"),
 )
 AUDIOS = (
     Audio(data=b"RIFF\0\0\0\0WAVE", seconds=2.0),
     Audio(data=b"ID3\0", transcript="they said"),
     Audio(url="https://example.com/a.mp3", media_type="audio/mpeg"),
     Audio(data=b"????"),
+    Audio(url="data:audio/wav;base64,@@@"),
+    Audio(url="file-id:openai/audio_1"),
 )
 FILES = (
     File(data=b"%PDF-1.7", name="a.pdf"),
@@ -86,6 +100,9 @@ FILES = (
     File(data=b"words", media_type="text/plain", name="a.txt"),
     File(data=b"PK\x03\x04", name="a.zip"),
     File(data=b" ", media_type="text/plain"),
+    File(url="data:application/pdf;base64,@@@"),
+    File(data=b"%PDF-1.7", name="half \ud800.pdf"),
+    File(url="file-id:openai/file-1"),
 )
 MEDIA = (*IMAGES, *AUDIOS, *FILES)
 
@@ -137,7 +154,9 @@ class Talk:
     def _do(self, code: int, a: int, b: int, c: int) -> None:
         transcript = self.transcript
         if code < 12:
-            transcript.append(self._item(code, a, b, c))
+            item = self._item(code, a, b, c)
+            late = c == 7 and b % 4 == 0
+            transcript.append(replace(item, created_at=float(1 + a)) if late else item)
         elif code < 17:
             self._edit(code - 12, a, b)
         elif code == 17:
@@ -221,7 +240,7 @@ class Talk:
         wire = tuple(PROVIDERS)[a % len(PROVIDERS)]
         provider, models = PROVIDERS[wire], [model for model in MODELS[wire] if model]
         model = models[b % len(models)]
-        sent = provider.render(self.transcript.view, model=model, tools=TOOLS if c % 2 else ())
+        sent = provider.render(self.transcript.view, model=model, tools=TOOLSETS[c % 3])
         self.asked.append(deepcopy(sent.payload))
         parsed = provider.parse(answer(wire, model, a, b, c, len(self.asked)), sent=sent, model=model)
         self.transcript.extend(parsed.items)

@@ -17,7 +17,7 @@ from quire.providers import PROVIDERS, CachePlan
 from quire.providers.downgrades import HARMLESS
 from quire.state import Transcript, View
 from quire.state.growing import memos
-from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, Step, Talk
+from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk
 
 pytestmark = pytest.mark.laws
 
@@ -48,15 +48,15 @@ def talk_after(steps: list[Step]) -> Talk:
 
 
 @MANY
-@given(STEPS, WIRES, PLANS, st.booleans())
+@given(STEPS, WIRES, PLANS, st.sampled_from(TOOLSETS))
 def test_no_wire_finds_a_fault(
-    steps: list[Step], wire: tuple[str, str | None], plan: CachePlan | None, tools: bool
+    steps: list[Step], wire: tuple[str, str | None], plan: CachePlan | None, tools: list[dict[str, Any]]
 ) -> None:
     provider, model = PROVIDERS[wire[0]], wire[1]
     view = talk_after(steps).transcript.view
-    rendered = provider.render(view, model=model, tools=TOOLS if tools else (), plan=plan)
+    rendered = provider.render(view, model=model, tools=tools, plan=plan)
     assert provider.check(rendered.payload, model) == []
-    json.dumps(rendered.payload).encode()
+    json.dumps(rendered.payload, ensure_ascii=False, allow_nan=False).encode()
 
 
 @given(STEPS, WIRES, PLANS)
@@ -82,10 +82,10 @@ def test_rendering_on_is_rendering_anew_and_what_was_handed_out_stays(
     handed: list[tuple[Any, Any]] = []
     for step in more:
         talk.play([step])
-        view = talk.transcript.view
-        going_on = provider.render(view, model=model, tools=TOOLS)
+        view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0)]
+        going_on = provider.render(view, model=model, tools=tools)
         with forgotten(view):
-            anew = provider.render(view, model=model, tools=TOOLS)
+            anew = provider.render(view, model=model, tools=tools)
         assert encoder.encode(going_on.payload) == encoder.encode(anew.payload)
         assert (going_on.downgrades, going_on.prefix) == (anew.downgrades, anew.prefix)
         handed.append((going_on.payload, deepcopy(going_on.payload)))

@@ -35,6 +35,12 @@ def seals(wire: str, payload: dict[str, Any]) -> list[tuple[int, str]]:
     ]
 
 
+def framed(payload: dict[str, Any], model: str) -> tuple[Any, Any]:
+    """What stands before all messages: instructions, and tools where a model's state is bound to them."""
+    system = payload.get("system") or payload.get("config", {}).get("system_instruction")
+    return system, payload.get("tools") if model == "claude-fable-5-1" else None
+
+
 @given(STEPS, st.sampled_from(NAMED))
 def test_state_goes_only_to_the_model_that_made_it_after_what_it_was_made_after(
     steps: list[Step], asked: tuple[str, str]
@@ -46,6 +52,7 @@ def test_state_goes_only_to_the_model_that_made_it_after_what_it_was_made_after(
     for place, sealed in seals(wire, payload):
         made_on, made_by, number = owner(sealed)
         assert (made_on, made_by) == (wire, model)
+        assert framed(talk.asked[number - 1], model) == framed(payload, model)
         before = talk.asked[number - 1][_LIST[wire]]
         assert payload[_LIST[wire]][: min(place, len(before))] == before[:place], "the past was changed"
 
@@ -156,3 +163,16 @@ def test_state_that_was_read_from_a_history_is_left_out_after_an_edit(wire: str,
     assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
     transcript.append(Hide((Span("first", "second"),)))
     assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload) == []
+
+
+@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
+def test_state_that_was_read_from_a_history_is_left_out_after_a_late_item(wire: str, model: str) -> None:
+    provider = PROVIDERS[wire]
+    transcript = Transcript([Message("user", "Look it up.")])
+    transcript.extend(provider.parse(answer(wire, model, 1, 1, 7, 1), model=model).items)
+    transcript.append(Message("user", "And now?"))
+    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
+    transcript.append(Message("user", "I was first.", created_at=1.0))
+    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
+    assert seals(wire, rendered.payload) == []
+    assert "state_stale" in {downgrade.change for downgrade in rendered.downgrades}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, WrongType
-from quire.items import Item, Mask, Message, Summary, ToolCall, ToolResult
+from quire.items import Item, Mask, Message, Span, Summary, ToolCall, ToolResult
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, truncate
 from tests.counting import FourCharacters, Items
 
@@ -39,6 +39,21 @@ def test_a_fork_can_see_the_last_turns_and_some_tools() -> None:
     assert shown(fork_scoped(parent, turns=9)) == shown(parent)
     with pytest.raises(InvalidLimit):
         fork_scoped(parent, turns=0)
+
+
+def test_a_fork_of_the_last_turns_shows_the_summaries_inside_them() -> None:
+    said = [("s", "system"), ("u1", "user"), ("a1", "assistant"), ("u2", "user")]
+    said += [(name, "assistant") for name in "xyz"]
+    parent = Transcript(
+        [Message(role, name, id=name) for name, role in said]  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    )
+    parent.append(Summary("earlier", (Span("a1", "a1"),), id="S1"))
+    parent.append(Summary("of this turn", (Span("x", "y"),), id="S2"))
+    assert shown(parent) == "s u1 S1 u2 S2 z"
+    assert shown(fork_scoped(parent, turns=1)) == "s u2 S2 z"
+    assert shown(fork_scoped(parent, turns=2, tools=[])) == shown(parent)
+    parent.append(Summary("of both", (Span("S1", "S1"), Span("a1", "a1"), Span("x", "y")), id="S3"))
+    assert shown(fork_scoped(parent, turns=1)) == "s S3 u2 z"
 
 
 @pytest.mark.parametrize("tools", ["read", 5, 1.5])

@@ -38,6 +38,7 @@ def test_truncation_reaches_its_aim_or_says_why_not(ops: list[Op], tokens: int) 
     except Irreducible as error:
         assert before.tokens(TOKENS) > tokens
         assert set(error.parts) <= {item.id for item in before}
+        assert TOKENS.total(sum(TOKENS.count(i) for i in before if i.id in error.parts)) > tokens
         return
     if edit is None:
         assert before.tokens(TOKENS) <= tokens

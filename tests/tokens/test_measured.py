@@ -35,6 +35,9 @@ COUNTER = Exact()
 HELLO = 2
 """Tokens of `hello world`."""
 
+SUMMARY, NOTE, NOTHING, FAILED = 7, 7, 3, 3
+"""Tokens of the tags around a summary and a note, of what is said where a tool gave nothing, and of `Error: `."""
+
 ITEMS: list[tuple[Item, int]] = [
     (Message(role="user", content="hello world"), 4 + HELLO),
     (Message(role="user", content=""), 4),
@@ -45,12 +48,14 @@ ITEMS: list[tuple[Item, int]] = [
     (ToolResult(call_id="c", name="any", content="hello world"), 4 + HELLO),
     (Reasoning(text="hello world"), HELLO),
     (Reasoning(state=Opaque(provider="openai", model="o3", data="x" * 1000)), 0),
-    (Summary(text="hello world"), 4 + HELLO),
+    (ToolResult(call_id="c", name="any", content=""), 4 + NOTHING),
+    (ToolResult(call_id="c", name="any", content="hello world", is_error=True), 4 + FAILED + HELLO),
+    (Summary(text="hello world"), 4 + SUMMARY + HELLO),
     (Handoff(from_agent="hello", to_agent=" world"), 4 + HELLO),
     (ConfigChange(instructions="hello world"), 4 + HELLO),
     (ConfigChange(tools=("hello", " world")), 4 + HELLO),
-    (Note(content="hello world"), 4 + HELLO),
-    (Note(content=None, description="hello world"), 4 + HELLO),
+    (Note(content="hello world"), 4 + NOTE + HELLO),
+    (Note(content=None, description="hello world"), 4 + NOTE + HELLO),
     (Mask(target="x", stub="gone"), 0),
     (Hide(spans=(Span("a", "b"),)), 0),
     (Pin(target="x"), 0),

@@ -1,6 +1,10 @@
 """The demonstration: plays the story through the core and prints what is recorded, counted and shown."""
 
+import asyncio
+
 from quire.cli.story import story
+from quire.compactors import Offload, Room, record
+from quire.context import Template
 from quire.items import (
     ConfigChange,
     Handoff,
@@ -16,11 +20,13 @@ from quire.items import (
 )
 from quire.providers import PROVIDERS
 from quire.providers.checking import HISTORY
-from quire.state import Transcript, View, truncate
-from quire.tokens import Counter, counter_for
+from quire.sections import Ask, Catalogue, History
+from quire.state import Pool, Transcript, View, truncate
+from quire.tokens import Budget, Counter, counter_for
 
 MODEL = "gpt-5.6"
 BUDGET = 400
+WINDOW = 900
 WIRE_MODELS = {
     "openai": MODEL,
     "openai-responses": MODEL,
@@ -50,6 +56,21 @@ def main() -> None:
     _print_totals("A fork, in which the open call is closed and marked", child.view, counter)
     print(f"Revisions 0 to {transcript.revision} can all be shown again.\n")
     _print_wires(transcript.view)
+    print("\nWhat the model sees within a budget, and why:\n")
+    asyncio.run(_print_choice(transcript, counter))
+
+
+async def _print_choice(transcript: Transcript, counter: Counter) -> None:
+    pool, room = Pool(), Room(WINDOW, counter)
+    plan = Offload(larger_than=200, keep=0, ceiling=0).plan(transcript.view, room)
+    if plan is not None:
+        record(transcript, plan, pool=pool)
+        print(f"{plan.by}: {plan.before:,} tokens to {plan.after:,}. {plan.reason}.\n")
+    template = Template(History(), Catalogue(), budget=Budget(window=WINDOW, reserve=100), model=MODEL)
+    context = await template.build(Ask(views={"main": transcript.view}, pool=pool))
+    print(f"{context.receipt}\n")
+    for entry in (entry for entry in context.receipt.entries if entry.kind == "tool_result"):
+        print(f"  {entry.kind}, {entry.tokens:,} tokens: {entry.fate}. {entry.reason} ({entry.rule}).")
 
 
 def _print_wires(view: View) -> None:

@@ -67,7 +67,7 @@ def _messages(payload: Any) -> list[dict[str, Any]]:
 
 
 def _has_anthropic_blocks(payload: Any) -> bool:
-    kinds = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+    kinds = ("tool_use", "tool_result", "thinking", "redacted_thinking")
     blocks = (block for message in _messages(payload) for block in list_of(message.get("content")))
     return any(fields_of(block).get("type") in kinds for block in blocks)
 
@@ -78,6 +78,7 @@ def _by_items(payload: Any) -> str:
             return OWN
         if "parts" in message:
             return "gemini"
-        if str(message.get("type", "")).startswith(("function_call", "reasoning")):
+        kind = message.get("type")
+        if isinstance(kind, str) and kind.startswith(("function_call", "reasoning")):
             return "openai-responses"
     return "openai"

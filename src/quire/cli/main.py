@@ -1,8 +1,7 @@
-"""The command line: check a history, convert it, count it."""
+"""The command line: check a history, convert it, count it; what the model sees of it is in `choosing`."""
 
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -11,19 +10,18 @@ from rich.progress import track
 from rich.table import Table
 
 from quire.cli import demo, formats
+from quire.cli.arguments import AsJson, File, Model, Output, Source, Wire
+from quire.cli.choosing import explain, fit
+from quire.cli.comparing import simulate
 from quire.cli.counting import counted, read_items
-from quire.cli.files import History, as_json, as_line, read_histories, write_text
+from quire.cli.files import History, as_json, read_histories, write_text
 from quire.cli.fixing import outgrown, shaped
-from quire.errors import QuireError
+from quire.cli.telling import clear_errors, print_downgrades, print_note, title
+from quire.cli.writing import write_payloads
 from quire.providers import Downgrade, Fault, provider_for
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard input", show_default=False)]
-Model = Annotated[str | None, typer.Option(help="apply the rules and the tokenizer of this model")]
-Output = Annotated[str | None, typer.Option("--output", "-o", help="write here, not to standard output")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON and nothing else")]
-Wire = Annotated[str, typer.Option(help="openai, openai-responses, anthropic or gemini")]
 _MANY = 50  # histories; with more, progress is shown
 
 
@@ -48,7 +46,7 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Say what a provider would refuse in a history; exit status 1 if there is anything."""
-    with _clear_errors():
+    with clear_errors():
         wire = provider_for(provider)
         histories = read_histories(file)
         found = [(history, wire.check(history.payload, model)) for history in _shown(histories)]
@@ -68,56 +66,43 @@ def check(
 def convert(
     file: File,
     to: Annotated[str, typer.Option(help="the format to write: one of the providers, or quire")],
-    source: Annotated[
-        str | None, typer.Option("--from", help="the format to read; guessed if left out")
-    ] = None,
+    source: Source = None,
     model: Model = None,
     output: Output = None,
 ) -> None:
     """Write a history in another format; what that cannot carry is said on standard error."""
-    with _clear_errors():
+    with clear_errors():
         histories = read_histories(file)
         converted = [_converted(history, source, to, model) for history in _shown(histories)]
-        _write([payload for payload, _ in converted], histories, output)
+        write_payloads([payload for payload, _ in converted], histories, output)
         for history, (_, downgrades) in zip(histories, converted, strict=True):
-            _print_downgrades(history, downgrades)
+            print_downgrades(history, downgrades)
 
 
 @app.command()
 def tokens(
     file: File,
     model: Annotated[str, typer.Option(help="count as this model does")] = "gpt-5.6",
-    source: Annotated[
-        str | None, typer.Option("--from", help="the format to read; guessed if left out")
-    ] = None,
+    source: Source = None,
     json: AsJson = False,
 ) -> None:
     """Count the tokens of a history, by kind of item and in all."""
-    with _clear_errors():
+    with clear_errors():
         rows = [counted(history, source, model) for history in _shown(read_histories(file))]
     if json:
         write_text(as_json(rows if len(rows) > 1 else rows[0]), None)
         return
     for row in rows:
-        table = Table("what", "items", "tokens", title=_title(file, row["line"]), title_justify="left")
+        table = Table("what", "items", "tokens", title=title(file, row["line"]), title_justify="left")
         for name, (items, count) in row["kinds"].items():
             table.add_row(name, f"{items:,}", f"{count:,}")
         table.add_row("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}", style="bold")
         Console().print(table)
 
 
-@contextmanager
-def _clear_errors() -> Generator[None]:
-    try:
-        yield
-    except QuireError as fault:
-        said = str(fault)
-    except RecursionError:
-        said = "it is nested too deeply"
-    else:
-        return
-    Console(stderr=True, soft_wrap=True).print(f"quire: {said}", style="red", markup=False, highlight=False)
-    raise typer.Exit(2)
+app.command()(fit)
+app.command(context_settings={"ignore_unknown_options": True})(explain)  # -1 is an item, not an option
+app.command()(simulate)
 
 
 def _shown(histories: list[History]) -> Iterable[History]:
@@ -128,10 +113,10 @@ def _shown(histories: list[History]) -> Iterable[History]:
 def _fix(histories: list[History], provider: str, model: str | None, output: str | None) -> bool:
     """Write what was read with its faults repaired; whether a fault is left."""
     repaired = [_repaired(history, provider, model) for history in histories]
-    _write([payload for payload, _ in repaired], histories, output)
+    write_payloads([payload for payload, _ in repaired], histories, output)
     for history, (payload, downgrades) in zip(histories, repaired, strict=True):
-        _print_downgrades(history, downgrades)
-        _print_note(history, outgrown(payload, history.payload))
+        print_downgrades(history, downgrades)
+        print_note(history, outgrown(payload, history.payload))
     return any(provider_for(provider).check(payload, model) for payload, _ in repaired)
 
 
@@ -149,19 +134,12 @@ def _converted(
     return formats.written(items, to, model=asked, tools=formats.tools_of(history.payload))
 
 
-def _write(payloads: list[Any], histories: list[History], output: str | None) -> None:
-    if histories[0].line is None:
-        write_text(as_json(payloads[0]), output)
-    else:
-        write_text("".join(as_line(payload) for payload in payloads), output)
-
-
 def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:
     console = Console(stderr=to_errors, soft_wrap=True, highlight=False)
     count = sum(len(faults) for _, faults in found)
     for history, faults in found:
         if faults and history.line is not None:
-            console.print(_title(file, history.line), style="bold", markup=False)
+            console.print(title(file, history.line), style="bold", markup=False)
         for fault in faults:
             console.print(f"{fault.place}  ", style="cyan", end="", markup=False)
             console.print(f"{fault.text}  ", end="", markup=False)
@@ -170,21 +148,6 @@ def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors
     console.print(
         f"{count} {'fault' if count == 1 else 'faults'}{histories}" if count else f"no fault{histories}"
     )
-
-
-def _print_downgrades(history: History, downgrades: tuple[Downgrade, ...]) -> None:
-    for downgrade in downgrades:
-        _print_note(history, f"{downgrade.reason} ({downgrade.change})")
-
-
-def _print_note(history: History, note: str | None) -> None:
-    if note is not None:
-        where = f"line {history.line}: " if history.line is not None else ""
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"{where}{note}", markup=False)
-
-
-def _title(file: str, line: int | None) -> str:
-    return file if line is None else f"{file}, line {line}"
 
 
 def _as_dict(history: History, fault: Fault) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, WrongType
 from quire.tokens.numbers import whole
 
 
@@ -25,6 +25,8 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
         whole(self.static, "static", least=0)
         if self.slow is not None and whole(self.slow, "slow", least=0) < self.static:
             raise InvalidValue("CachePlan.slow lies before static")
+        if not isinstance(self.key, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"CachePlan.key is a text, not {type(self.key).__name__}")
         if self.key == "":
             raise InvalidValue("CachePlan.key is empty")
         if self.keep not in ("short", "long"):

@@ -23,6 +23,7 @@ from quire.items import (
     Undo,
     Unknown,
 )
+from quire.providers.native import BESIDE, fields_beside
 from quire.providers.sheet import Sheet
 from quire.state.editing import MASKED
 from quire.state.groups import answered, answers
@@ -112,6 +113,8 @@ class Dialogue:
             self._position += 1
 
     def _take(self, item: Item) -> None:
+        if item.extras and BESIDE in item.extras:
+            self._note_fields(item)
         match item:
             case Message():
                 self._message(item)
@@ -133,6 +136,12 @@ class Dialogue:
                 )
             case _:
                 assert_never(item)
+
+    def _note_fields(self, item: Item) -> None:
+        # Citations of an answer are for its readers: no wire wants them back.
+        fields = fields_beside(item, self.writer.sheet.provider)
+        if not fields or "citations" in fields:
+            self.writer.sheet.note(item, "fields_left_out", "what stood beside it is not sent here")
 
     def close(self) -> None:
         """Hand over what is at hand."""

@@ -9,6 +9,7 @@ Change = Literal[
     "answer_added",
     "arguments_mended",
     "empty_left_out",
+    "fields_left_out",
     "id_renamed",
     "instructions_as_text",
     "instructions_moved",
@@ -24,13 +25,14 @@ Change = Literal[
     "tools_left_out",
     "turn_added",
     "unspoken",
+    "words_moved",
 ]
 CHANGES: frozenset[str] = frozenset(get_args(Change))
 
 HARMLESS: frozenset[Change] = frozenset(
     (
-        *("empty_left_out", "id_renamed", "instructions_moved", "media_moved", "name_renamed"),
-        *("schema_mended", "tools_added", "turn_added", "unspoken"),
+        *("empty_left_out", "fields_left_out", "id_renamed", "instructions_moved", "media_moved"),
+        *("name_renamed", "schema_mended", "tools_added", "turn_added", "unspoken", "words_moved"),
     )
 )
 """Changes that cost no words of the conversation: these are no error when strict."""

@@ -1,6 +1,7 @@
 """Media as the wires write them: base64, data addresses, media types."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
 
 from quire.items import Audio, File, Image, Part
 from quire.providers.wording import mended
@@ -48,10 +49,23 @@ def data_address(part: Image | Audio | File, kind: str) -> str:
 
 def inline_data(part: Image | Audio | File) -> str | None:
     """The bytes of a part in base64, also where they were given as a `data:` address; none for a place."""
+    data = inline_bytes(part)
+    return None if data is None else base64_of(data)
+
+
+def inline_bytes(part: Image | Audio | File) -> bytes | None:
+    """The bytes of a part, also where they were given as a `data:` address; none where it cannot be read."""
     if part.data is not None:
-        return base64_of(part.data)
+        return part.data
     head, found, data = (part.url or "").partition(";base64,")
-    return data if found and head.startswith("data:") and data else None
+    if not found or not head.startswith("data:"):
+        return None
+    # Line breaks, the alphabet that is safe in addresses, and no padding: all of these are about.
+    plain = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True) or None
+    except (NotBase64, ValueError):
+        return None
 
 
 def as_text(part: Part) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from quire.errors import WrongType
+from quire.errors import Damaged, WrongType
 from quire.items import Item
 from quire.providers.caching import CachePlan
 from quire.providers.checking.faults import Fault
@@ -92,6 +92,20 @@ class Provider(Protocol):
 def answer_to(sent: Rendered | None, model: str | None) -> Answer:
     """What a rendering tells of the answer to it."""
     return Answer(model, sent.prefix, sent.names) if sent else Answer(model)
+
+
+def words_in(value: Any) -> str:
+    """A text; an empty one where something else stands in its place."""
+    return value if isinstance(value, str) else ""
+
+
+def place_of(index: Any, path: str) -> int:
+    """The place that an event of a stream is about; the first where it does not say."""
+    if index is None:
+        return 0
+    if not isinstance(index, int):
+        raise Damaged(f"a place is a number, not {type(index).__name__}", path)
+    return index
 
 
 def plain_json(response: Any) -> dict[str, Any]:

@@ -1,16 +1,17 @@
 """From items to a payload, going on from where the last rendering of the same transcript stopped."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
-from quire.errors import WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import KINDS, Item
 from quire.providers.caching import CachePlan
 from quire.providers.definitions import Tool, read_tools
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
 from quire.providers.downgrades import Downgrade, refuse_losses
 from quire.state import View
-from quire.state.growing import added_since, memos, was_edited
+from quire.state.growing import memos
+from quire.state.scroll import Scroll
 from quire.tokens.counter import Definition
 
 _KEPT = 4  # renderings of one transcript that are kept to go on from, one for each provider and model
@@ -64,6 +65,13 @@ class Rendered:
     def __repr__(self) -> str:
         return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"
 
+    def keys(self) -> Iterable[str]:
+        """The fields of the payload, so that `**rendered` hands them to a client."""
+        return self.payload.keys()
+
+    def __getitem__(self, field: str) -> Any:
+        return self.payload[field]
+
     @property
     def prefix(self) -> str:
         """The digest of what was sent, which the state in an answer is bound to; `parse` takes it."""
@@ -73,9 +81,9 @@ class Rendered:
 
 
 class _Draft(NamedTuple):
-    """A rendering that may go on: of a view, with tools, as far as a dialogue took it."""
+    """A rendering that may go on: of a scroll, with tools, as far as a dialogue took it."""
 
-    view: View
+    scroll: Scroll
     tools: list[Tool]
     dialogue: Dialogue
 
@@ -91,28 +99,35 @@ def render(
     strict: bool,
 ) -> Rendered:
     """Items and tools as a payload of a wire."""
-    _check_arguments(items, plan)
+    _check_arguments(items, plan, model)
     definitions = read_tools(tools)
-    boundary = len(items) if plan is None else plan.boundary(len(items))
-    static = _static(begin, model, definitions, items[: plan.static]) if plan and plan.static else 0
+    scroll = _scroll(items)
+    boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
+    static = _static(begin, model, definitions, scroll[: plan.static]) if plan and plan.static else 0
     try:
-        dialogue = _drafted(begin, wire, items, model, definitions, boundary)
-        rendered = _finished(dialogue, items, definitions, plan, boundary, static)
+        dialogue = _drafted(begin, wire, scroll, model, definitions, boundary)
+        rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
     except LateResult:
-        dialogue = Dialogue(_begun(begin, model, definitions, items), results_by_call(items))
-        dialogue.feed(items[:boundary])
-        rendered = _finished(dialogue, items, definitions, plan, boundary, static)
-    _keep(wire, model, items, definitions, dialogue, boundary)
+        dialogue = Dialogue(_begun(begin, model, definitions, scroll), results_by_call(scroll))
+        dialogue.feed(scroll[:boundary])
+        rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
+    _keep(wire, model, scroll, definitions, dialogue, boundary)
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered
 
 
+def _scroll(items: Sequence[Item]) -> Scroll:
+    if isinstance(items, Scroll):
+        return items
+    return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(items))
+
+
 def _drafted(
-    begin: Begin, wire: str, items: Sequence[Item], model: str | None, tools: list[Tool], boundary: int
+    begin: Begin, wire: str, items: Scroll, model: str | None, tools: list[Tool], boundary: int
 ) -> Dialogue:
     """All up to the boundary, as far as possible from what was drafted before."""
-    draft = _taken(wire, model, items, tools) if boundary == len(items) else None
+    draft = _taken(wire, model, items, tools) if boundary == items.settled else None
     if draft is not None:
         dialogue, added = draft
         dialogue.feed(added)
@@ -122,28 +137,33 @@ def _drafted(
     return dialogue
 
 
-def _begun(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> WireWriter:
+def _begun(begin: Begin, model: str | None, tools: list[Tool], items: Scroll) -> WireWriter:
     writer = begin(model, tools)
-    writer.sheet.edited = isinstance(items, View) and was_edited(items)
+    writer.sheet.edited = items.was_edited
     return writer
 
 
 def _taken(
-    wire: str, model: str | None, items: Sequence[Item], tools: list[Tool]
+    wire: str, model: str | None, items: Scroll, tools: list[Tool]
 ) -> tuple[Dialogue, list[Item]] | None:
     # The draft is taken away until the payload is finished: another thread begins its own.
-    draft = cast("_Draft | None", memos(items).pop((wire, model), None)) if isinstance(items, View) else None
-    if draft is None or draft.tools != tools:
+    kept = None if items.view is None else memos(items.view)
+    draft = cast("_Draft | None", kept.pop((wire, model), None)) if kept else None
+    if draft is None or _exactly(draft.tools) != _exactly(tools):
         return None
-    added = added_since(cast(View, items), draft.view)
+    added = items.added_since(draft.scroll)
     return None if added is None else (draft.dialogue, added)
 
 
+def _exactly(tools: list[Tool]) -> list[bytes]:
+    return [tool.exact for tool in tools]
+
+
 def _keep(
-    wire: str, model: str | None, items: Sequence[Item], tools: list[Tool], dialogue: Dialogue, boundary: int
+    wire: str, model: str | None, items: Scroll, tools: list[Tool], dialogue: Dialogue, boundary: int
 ) -> None:
-    if isinstance(items, View) and boundary == len(items):
-        kept = memos(items)
+    if items.view is not None and boundary == items.settled:
+        kept = memos(items.view)
         kept[(wire, model)] = _Draft(items, tools, dialogue)
         for key in list(kept)[:-_KEPT]:
             kept.pop(key, None)
@@ -159,7 +179,7 @@ def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[
 
 def _finished(
     dialogue: Dialogue,
-    items: Sequence[Item],
+    items: Scroll,
     tools: list[Tool],
     plan: CachePlan | None,
     boundary: int,
@@ -182,16 +202,22 @@ def _finished(
 
     def digest() -> str:
         main.sheet.prefix.asked = True  # the draft itself may be in other hands by now
-        return sheet.prefix.of(sheet.messages[:sent] if writer.bound() else sheet.settled)
+        return sheet.prefix.of(sheet.written(sent) if writer.bound() else sheet.settled)
 
     return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
 
 
-def _check_arguments(items: object, plan: object) -> None:
+def _check_arguments(items: object, plan: object, model: object) -> None:
+    if model is not None and not isinstance(model, str):
+        raise WrongType(f"a model is named by a text, not by {type(model).__name__}")
+    if model == "":
+        raise InvalidValue("the name of the model is empty; leave it out where it is not known")
     if not isinstance(plan, CachePlan | None):
         raise WrongType(f"a plan is a CachePlan, not {type(plan).__name__}")
     if isinstance(items, View):
         return  # a transcript takes nothing but items
+    if isinstance(items, Scroll):
+        items = (*items.before, *items.after)
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
         raise WrongType(f"items come as a view or a list, not as {type(items).__name__}")
     for kind in set(map(type, cast("Sequence[object]", items))):

@@ -17,7 +17,7 @@ class Sheet:
 
     __slots__ = (
         *("_last", "downgrades", "edited", "ids", "masked", "messages", "model"),
-        *("names", "own", "prefix", "provider", "stable"),
+        *("names", "own", "prefix", "provider", "stable", "unmarked"),
     )
 
     def __init__(
@@ -35,6 +35,7 @@ class Sheet:
         self.edited = False  # whether what is written was edited at all
         self.masked = False  # whether something in the reply at hand was
         self.stable = 0  # how many messages there were before anything volatile came
+        self.unmarked: dict[int, Json] = {}  # messages that were marked for a cache, as they were before
 
     def branch(self) -> "Sheet":
         """The same sheet, to be finished; what was written so far is changed by neither from now on."""
@@ -43,7 +44,7 @@ class Sheet:
         self.own = twin.own = len(self.messages)
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.prefix = self.ids.branch(), self.names.branch(), self.prefix.branch()
-        twin.stable, twin._last = 0, None
+        twin.stable, twin._last, twin.unmarked = 0, None, {}
         twin.edited, twin.masked = self.edited, self.masked
         return twin
 
@@ -55,7 +56,15 @@ class Sheet:
     @property
     def settled(self) -> list[Json]:
         """The messages as they were before anything volatile came."""
-        return [*self.messages[: self.stable - 1], self._last] if self._last is not None else []
+        return [*self.written(self.stable - 1), self._last] if self._last is not None else []
+
+    def written(self, count: int) -> list[Json]:
+        """The first so many messages, as they were written: the marks of a cache are not part of them."""
+        messages = self.messages[:count]
+        for place, message in self.unmarked.items():
+            if place < count:
+                messages[place] = message
+        return messages
 
     def note(self, item: Item | None, change: Change, reason: str) -> None:
         """Note what was changed or left out."""

@@ -105,6 +105,6 @@ def _is_thought(item: Item) -> bool:
         return False
     try:
         data = _decode(item.state.data) if item.state else {}
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return True
     return not data.keys() & {"block", "part"} and data.get("type", "reasoning") == "reasoning"

@@ -2,30 +2,35 @@
 
 from quire.items import Audio, File, Image, Message, Note, Part, Summary, ToolCall, text_of
 from quire.items.parts import Content
-from quire.tokens.measured import note_text
+from quire.tokens.spoken import FAILED, NO_OUTPUT, noted, summarized
+
+__all__ = [
+    "BEGIN",
+    "CONTINUE",
+    "FAILED",
+    "NO_OUTPUT",
+    "NO_RESULT",
+    "described",
+    "failed",
+    "failed_parts",
+    "from_call",
+    "instructed",
+    "mended",
+    "noted",
+    "said",
+    "summarized",
+    "unmarked",
+    "words",
+]
 
 NO_RESULT = "No result: the call was interrupted."
-NO_OUTPUT = "(no output)"
 CONTINUE = "Continue."
 BEGIN = "(The conversation begins.)"
-FAILED = "Error: "
-
-
-def summarized(text: str) -> str:
-    """A summary, told from what somebody said."""
-    return f"<summary>\n{text}\n</summary>"
 
 
 def instructed(text: str) -> str:
     """Instructions where a wire has none in the middle, told from what the user said."""
     return f"<instructions>\n{text}\n</instructions>"
-
-
-def noted(note: Note) -> str:
-    """A note with its heading."""
-    heading = " ".join(filter(None, (note.key, note.description)))
-    content = note_text(note.content)
-    return f"<note>\n{heading}\n{content}\n</note>" if heading else f"<note>\n{content}\n</note>"
 
 
 def said(item: Message | Note | Summary) -> Content:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from quire.errors import EditRefused, UnknownId, cut
 from quire.items import Hide, Mask, Pin, Span, Summary, Undo
+from quire.state.folding import held_by_later
 from quire.state.log import EDIT, Log
 from quire.state.positions import positions
-from quire.state.shape import Interval, subtracted, united
+from quire.state.shape import Interval, united
 
 
 class Cover(NamedTuple):
@@ -60,25 +61,15 @@ class ActiveEdits:
         """All content that is hidden or covered, pins not considered."""
         return united(interval for cover in self.covers.values() for interval in cover.area)
 
-    def summaries(self) -> tuple[int, ...]:
+    def summaries(self) -> set[int]:
         """Positions of the summaries to be shown: those not hidden, and not folded into a later one.
 
         One later summary must hold all of an earlier one. Were it enough that several hold it together, none
         of these could be taken back without bringing the earlier one up beside another.
         """
-        shown: list[int] = []
         named = frozenset[int]().union(*(cover.summaries for cover in self.covers.values()))
-        later: list[list[Interval]] = []  # the newest first: it folds most of what came before
-        for position, cover in reversed(self.covers.items()):
-            if cover.is_summary:
-                if position not in named and not any(_holds(area, cover.area) for area in later):
-                    shown.append(position)
-                later.append(cover.area)
-        return tuple(reversed(shown))
-
-
-def _holds(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
-    return not any(True for interval in other for _ in subtracted(interval, area))
+        areas = {position: cover.area for position, cover in self.covers.items() if cover.is_summary}
+        return areas.keys() - named - held_by_later(areas)
 
 
 def located(log: Log, item_id: str, end: int) -> int:

@@ -12,6 +12,7 @@ import msgspec
 from quire.errors import EditRefused, cut
 from quire.items import Edit, Hide, Item, Mask, Message, Opaque, Pin, Summary, ToolResult, Undo
 from quire.state.active import ActiveEdits, Cover, located, resolved
+from quire.state.bounds import bounds
 from quire.state.judging import folded, judge, judge_mask, judge_return
 from quire.state.log import EDIT, Log
 from quire.state.positions import positions
@@ -84,7 +85,7 @@ class Editor:
             return self._spliced([])._replace(pins=self._shape.pins.changed(come=[head]))
         active = ActiveEdits(self._log, self._end)
         active.pins.add(head)
-        return self._recomputed(area, active)
+        return self._recomputed(area, active, set(self._shape.summaries))
 
     def _undo(self, edit: Undo) -> Shape:
         target = located(self._log, edit.target, self._end)
@@ -94,18 +95,17 @@ class Editor:
         if target in before.undone:
             raise EditRefused(f"{cut(edit.target)!r} is undone already")
         after = ActiveEdits(self._log, self._end, undoing=target)
-        self._judge_return(before, after)
-        return self._recomputed(self._difference(before, after), after)
+        shown = after.summaries()
+        self._judge_return(before, after, shown)
+        return self._recomputed(self._difference(before, after), after, shown)
 
-    def _judge_return(self, before: ActiveEdits, after: ActiveEdits) -> None:
+    def _judge_return(self, before: ActiveEdits, after: ActiveEdits, shown: set[int]) -> None:
         """Judge what an undo brings back: an edit that was undone, or what a pin had kept from one."""
         if before.pins - after.pins or after.covers.keys() - before.covers.keys():
             hidden = self._hidden(after)
             if hidden:
                 judge(self._log, self._end, Cover(hidden, frozenset(), False), self._open)
-        shown = after.summaries()
-        for position in set(shown) - set(before.summaries()):
-            judge_return(position, shown, after.covers)
+        judge_return(shown.difference(self._shape.summaries), shown, after.covers)
         for position in after.masks.keys() - before.masks.keys():
             judge_mask(self._log, self._end, position)
 
@@ -122,7 +122,7 @@ class Editor:
         pins = self._group_area(before.pins ^ after.pins)
         return united([*area, *((p, p + 1) for p in masks), *pins])
 
-    def _recomputed(self, area: list[Interval], active: ActiveEdits) -> Shape:
+    def _recomputed(self, area: list[Interval], active: ActiveEdits, shown: set[int]) -> Shape:
         """The shape with everything in an area as the edits in force would have it."""
         pinned = self._group_area(active.pins)
         hidden = self._hidden(active)
@@ -133,12 +133,12 @@ class Editor:
             if contains(visible, position) and not contains(pinned, position)
         }
         runs = list(self._natural_runs(visible, stubs))
-        before, after = set(self._shape.summaries), set(active.summaries())
-        for position in after - before:
+        before = set(self._shape.summaries)
+        for position in shown - before:
             summary = self._log.item(position)
             assert isinstance(summary, Summary)
             runs.append(self._summary_run(summary, active.covers[position]))
-        shape = self._spliced(area, runs, before - after, after - before)
+        shape = self._spliced(area, runs, before - shown, shown - before)
         return shape._replace(pins=self._shape.pins.turned_into(active.pins))
 
     def _spliced(
@@ -149,10 +149,10 @@ class Editor:
         come: Collection[int] = (),
     ) -> Shape:
         """The shape with other runs in an area, without the summaries that go and with those that come."""
-        bounds = [*self._bounds(area), *(self._summary_key(p) for p in gone)]
+        keys = [*bounds(self._log, area), *(self._summary_key(p) for p in gone)]
         change = Change(area, {self._log.item(p).id for p in gone}, runs)
         closed = self._shape.closed(self._end, self._log.time)
-        shape = spliced(closed, change, bounds, self._log.time)
+        shape = spliced(closed, change, keys, self._log.time)
         return shape._replace(summaries=shape.summaries.changed(come, gone)) if gone or come else shape
 
     def _is_shown(self, area: Iterable[Interval], word_for_word: bool = False) -> bool:
@@ -194,7 +194,7 @@ class Editor:
         return find_run(self._shape.branches, (self._log.time(position), position, 1))
 
     def _summary_run(self, summary: Summary, cover: Cover) -> Run:
-        place = min(self._bounds(cover.area))[1]
+        place = min(bounds(self._log, cover.area))[1]
         return Run(place, place, summary)
 
     def _summary_key(self, position: int) -> Key:
@@ -204,16 +204,6 @@ class Editor:
 
     def _group_area(self, heads: Iterable[int]) -> list[Interval]:
         return united((p, p + 1) for head in heads for p in self._log.group(head, self._end))
-
-    def _bounds(self, area: Sequence[Interval]) -> Iterator[Key]:
-        """Keys below and above everything in an area."""
-        for start, stop in area:
-            for position in (
-                *_natural_ends(self._log, start, stop),
-                *positions(self._log, "late", start, stop),
-            ):
-                yield (self._log.time(position), position, 0)
-                yield (self._log.time(position), position, 1)
 
 
 MASKED = "masked"
@@ -232,16 +222,3 @@ def masked(item: Item, mask: Mask) -> Item:
     raise EditRefused(
         f"{cut(item.id)!r} is not a result or a message of the conversation: it cannot be masked"
     )
-
-
-def _natural_ends(log: Log, start: int, stop: int) -> tuple[int, ...]:
-    """The first and the last content of an interval that is shown where it arrived."""
-
-    def elsewhere(position: int) -> bool:
-        return log.head(position) == EDIT or position in log.segment(position).placed
-
-    while start < stop and elsewhere(start):
-        start += 1
-    while start < stop and elsewhere(stop - 1):
-        stop -= 1
-    return (start, stop - 1) if start < stop else ()

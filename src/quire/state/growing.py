@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from quire.items import Item
-from quire.state.positions import first_position
+from quire.state.positions import first_position, positions
 from quire.state.view import View
 
 
@@ -14,8 +14,19 @@ def memos(view: View) -> dict[Hashable, Any]:
 
 
 def was_edited(view: View) -> bool:
-    """Whether an edit was ever recorded before what a view shows."""
-    return first_position(view.log, "edits", 0, view.end) is not None
+    """Whether what a view shows is other than what was said when it was said.
+
+    An edit was recorded, or an item came late and is shown before something that was there already.
+    """
+    if first_position(view.log, "edits", 0, view.end) is not None:
+        return True
+    return any(_is_aside(view, position) for position in positions(view.log, "late", 0, view.end))
+
+
+def _is_aside(view: View, position: int) -> bool:
+    # The others were only given a later time, to be shown last as they came.
+    segment = view.log.segment(position)
+    return segment.placed[position] < segment.arrived[position]
 
 
 def added_since(view: View, earlier: View) -> list[Item] | None:

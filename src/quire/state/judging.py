@@ -4,11 +4,12 @@ A history that no provider would take, or one that lost what it is asked to answ
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup, cut
 from quire.items import Summary
 from quire.state.active import Cover, resolved
+from quire.state.folding import some_meet
 from quire.state.log import EDIT, Log
 from quire.state.positions import far_groups, first_position, positions
 from quire.state.shape import Interval, contains, subtracted
@@ -52,15 +53,10 @@ def _folds(log: Log, end: int, cover: Cover, position: int) -> bool:
     return True
 
 
-def judge_return(position: int, shown: Iterable[int], covers: Mapping[int, Cover]) -> None:
+def judge_return(back: Collection[int], shown: Iterable[int], covers: Mapping[int, Cover]) -> None:
     """Refuse to bring a summary back beside one that covers some of the same: never two piled up."""
-    for other in shown:
-        if other != position and _meet(covers[position].area, covers[other].area):
-            raise EditRefused("the summary that would come back overlaps another that is shown")
-
-
-def _meet(area: Sequence[Interval], other: Sequence[Interval]) -> bool:
-    return any(list(subtracted(interval, other)) != [interval] for interval in area)
+    if back and some_meet({position: covers[position].area for position in shown}, back):
+        raise EditRefused("the summary that would come back overlaps another that is shown")
 
 
 def last_user(log: Log, end: int) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from quire.errors import InvalidLimit, cut
-from quire.items import Item
+from quire.items import Edit, Item
 from quire.state.ids import Strays
 from quire.state.shape import Shape
 from quire.tokens import Counter
@@ -71,16 +71,29 @@ class Segment:
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
         for offset, item in enumerate(copy.items):
-            if item.id > copy.highest and not copy.strays.complete:
-                copy.highest = item.id
-            else:
-                copy.note_stray(item.id, offset)
+            copy._note_id(item.id, offset)
         return copy
 
-    def note_stray(self, item_id: str, offset: int) -> None:
-        """Make an item findable whose id is not above all before it."""
-        self.strays.add(item_id, offset, self.items)
-        self.highest = max(self.highest, item_id)
+    def record(self, item: Item, head: int) -> None:
+        """Take in one item at the end, as a member of the group of `head`."""
+        self._note_id(item.id, len(self.items))
+        self.items.append(item)
+        self.heads.append(head)
+
+    def record_edit(self, edit: Edit, latest: float) -> None:
+        """Take in an edit, which came when `latest` was the time of what is shown last."""
+        position = self.start + len(self.items)
+        self.edits.append(position)
+        self.arrived[position] = latest
+        self.record(edit, EDIT)
+
+    def _note_id(self, item_id: str, offset: int) -> None:
+        """Make an item findable, whether its id is above all before it or not."""
+        if item_id > self.highest and not self.strays.complete:
+            self.highest = item_id
+        else:
+            self.strays.add(item_id, offset, self.items)
+            self.highest = max(self.highest, item_id)
 
     def count(self, counter: Counter, length: int) -> "array[int]":
         """Running totals of the tokens of at least the first `length` items.

@@ -45,14 +45,14 @@ def _first_later(log: Log, end: int, time: float) -> int:
     low, high = 0, end
     while low < high:
         middle = (low + high) // 2
-        if _latest(log, middle) <= time:
+        if latest_time(log, middle) <= time:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _latest(log: Log, position: int) -> float:
+def latest_time(log: Log, position: int) -> float:
     """The latest time there was once the item at a position had come; it never falls."""
     arrived = log.segment(position).arrived.get(position)
     return log.time(position) if arrived is None else arrived

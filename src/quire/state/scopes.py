@@ -4,16 +4,17 @@ A narrower fork has the whole log beneath it and hides what is outside its scope
 wide one.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
-from quire.state.active import spans_of
+from quire.items import ConfigChange, Hide, Item, Message, Summary, ToolCall, ToolResult
+from quire.state.active import resolved, spans_of
+from quire.state.bounds import bounds
 from quire.state.judging import last_user
 from quire.state.positions import last_positions, positions, scattered
 from quire.state.selection import instructions as instructions_of
 from quire.state.selection import of_kind
-from quire.state.shape import Interval, contains, first_after, subtracted, united
+from quire.state.shape import Interval, Place, contains, first_after, subtracted, united
 from quire.state.transcript import Transcript, checked_transcript
 from quire.state.view import View
 from quire.tokens.numbers import named, whole
@@ -36,9 +37,12 @@ def fork_scoped(
         named(name, "the name of a tool")
     child = parent.fork()
     view = child.view
-    away = [*(_before_turns(view, turns) if turns is not None else ()), *_other_tools(view, tools)]
+    cut = None if turns is None else _start_of_turns(view, turns)
+    away = _other_tools(view, tools)
+    if cut is not None:
+        away += _content_before(view, cut)
     spans = spans_of(
-        view.log, _shown_content(view, away), view.shape.summaries if turns is not None and away else ()
+        view.log, _shown_content(view, away), () if cut is None else _summaries_before(view, cut)
     )
     if spans:
         child.append(Hide(spans))
@@ -59,13 +63,8 @@ def brief(instructions: str, task: str | None = None, agent_id: str | None = Non
     return Transcript(items)
 
 
-def _before_turns(view: View, turns: int) -> list[Interval]:
-    whole(turns, "turns", least=1)
+def _content_before(view: View, cut: Place) -> list[Interval]:
     log = view.log
-    start = _start_of_turn(view, turns)
-    if start is None:
-        return []
-    cut = (log.time(start), start)
     kept = {p for p in positions(log, "marks", 0, view.end) if _IN_EVERY_SCOPE(log.item(p))}
     before: list[Interval] = []
     for run in view.runs():
@@ -79,14 +78,24 @@ def _before_turns(view: View, turns: int) -> list[Interval]:
     return _with_whole_groups(view, area)
 
 
-def _start_of_turn(view: View, turns: int) -> int | None:
-    """The position of the message that opens the last so many turns, unless there are no more."""
+def _start_of_turns(view: View, turns: int) -> Place | None:
+    """The place of the message that opens the last so many turns, unless there are no more."""
+    whole(turns, "turns", least=1)
     users: list[int] = []
     for run in view.runs(backwards=True):
         users += reversed(last_positions(view.log, "users", run.start, run.stop, turns + 1 - len(users)))
         if len(users) > turns:
-            return users[turns - 1]
+            return (view.log.time(users[turns - 1]), users[turns - 1])
     return None
+
+
+def _summaries_before(view: View, cut: Place) -> Iterator[int]:
+    """The summaries of nothing but what was said before a place; others tell of a turn that is kept."""
+    for position in view.shape.summaries:
+        summary = view.log.item(position)
+        assert isinstance(summary, Summary)
+        if max(bounds(view.log, resolved(view.log, summary, view.end).area))[:2] < cut:
+            yield position
 
 
 def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
@@ -101,7 +110,7 @@ def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
     return [part for interval in area for part in subtracted(interval, united(out))]
 
 
-def _other_tools(view: View, tools: Collection[str] | None) -> Iterable[Interval]:
+def _other_tools(view: View, tools: Collection[str] | None) -> list[Interval]:
     if tools is None:
         return []
     heads: set[int] = set()

@@ -17,6 +17,9 @@ from quire.state.position_set import NO_POSITIONS, PositionSet
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
 
+Place = tuple[float, int]
+"""The time by which something is shown, and its position."""
+
 Key = tuple[float, int, int]
 Clock = Callable[[int], float]
 """The time by which the item at a position is shown."""
@@ -99,7 +102,7 @@ def _extended(branch: Branch, run: Run, time: Clock) -> tuple[Branch, ...]:
     return (Branch((*branch.leaves, leaf)),) if len(branch.leaves) < BRANCH else (branch, Branch((leaf,)))
 
 
-def first_after(start: int, stop: int, place: tuple[float, int], time: Clock) -> int:
+def first_after(start: int, stop: int, place: Place, time: Clock) -> int:
     """The first position of a run that is shown after a place."""
     while start < stop:
         middle = (start + stop) // 2

@@ -12,8 +12,11 @@ def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
     log = checked_view(view).log
     places: list[tuple[int, int]] = []
     for item in items:
-        spans = item.spans if isinstance(item, Summary) and item.spans else (Span(item.id, item.id),)
-        places += [(view.position(span.first), view.position(span.last)) for span in spans]
+        if isinstance(item, Summary) and item.spans:
+            places += [(view.position(span.first), view.position(span.last)) for span in item.spans]
+        else:
+            position = view.position(item.id)
+            places.append((position, position))
     # A summary may name one that it folded in. Such a name is no stretch of the log, and is kept as it is.
     names = sorted({place for place in places if log.head(place[0]) == EDIT})
     joined: list[tuple[int, int]] = []

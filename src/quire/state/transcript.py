@@ -163,18 +163,6 @@ class Transcript:
             child.extend(closing_results(child.view))
         return child
 
-    @classmethod
-    def trial(cls, view: View) -> "Transcript":
-        """A transcript that shows what a view does, to see what edits would do; calls that wait still do."""
-        twin = cls.__new__(cls)
-        twin._segment, twin._log, twin._owned = view.log.segments[-1], view.log, False
-        waiting: dict[str, tuple[int, ...]] = {}
-        for call in view.pending():
-            waiting[call.call_id] = (*waiting.get(call.call_id, ()), view.position(call.id))
-        latest = view.log.time(view.end - 1) if view.end else float("-inf")
-        twin._set_tip((view.end, view.shape, waiting, Reply(), (latest, None, EDIT, False)))
-        return twin
-
     def _tip(self) -> _Tip:
         marks = (self._latest, self._aside, self._last_head, self._last_far)
         return (self._end, self._shape, dict(self._open), self._reply.copy(), marks)
@@ -190,10 +178,9 @@ class Transcript:
 
     def _append_edit(self, edit: Edit) -> None:
         shape = Editor(self._log, self._shape, self._end, self._open_positions()).apply(edit)
-        self._segment.edits.append(self._end)
-        self._segment.arrived[self._end] = self._latest
+        self._segment.record_edit(edit, self._latest)
+        self._end += 1
         self._last_head = EDIT
-        self._record(edit, EDIT)
         self._show(shape)
         if self._reply.head >= 0 and self.view.run_at(self._reply.head) is None:
             self._reply.head = -1  # nothing joins what is not shown
@@ -255,7 +242,7 @@ class Transcript:
         return self._log.head(waiting[index])
 
     def _open_positions(self) -> tuple[int, ...]:
-        return tuple(position for positions in self._open.values() for position in positions)
+        return tuple(sorted(position for positions in self._open.values() for position in positions))
 
     def _store(self, item: Item, head: int) -> None:
         segment, position = self._segment, self._end
@@ -273,16 +260,7 @@ class Transcript:
         if self._last_far:
             segment.far.setdefault(head, []).append(position)
         self._last_head = head
-        self._record(item, head)
-
-    def _record(self, item: Item, head: int) -> None:
-        segment = self._segment
-        if item.id > segment.highest and not segment.strays.complete:
-            segment.highest = item.id
-        else:
-            segment.note_stray(item.id, self._end - segment.start)
-        segment.items.append(item)
-        segment.heads.append(head)
+        segment.record(item, head)
         self._end += 1
 
     def _show(self, shape: Shape) -> None:

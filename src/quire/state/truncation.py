@@ -175,9 +175,8 @@ class _Cut:
                 yield members
 
     def _irreducible(self, area: Sequence[Interval]) -> Irreducible:
-        left = [i.id for run in self._runs for i in self._log.items(run.start, run.stop)]
         gone = {i.id for start, stop in area for i in self._log.items(start, stop)}
-        parts = tuple(item_id for item_id in left if item_id not in gone)
+        parts = tuple(item.id for item in self._view if item.id not in gone)
         stays = total_by(self._counter, self._counted - self._area_tokens(area))
         return Irreducible(
             f"{stays} tokens must stay and {self._tokens} are allowed; {len(parts)} items "

@@ -150,10 +150,10 @@ class View(Sequence[Item]):
         return [Group(tuple(items)) for items in members.values()]
 
     def pending(self) -> list[ToolCall]:
-        """Calls that still wait for their result."""
+        """Calls that still wait for their result, in the order they were made."""
         if self._open_calls is None:
             recorded = self.log.items(0, self.end)  # what answers what is decided in the order of arrival
-            self._open_calls = tuple(self.position(call.id) for call in pending_calls(recorded))
+            self._open_calls = tuple(sorted(self.position(call.id) for call in pending_calls(recorded)))
         calls = (self.log.item(position) for position in self._open_calls)
         return [call for call in calls if isinstance(call, ToolCall)]
 

@@ -1,9 +1,7 @@
 """A counter made of three parts: a measure of text, the framing of a provider, and its costs of media."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, assert_never
-
-import msgspec
+from typing import TypeVar, assert_never
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import (
@@ -36,6 +34,7 @@ from quire.tokens.keys import key_of
 from quire.tokens.media import MEDIA, Media, media_tokens
 from quire.tokens.numbers import count_of, named, number
 from quire.tokens.schemas import definition_tokens, single_definitions
+from quire.tokens.spoken import FAILED, NO_OUTPUT, noted, summarized
 
 T = TypeVar("T")
 
@@ -82,11 +81,12 @@ class Measured:
             case ToolCall():
                 return framing.call + self._text(item.name) + self._text(item.arguments)
             case ToolResult():
-                return framing.result + self._content(item.content)
+                said = self._content(item.content) or self._text(NO_OUTPUT)
+                return framing.result + said + (self._text(FAILED) if item.is_error else 0)
             case Reasoning():
                 return self._text(item.text)
             case Summary():
-                return framing.message + self._text(item.text)
+                return framing.message + self._text(summarized(item.text))
             case Handoff():
                 words = (item.from_agent or "", item.to_agent, item.reason or "")
                 return framing.message + sum(map(self._text, words))
@@ -97,9 +97,7 @@ class Measured:
                     + sum(map(self._text, item.tools or ()))
                 )
             case Note():
-                return (
-                    framing.message + self._text(item.description or "") + self._text(note_text(item.content))
-                )
+                return framing.message + self._text(noted(item))
             case Mask() | Hide() | Pin() | Undo() | Unknown():
                 return 0
             case _:
@@ -185,13 +183,3 @@ def _scaled(scale: float) -> Callable[[str], int]:
     if not 0 < scale < 100:
         raise InvalidLimit("the scale of an estimate must be above zero, and below a hundred")
     return lambda text: max(1, round(scale * estimate(text)))
-
-
-def note_text(content: Any) -> str:
-    """The content of a note as text: JSON where it is none."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    try:
-        return msgspec.json.encode(content, enc_hook=repr).decode()
-    except (TypeError, ValueError, RecursionError):
-        return repr(content)

@@ -81,7 +81,7 @@ def test_media_are_read(block: Json, part: Image | File) -> None:
 
 
 def test_a_block_that_is_not_known_is_kept() -> None:
-    held = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
+    held = {"type": "hologram", "source": {"type": "file", "file_id": "file_1"}}
     history = WIRE.read_history([{"role": "user", "content": [text("a"), held, text("b")]}])
     assert [item.content for item in history if isinstance(item, Message | Note)] == ["a", held, "b"]
     inner = WIRE.read_history(

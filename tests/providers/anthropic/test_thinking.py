@@ -23,14 +23,41 @@ def rendered(*items: Item, model: str | None = STEERED) -> tuple[Any, list[str]]
     return made.payload["messages"], [each.change for each in made.downgrades]
 
 
-def test_thinking_comes_first_and_calls_last() -> None:
+def test_thinking_and_calls_go_back_in_the_order_they_came() -> None:
     redacted = Reasoning(state=Opaque("anthropic", STEERED, '{"redacted":"eA=="}'))
     outputs: list[Item] = [mine(), redacted, YES, ToolCall("a", "look"), mine(), ToolCall("b", "look")]
     results = [ToolResult("a", "look", "A"), ToolResult("b", "look", "B")]
     said, changed = rendered(HI, *outputs, *results)
-    assert said[1] == assistant(THOUGHT, REDACTED, "Yes.", THOUGHT, use("a"), use("b"))
+    assert said[1] == assistant(THOUGHT, REDACTED, "Yes.", use("a"), THOUGHT, use("b"))
     assert said[2]["content"] == [result("a", "A"), result("b", "B")]
     assert changed == []
+
+
+def test_words_after_a_call_stand_before_it_and_thinking_that_they_overtook_is_left_out() -> None:
+    outputs: list[Item] = [mine(), ToolCall("a", "look"), YES, mine(), ToolCall("b", "look")]
+    results = [ToolResult("a", "look", "A"), ToolResult("b", "look", "B")]
+    said, changed = rendered(HI, *outputs, *results)
+    assert said[1] == assistant(THOUGHT, "Yes.", use("a"), use("b"))
+    assert changed == ["words_moved", "state_stale"]
+
+
+def test_thinking_after_the_last_call_is_left_out() -> None:
+    said, changed = rendered(HI, mine(), ToolCall("a", "look"), mine(), ToolResult("a", "look", "A"))
+    assert said[1] == assistant(THOUGHT, use("a"))
+    assert changed == ["reasoning_left_out"]
+
+
+@pytest.mark.parametrize("server_id", ["s1", ["s1"], None, 5])
+def test_the_answer_of_a_server_tool_before_its_question_is_not_sent(server_id: Any) -> None:
+    found: dict[str, Any] = {"type": "web_search_tool_result", "tool_use_id": server_id, "content": []}
+    asked: dict[str, Any] = {"type": "server_tool_use", "id": server_id, "name": "web_search", "input": {}}
+    answer: dict[str, Any] = {
+        "content": [found, asked, {"type": "text", "text": "Yes."}],
+        "stop_reason": "end_turn",
+    }
+    said, changed = rendered(HI, *WIRE.parse(answer, model=STEERED).items, HI)
+    assert said[1] == assistant("Yes.")
+    assert changed == ["reasoning_left_out"] * 2
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,19 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         None,
         [("messages[2].content[0].content[0].source.data", "media_size")],
     ),
+    "a picture of what failed": (
+        [ASK, assistant(call("a")), user(result("a", [text("No."), image()], is_error=True))],
+        None,
+        [("messages[2].content[0].content[1].type", "failed_result")],
+    ),
+    "half of an emoji": (
+        [ASK, assistant(call("a", input={"q": ["\ud83d"]})), user(result("a", "\ude00"))],
+        None,
+        [
+            ("messages[1].content[0].input.q[0]", "not_unicode"),
+            ("messages[2].content[0].content", "not_unicode"),
+        ],
+    ),
     "too many pictures": ([user(*[image()] * 101)], HAIKU, [("messages", "image_count")]),
     "too many for a window": (
         [user(*[image()] * 101)],

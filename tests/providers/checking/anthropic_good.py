@@ -29,7 +29,7 @@ GOOD: dict[str, tuple[Any, str | None]] = {
     "a long loop with thinking only at its start": (
         {
             "model": OPUS,
-            "max_tokens": 100,
+            "max_tokens": 4000,
             "thinking": {"type": "enabled", "budget_tokens": 2000},
             "messages": [
                 ASK,

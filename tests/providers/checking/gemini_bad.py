@@ -106,6 +106,21 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         NEWEST,
         [("contents[2].parts[1]", "text_after_responses")],
     ),
+    "a note beside the responses, for an older model": (
+        [ASK, model(call("search", None)), user(response("search"), "Answer now.")],
+        OLD,
+        [("contents[2].parts[1]", "responses_mixed")],
+    ),
+    "a note before the responses": (
+        [ASK, model(call("search")), user("So:", response("search"))],
+        NEWEST,
+        [("contents[2].parts[0]", "responses_mixed")],
+    ),
+    "half of an emoji": (
+        [user("What is \ud83d?")],
+        None,
+        [("contents[0].parts[0].text", "not_unicode")],
+    ),
     "a last word of the model": ([ASK, model("So")], NEWEST, [("contents[1]", "ends_with_model")]),
     "only a word of the model": ([model("So")], OLD, [("contents[0]", "ends_with_model")]),
     "roles of another provider": (
@@ -213,6 +228,11 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         declared({"name": "a", "parameters": {"properties": {}}}),
         None,
         [("tools[0].functionDeclarations[0].parameters.type", "tool_schema")],
+    ),
+    "properties that are a list": (
+        declared({"name": "a", "parameters": {"type": "OBJECT", "properties": []}}),
+        None,
+        [("tools[0].functionDeclarations[0].parameters.properties", "tool_schema")],
     ),
     "parameters twice": (
         declared({"name": "a", "parameters": {"type": "OBJECT"}, "parametersJsonSchema": {"type": "object"}}),

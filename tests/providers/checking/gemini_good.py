@@ -47,11 +47,6 @@ GOOD: dict[str, tuple[Any, str | None]] = {
         [ASK, model("New.", {"text": "", "thoughtSignature": "c2ln"}), ASK],
         THREE,
     ),
-    "a note beside the responses, for an older model": (
-        [ASK, model(call("search", None)), user(response("search"), "Answer now.")],
-        OLD,
-    ),
-    "a note before the responses": ([ASK, model(call("search")), user("So:", response("search"))], NEWEST),
     "a note after the responses, in a content of its own": (
         [ASK, model(call("search")), user(response("search")), user("Answer now.")],
         NEWEST,

@@ -65,6 +65,18 @@ REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         body(tools=[tool("search", input_schema={"type": "object", "anyOf": []})]),
         [("tools[0].input_schema.anyOf", "tool_schema")],
     ),
+    "properties that are a list": (
+        body(tools=[tool("search", input_schema={"type": "object", "properties": []})]),
+        [("tools[0].input_schema.properties", "tool_schema")],
+    ),
+    "more to think than to say": (
+        body(max_tokens=2000, thinking={"type": "enabled", "budget_tokens": 2000}),
+        [("thinking.budget_tokens", "thinking_budget")],
+    ),
+    "half of an emoji in a tool": (
+        body(tools=[tool("search", description="\ud83d", input_schema={"type": "object", "\ud83d": 1})]),
+        [("tools[0].description", "not_unicode"), ("tools[0].input_schema", "not_unicode")],
+    ),
     "a choice of no tool": (
         body(tools=[tool("search")], tool_choice={"type": "tool", "name": "find"}),
         [("tool_choice.name", "tool_choice")],
@@ -107,6 +119,11 @@ ACCEPTED: dict[str, Any] = {
     ),
     "a free choice while thinking": body(
         tools=[tool("search")], tool_choice={"type": "auto"}, thinking=THINKING, system=None
+    ),
+    "thinking that goes on between calls": body(
+        max_tokens=2000,
+        thinking={"type": "enabled", "budget_tokens": 3000},
+        betas=["interleaved-thinking-2025-05-14"],
     ),
     "no tools, and none to be called": body(tool_choice={"type": "none"}),
 }

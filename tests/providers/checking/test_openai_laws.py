@@ -12,13 +12,13 @@ from quire.providers.checking import openai_chat, openai_responses
 from quire.providers.checking.faults import Fault
 from quire.providers.checking.reading import as_list, as_object
 from tests.items.strategies import json_values
-from tests.providers.checking import test_openai_chat, test_openai_responses
+from tests.providers.checking import openai_chat_cases, openai_responses_cases
 
 Check = Callable[[Any], list[Fault]]
 SECRET = "the user's own words"
 WIRES: dict[str, tuple[Check, dict[str, str], list[Any]]] = {
-    "chat": (openai_chat.check, openai_chat.RULES, list(test_openai_chat.GOOD.values())),
-    "responses": (openai_responses.check, openai_responses.RULES, list(test_openai_responses.GOOD.values())),
+    "chat": (openai_chat.check, openai_chat.RULES, list(openai_chat_cases.GOOD.values())),
+    "responses": (openai_responses.check, openai_responses.RULES, list(openai_responses_cases.GOOD.values())),
 }
 CONTENT = ("text", "content", "arguments", "output", "input", "refusal")
 KEYS = st.sampled_from(
@@ -113,7 +113,7 @@ def test_a_good_payload_with_anything_changed_is_read_and_never_quoted(
 @st.composite
 def histories(draw: st.DrawFn, wire: str) -> list[Any]:
     """Turns of a user, of an assistant and of tools that were called together and answered in any order."""
-    chat, responses = test_openai_chat, test_openai_responses
+    chat, responses = openai_chat_cases, openai_responses_cases
     history: list[Any] = []
     for turn in range(draw(st.integers(1, 5))):
         history.append({"role": draw(st.sampled_from(["user", "assistant", "developer"])), "content": "x"})
@@ -147,7 +147,7 @@ def test_a_whole_history_has_no_fault_and_one_without_a_result_has_one(
 
 
 def rounds(count: int) -> list[Any]:
-    chat, responses = test_openai_chat, test_openai_responses
+    chat, responses = openai_chat_cases, openai_responses_cases
     return [
         [part for n in range(count) for part in (chat.USER, chat.calls(str(n)), chat.result(str(n)))],
         [

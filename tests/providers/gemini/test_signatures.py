@@ -123,10 +123,42 @@ def test_volatile_parts_do_not_bind() -> None:
     assert contents([*ASKED, *parts, *RESULTS], NEW)[1] == model(*CALLS)
 
 
-def test_an_answer_after_a_made_up_turn_is_not_stale() -> None:
+def test_an_answer_after_a_made_up_turn_is_stale() -> None:
+    """The turn was sent and is not there any more: what comes before the answer is another thing now."""
     items: list[Item] = [*ASKED, Message("assistant", "Hm.")]
-    items += answered(THOUGHT, *CALLS, items=items)
-    assert contents([*items, *RESULTS], NEW)[1] == model("Hm.", THOUGHT, *CALLS)
+    items += answered({"text": "Well.", "thoughtSignature": "c2lnbg=="}, items=items)
+    made = rendered([*items, Message("user", "Go on")], NEW)
+    assert made.payload["contents"][1] == model("Hm.", "Well.")
+    assert changes(made) == ["state_stale"]
+
+
+def test_an_answer_to_nothing_keeps_its_state() -> None:
+    items = answered({"text": "Well.", "thoughtSignature": "c2lnbg=="}, items=[])
+    made = rendered([*items, Message("user", "Go on")], NEW)
+    assert made.payload["contents"][1] == model({"text": "Well.", "thoughtSignature": "c2lnbg=="})
+
+
+SIGNATURE: Json = {"thoughtSignature": "c2lnbg=="}
+
+
+EMPTY: list[tuple[list[Json], list[Json]]] = [
+    ([{"text": "Hi."}, SIGNATURE], [{"text": "Hi.", **SIGNATURE}]),
+    ([{"thought": True}, {"text": "Hi."}], [{"text": "Hi."}]),
+    ([{"text": "Hi."}, {"videoMetadata": {}}], [{"text": "Hi."}]),
+    ([{"text": "Hi."}, {"functionResponse": {"name": "f", "response": {}}}], [{"text": "Hi."}]),
+    ([{"text": "Hi."}, {"type": "text", "x": 1}], [{"text": "Hi."}]),
+]
+
+
+@pytest.mark.parametrize(("parts", "sent"), EMPTY)
+def test_a_part_that_holds_nothing_to_send_is_not_sent(parts: list[Json], sent: list[Json]) -> None:
+    parsed = [*ASKED, *answered(*parts), Message("user", "More")]
+    assert contents(parsed, NEW)[1] == {"role": "model", "parts": sent}
+    if "functionResponse" not in parts[-1]:
+        history = GEMINI.read_history(
+            [user("Go"), {"role": "model", "parts": parts}, user("More")], model=NEW
+        )
+        assert contents(history, NEW)[1] == {"role": "model", "parts": sent}
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,9 @@ def test_media() -> None:
         Image(url="https://example.com/a.png"),
         Audio(data=b"hi", media_type="audio/wav"),
         File(data=b"hi", media_type="application/pdf", name="a.pdf"),
+        File(url="file-id:openai/file-1"),
     )
-    assert [note.content for note in notes if isinstance(note, Note)] == blocks[-2:]
+    assert [note.content for note in notes if isinstance(note, Note)] == blocks[-1:]
 
 
 def test_old_and_odd_forms() -> None:
@@ -73,13 +74,13 @@ def test_old_and_odd_forms() -> None:
             },
         ]
     )
-    called, first, orphan, refusal, *notes = items
+    called, first, orphan, refusal, spoken, *notes = items
     assert isinstance(called, ToolCall) and isinstance(first, ToolResult)
     assert called.call_id == first.call_id and first.name == "look"
     assert isinstance(orphan, ToolResult) and (orphan.name, orphan.content) == ("unknown", "?")
     assert isinstance(refusal, Message) and refusal.content == "no"
+    assert isinstance(spoken, Message) and spoken.parts == (Audio(url="file-id:openai/audio_1"),)
     assert [note.content for note in notes if isinstance(note, Note)] == [
-        {"audio": {"id": "audio_1"}},
         {"id": "b", "type": "telepathy"},
     ]
     assert WIRE.check(WIRE.render(items).payload) == []

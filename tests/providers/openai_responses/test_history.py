@@ -89,8 +89,10 @@ def test_media() -> None:
         File(data=b"%PDF-1.7", media_type="application/pdf", name="a.pdf"),
         File(url="https://example.com/a.pdf"),
         Audio(data=b"hi", media_type="audio/mpeg"),
+        Image(url="file-id:openai/file-1"),
+        File(url="file-id:openai/file-2"),
     )
-    assert [note.content for note in notes if isinstance(note, Note)] == blocks[-3:]
+    assert [note.content for note in notes if isinstance(note, Note)] == blocks[-1:]
 
 
 def test_results_of_any_form_find_their_calls() -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall, ToolResult
 from quire.providers.openai_responses import NAME, OpenAIResponses
 from quire.providers.provider import Parsed
@@ -141,3 +143,31 @@ def test_a_phase_goes_back_to_the_same_model() -> None:
         "content": "wait",
     }
     assert isinstance(reply[1], ToolCall)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {**THOUGHT, "summary": ["hm"]},
+        {**THOUGHT, "summary": [{"type": "summary_text"}]},
+        {**THOUGHT, "summary": {"text": "hm"}},
+        {**THOUGHT, "id": "resp_1"},
+        {"type": "compaction", "id": [None], "encrypted_content": "sealed"},
+        {"type": "tool_use", "id": "ws_1"},
+        {"type": "function_call_output", "call_id": "none", "output": "x"},
+        {"type": "text"},
+    ],
+)
+def test_what_the_service_would_not_take_back_is_left_out_with_a_note(item: dict[str, Any]) -> None:
+    history: list[Item] = [USER, *answered([USER], item, said("y")).items, USER]
+    assert sent(history)[1:2] == [{"type": "message", "role": "assistant", "content": "y"}]
+    assert changes(history) == ["reasoning_left_out"]
+
+
+def test_an_answer_to_a_turn_that_was_made_up_loses_its_state() -> None:
+    history: list[Item] = [*answered([], THOUGHT, said("y")).items, USER]
+    assert sent(history) == [
+        {"type": "message", "role": "assistant", "content": "y"},
+        {"role": "user", "content": "hi"},
+    ]
+    assert changes(history) == ["state_stale"]

@@ -16,10 +16,10 @@ from quire.bridges.videosdk.items import (
 )
 from quire.bridges.videosdk.keeping import Holding
 from quire.bridges.videosdk.messages import ChatMessage, ChatRole
-from quire.bridges.videosdk.shrinking import hiding
 from quire.errors import WrongType
-from quire.items import Item, new_id
+from quire.items import Hide, Item, new_id
 from quire.state import by_role, select
+from quire.state.spanning import spans_over
 
 Added = TypeVar("Added", bound=ChatItem)
 
@@ -43,8 +43,8 @@ class Adding(Holding):
         )
         if replace and message.role is ChatRole.SYSTEM:
             view = self._kept.transcript.view
-            edit = hiding(view, select(view, by_role("system")))
-            self._kept.transcript.extend(() if edit is None else (edit,))
+            spans = spans_over(view, select(view, by_role("system")))
+            self._kept.transcript.extend((Hide(spans),) if spans else ())
         return ChatMessage.over(self._kept.append(message.item))
 
     def add_function_call(

@@ -11,14 +11,16 @@ from quire.bridges.videosdk.choosing import calling, chosen
 from quire.bridges.videosdk.dicts import read_items
 from quire.bridges.videosdk.items import ChatItem
 from quire.bridges.videosdk.keeping import Kept
-from quire.bridges.videosdk.messages import SUB_AGENT, ChatMessage, ChatRole
+from quire.bridges.videosdk.messages import SUB_AGENT, ChatMessage
 from quire.bridges.videosdk.reading import Reading
-from quire.bridges.videosdk.shrinking import OneEach, old_turns, shrink
-from quire.bridges.videosdk.telling import LLM, PROMPT, in_words, said
+from quire.bridges.videosdk.shrinking import OneEach, shrink
+from quire.bridges.videosdk.telling import LLM, said
+from quire.compactors import Room, Summarize, in_words, old_turns, record, told
 from quire.errors import WrongType
 from quire.items import Item
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, select
 from quire.tokens import Counter, counter_for
+from quire.tokens.numbers import whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
@@ -72,8 +74,10 @@ class ChatContext(Reading, Adding):
             exclude_config_updates=exclude_config_updates,
             filter_agent_id=filter_agent_id,
         )
-        kept = Kept(Transcript(), self._kept.counter)
-        for item in select(view, keep & calling(view, tools)):
+        taken = select(view, keep & calling(view, tools))
+        picked = len(taken) < len(view) or not self._kept.is_whole()
+        kept = Kept(Transcript(), self._kept.counter, picked=picked)
+        for item in taken:
             kept.append(item)
         return _of(kept)
 
@@ -83,6 +87,7 @@ class ChatContext(Reading, Adding):
 
     def fork_filtered(self, recent_turns: int = 3, tools: Iterable[object] | None = None) -> "ChatContext":
         """A fork that sees the instructions and the last turns; with `tools` only calls of these."""
+        whole(recent_turns, "recent_turns", least=1)
         kept = self._kept if tools is None else self.copy(tools=tools)._kept
         return _of(kept.child(fork_scoped(kept.transcript, turns=recent_turns)))
 
@@ -125,9 +130,12 @@ class ChatContext(Reading, Adding):
         """
         transcript = self._kept.transcript
         old = old_turns(transcript.view, keep_recent_turns)
-        text = await self._gist(llm, old.items) if old else ""
-        if old and text and transcript is self._kept.transcript:
-            old.record(transcript, text)
+        if old is None:
+            return self
+        plan = Summarize().plan_for(transcript.view, Room(0, self._kept.counter), old)
+        text = await self._gist(llm, old.items)
+        if text and transcript is self._kept.transcript:
+            record(transcript, plan, text=text)
         return self
 
     def truncate(self, max_items: int | None = None, max_tokens: int | None = None) -> Self:
@@ -147,12 +155,11 @@ class ChatContext(Reading, Adding):
         self._kept.begin(Transcript())
 
     async def _gist(self, llm: LLM, items: Iterable[Item]) -> str:
-        words = in_words(items)
-        if not words:
+        known = tuple(items)
+        if not in_words(known):
             return ""
         request = ChatContext()
-        request.add_message(ChatRole.SYSTEM, PROMPT)
-        request.add_message(ChatRole.USER, words)
+        request._kept.transcript.extend(told(known))
         return await said(llm, request)
 
 

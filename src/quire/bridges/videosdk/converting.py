@@ -11,7 +11,7 @@ import msgspec
 
 from quire.bridges.videosdk.choosing import frame
 from quire.bridges.videosdk.items import FunctionCall
-from quire.items import Item, Message, ToolCall
+from quire.items import Item, Message, Reasoning, ToolCall
 from quire.providers.anthropic import Anthropic
 from quire.providers.caching import CachePlan
 from quire.providers.downgrades import HARMLESS
@@ -36,10 +36,11 @@ class Spoken(NamedTuple):
     items: list[Item]
 
     @classmethod
-    def of(cls, view: View) -> "Spoken":
-        """What is to be sent of a view."""
+    def of(cls, view: View, whole: bool = True) -> "Spoken":
+        """What is to be sent of a view; where it is not the `whole` of what was said, without loose state."""
         told = mended(config_at(view).instructions or "")
-        return cls(told if told.strip() else None, [item for item in view if not frame(item)])
+        items = [item for item in view if not frame(item)]
+        return cls(told if told.strip() else None, items if whole else [_bound(item) for item in items])
 
     def all(self) -> list[Item]:
         """The items with the instructions before them."""
@@ -56,22 +57,34 @@ def openai_messages(view: View, reasoning_model: bool, model: str | None) -> lis
     return messages
 
 
-def anthropic_messages(view: View, caching: bool, model: str | None) -> tuple[list[Json], Any]:
+def anthropic_messages(view: View, caching: bool, model: str | None, whole: bool) -> tuple[list[Json], Any]:
     """Messages and instructions; with `caching` both bear marks, and the instructions are blocks."""
-    told = Spoken.of(view)
+    told = Spoken.of(view, whole)
     plan = CachePlan(static=1 if told.instructions else 0) if caching else None
     payload = _payload(Anthropic(), told.all(), model, plan)
     return payload["messages"], payload.get("system") if caching else told.instructions
 
 
 def google_contents(
-    view: View, signatures: Mapping[str, Signature] | None, model: str
+    view: View, signatures: Mapping[str, Signature] | None, model: str, whole: bool
 ) -> tuple[list[Json], str | None]:
-    """Contents and instructions; a call's own signature goes before the one kept for its tool."""
-    told, items = Spoken.of(view)
-    fallback = signatures or {}
-    signed = [_signed(i, fallback, model) if isinstance(i, ToolCall) else i for i in items]
-    return _payload(Gemini(), signed, model)["contents"], told
+    """Contents and instructions; a call's own signature goes before the one kept for its tool.
+
+    A signature does not say what it was made after, so none is sent once something was left out.
+    """
+    told, items = Spoken.of(view, whole)
+    if whole:
+        fallback = signatures or {}
+        items = [_signed(i, fallback, model) if isinstance(i, ToolCall) else i for i in items]
+    return _payload(Gemini(), items, model)["contents"], told
+
+
+def _bound(item: Item) -> Item:
+    """An item without state of which nobody knows what it was made after."""
+    if not isinstance(item, Message | Reasoning | ToolCall) or item.state is None or item.state.prefix:
+        return item
+    logger.info("%s: its state is left out, since something before it may have changed", item.id)
+    return msgspec.structs.replace(item, state=None)
 
 
 def _signed(call: ToolCall, fallback: Mapping[str, Signature], model: str) -> ToolCall:

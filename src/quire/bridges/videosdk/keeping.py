@@ -10,7 +10,7 @@ from quire.bridges.videosdk.items import ChatItem, shown_as
 from quire.errors import WrongType
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo
 from quire.state import Transcript, View
-from quire.state.growing import added_since
+from quire.state.growing import added_since, was_edited
 from quire.tokens import Counter
 
 Recorded = TypeVar("Recorded", bound=Item)
@@ -39,15 +39,17 @@ class ShownItems(list[ChatItem]):
 class Kept:
     """A transcript, and the counter it is measured by. A context and its read-only views share one."""
 
-    __slots__ = ("_latest", "_seen", "_shown", "_view", "counter", "transcript")
+    __slots__ = ("_latest", "_picked", "_seen", "_shown", "_view", "counter", "transcript")
 
-    def __init__(self, transcript: Transcript, counter: Counter) -> None:
+    def __init__(self, transcript: Transcript, counter: Counter, *, picked: bool = False) -> None:
         self.counter = counter
         self.begin(transcript)
+        self._picked = picked
 
     def begin(self, transcript: Transcript) -> None:
         """Keep another transcript from now on."""
         self.transcript = transcript
+        self._picked = False  # whether it began with only some of what another context shows
         self._seen = 0  # the revision up to which the times are known
         self._latest = float("-inf")
         self._view: View | None = None
@@ -55,9 +57,13 @@ class Kept:
 
     def child(self, fork: Transcript) -> "Kept":
         """The same for a fork of the transcript, with what is known of its past."""
-        twin = Kept(fork, self.counter)
+        twin = Kept(fork, self.counter, picked=self._picked)
         twin._seen, twin._latest = self._seen, self._latest
         return twin
+
+    def is_whole(self) -> bool:
+        """Whether what is shown is all that was said, in the order it was said."""
+        return not self._picked and not was_edited(self.transcript.view)
 
     def append(self, item: Recorded) -> Recorded:
         """Record an item at the end, whatever its time; a summary stands for itself, not for other items."""

@@ -62,7 +62,8 @@ class Reading(Holding):
         self, *, caching: bool = False, model: str | None = None
     ) -> tuple[list[dict[str, Any]], Any]:
         """Messages for Anthropic, and the instructions: a text, or with `caching` blocks that bear marks."""
-        return converting.anthropic_messages(self._kept.transcript.view, caching, model)
+        kept = self._kept
+        return converting.anthropic_messages(kept.transcript.view, caching, model, kept.is_whole())
 
     async def to_google_contents(
         self,
@@ -72,9 +73,11 @@ class Reading(Holding):
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Contents for Gemini, and the instructions.
 
-        `thought_signatures` are by the names of tools, for calls that came without one of their own.
+        `thought_signatures` are by the names of tools, for calls that came without one of their own. None is
+        sent once something was left out before it.
         """
-        return converting.google_contents(self._kept.transcript.view, thought_signatures, model)
+        kept = self._kept
+        return converting.google_contents(kept.transcript.view, thought_signatures, model, kept.is_whole())
 
     def to_dict(self) -> dict[str, Any]:
         """What is shown, as plain values fit for JSON."""

@@ -1,25 +1,13 @@
-"""Asking a model for a summary: what it is told, and whatever shape its answer comes in."""
+"""Asking anything that can chat, and whatever shape its answer comes in."""
 
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 from quire.errors import WrongType
-from quire.items import Item, Message, Summary, ToolCall, ToolResult
-from quire.providers.wording import described
-from quire.state import instructions
 
 logger = logging.getLogger("quire.bridges.videosdk")
-
-LONGEST_OUTPUT = 1_000  # characters of a tool's output that are worth a summarizer's time
-
-PROMPT = """\
-You write the memory of a conversation that is about to be shortened. Whoever goes on with it reads your text
-in place of what follows. Keep what is still needed: who is who, facts and figures exactly as given, what was
-decided and why, what tools found or failed to find, what was promised, what is wanted, what is still open.
-Carry over from an earlier summary what still matters. Leave out greetings and small talk.
-Write plain sentences, and nothing but the summary."""
 
 
 class LLM(Protocol):
@@ -63,28 +51,3 @@ def _text(piece: Any) -> str:
     if isinstance(content, list | tuple):
         return "".join(part for part in content if isinstance(part, str))  # pyright: ignore
     return content if isinstance(content, str) else ""
-
-
-def in_words(items: Iterable[Item]) -> str:
-    """Items as text for a summarizer; instructions are none of its business."""
-    return "\n".join(filter(None, (_line(item) for item in items if not instructions(item))))
-
-
-def _line(item: Item) -> str:
-    match item:
-        case Message():
-            words = [part if isinstance(part, str) else described(part) for part in item.parts]
-            text = " ".join(filter(None, (word.strip() for word in words)))
-            return f"{item.role}: {text}" if text else ""
-        case Summary():
-            return f"[earlier summary] {item.text}"
-        case ToolCall():
-            return f"[call of {item.name}] {item.arguments}"
-        case ToolResult():
-            return f"[{item.name} {'failed' if item.is_error else 'gave'}] {_shortened(item.text)}"
-        case _:
-            return ""
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_OUTPUT else f"{text[:LONGEST_OUTPUT]} [...]"

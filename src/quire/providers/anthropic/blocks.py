@@ -1,14 +1,13 @@
 """Anthropic Messages: what a turn of the user or a tool's output may hold."""
 
-from base64 import b64decode
-from binascii import Error as NotBase64
-
 from msgspec.structs import replace
 
 from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
-from quire.providers.anthropic.abilities import Abilities
-from quire.providers.media import as_text, base64_of, inline_data, media_type
+from quire.providers.anthropic.abilities import NAME, Abilities
+from quire.providers.anthropic.native import with_settings
+from quire.providers.media import as_text, base64_of, inline_bytes, media_type
+from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.sheet import Json, Sheet
 from quire.tokens.pictures import size_of
 
@@ -36,7 +35,10 @@ class Blocks:
 
     def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
         """The parts, without texts that have nothing to see, which the API refuses."""
-        written = [block for part in parts if (block := self._block(item, part)) is not None]
+        blocks = [self._block(item, part) for part in parts]
+        if BESIDE in item.extras:
+            with_settings(blocks, fields_beside(item, NAME))
+        written = [block for block in blocks if block is not None]
         if len(written) < len(parts):
             self._sheet.note(item, "empty_left_out", "it has texts without content")
         return written
@@ -65,6 +67,9 @@ class Blocks:
     def _image(self, part: Image) -> Json | None:
         if not self._abilities.sees:
             return None
+        known = file_id(part, NAME)
+        if known is not None:
+            return self._counted({"type": "image", "source": _uploaded(known)}, part, b"")
         data = part.data
         kind = media_type(replace(part, media_type=None)) if data else None  # what the bytes say
         kind = kind if kind in _PICTURES else media_type(part)
@@ -91,7 +96,10 @@ class Blocks:
     def _document(self, part: File) -> Json | None:
         if not self._abilities.reads:
             return None
-        if part.data is not None and media_type(part) == _PDF:
+        known = file_id(part, NAME)
+        if known is not None:
+            source = _uploaded(known)
+        elif part.data is not None and media_type(part) == _PDF:
             source = {"type": "base64", "media_type": _PDF, "data": base64_of(part.data)}
         elif part.data is None and _is_place(part) and _seems_pdf(part):
             source = _place(part)
@@ -124,12 +132,12 @@ def _titled(block: Json, part: File) -> Json:
 
 def _inlined(part: Image | Audio | File) -> Image | Audio | File:
     """A part with its bytes, where these were given as a `data:` address."""
-    encoded = inline_data(part) if part.data is None else None
-    try:
-        data = b64decode(encoded, validate=True) if encoded else b""
-    except (NotBase64, ValueError):
-        return part
+    data = inline_bytes(part) if part.data is None else None
     return replace(part, url=None, data=data, media_type=media_type(part)) if data else part
+
+
+def _uploaded(known: str) -> Json:
+    return {"type": "file", "file_id": known}
 
 
 def _place(part: Image | File) -> Json:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-import msgspec
-
-from quire.errors import Damaged, InvalidValue, WrongType
-from quire.items import Item, Message, Note, Part, ToolCall, ToolResult
+from quire.errors import Damaged, WrongType
+from quire.items import Item, Message, Part, ToolCall, ToolResult
+from quire.providers.anthropic.abilities import NAME
+from quire.providers.anthropic.native import settings_of
 from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.reading import outputs
+from quire.providers.json_values import json_text
+from quire.providers.native import beside, native_note
 from quire.providers.provider import Answer, plain_json
 from quire.providers.sheet import Json
 
@@ -59,25 +61,25 @@ class _Reader:
 
     def _user(self, content: Any, path: str) -> None:
         parts: list[Part] = []
+        settings: dict[str, Json] = {}
         for place, block in _blocks(content, path):
-            if block.get("type") == "tool_result":
-                self._say(parts)
-                self.items.append(self._result(block, place))
-                parts = []
-                continue
-            part = part_of(block, place)
-            if part is not None:
-                parts.append(part)
+            result = block.get("type") == "tool_result"
+            part = None if result else part_of(block, place)
+            if part is None:
+                self._say(parts, settings)
+                self.items.append(self._result(block, place) if result else native_note(block, NAME))
+                parts, settings = [], {}
             else:
-                self._say(parts)
-                self.items.append(Note(block))
-                parts = []
-        self._say(parts)
+                settings[str(len(parts))] = settings_of(block)
+                parts.append(part)
+        self._say(parts, settings)
 
-    def _say(self, parts: list[Part]) -> None:
+    def _say(self, parts: list[Part], settings: dict[str, Json]) -> None:
         if parts:
             alone = len(parts) == 1 and isinstance(parts[0], str)
-            self.items.append(Message("user", cast(str, parts[0]) if alone else tuple(parts)))
+            content = cast(str, parts[0]) if alone else tuple(parts)
+            found = {place: fields for place, fields in settings.items() if fields}
+            self.items.append(Message("user", content, extras=beside(NAME, {"parts": found})))
 
     def _assistant(self, content: Any, path: str) -> None:
         blocks = [block for _, block in _blocks(content, path)]
@@ -89,15 +91,17 @@ class _Reader:
         call_id = block.get("tool_use_id")
         if not isinstance(call_id, str) or not call_id:
             raise Damaged("a result names its call", f"{path}.tool_use_id")
-        content, parts = block.get("content"), list[Part]()
-        if content is not None and not isinstance(content, str):
-            for place, inner in _blocks(content, f"{path}.content"):
-                part = part_of(inner, place)
-                parts.append(_json(inner) if part is None else part)
-        alone = len(parts) == 1 and isinstance(parts[0], str)
+        content, parts, strange = block.get("content"), list[Part](), False
+        blocks = [] if content is None or isinstance(content, str) else _blocks(content, f"{path}.content")
+        for place, inner in blocks:
+            part = part_of(inner, place)
+            parts.append(json_text(inner, place) if part is None else part)
+            strange = strange or part is None
+        alone = len(parts) == 1 and isinstance(parts[0], str) and not strange
         given = content if isinstance(content, str) else cast(str, parts[0]) if alone else tuple(parts) or ""
         name = self._names.get(call_id, _NAMELESS)
-        return ToolResult(call_id, name, given, block.get("is_error") is True)
+        kept = beside(NAME, {"content": [inner for _, inner in blocks]}) if strange else {}
+        return ToolResult(call_id, name, given, block.get("is_error") is True, extras=kept)
 
 
 def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:
@@ -119,10 +123,3 @@ def _object(value: Any, path: str) -> Json:
         return plain_json(value)
     except WrongType:
         raise Damaged(f"expected an object, not {type(value).__name__}", path) from None
-
-
-def _json(block: Json) -> str:
-    try:
-        return msgspec.json.encode(block).decode()
-    except (TypeError, ValueError) as error:
-        raise InvalidValue("a block is no JSON") from error

@@ -6,6 +6,8 @@ from typing import Any
 
 from quire.errors import Damaged, QuireError
 from quire.items import File, Image, Part
+from quire.providers.anthropic.abilities import NAME
+from quire.providers.native import file_address
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
@@ -35,6 +37,8 @@ def _image(source: Json, path: str) -> Image | None:
             return Image(data=_bytes(source, path), media_type=kind if isinstance(kind, str) else None)
         case {"type": "url", "url": str(url)}:
             return Image(url=url)
+        case {"type": "file", "file_id": str(known)} if known:
+            return Image(url=file_address(NAME, known))
         case _:
             return None
 
@@ -49,6 +53,8 @@ def _document(source: Json, title: Any, path: str) -> File | None:
             )
         case {"type": "url", "url": str(url)}:
             return File(url=url, media_type=_PDF, name=name)
+        case {"type": "file", "file_id": str(known)} if known:
+            return File(url=file_address(NAME, known), name=name)
         case {"type": "text"}:
             text = _text(source.get("data"), f"{path}.source.data")
             return File(data=text.encode("utf-8", "replace"), media_type="text/plain", name=name)

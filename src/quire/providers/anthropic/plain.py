@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.anthropic.tooling import input_of
+from quire.providers.native import BESIDE
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
@@ -24,6 +25,8 @@ def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, name
         if type(item) is Message:
             text, role = item.content, item.role
             if type(text) is not str or not text or text.isspace() or role not in ("user", "assistant"):
+                return start
+            if item.extras and BESIDE in item.extras:
                 return start
             after += 1
             blocks.append({"type": "text", "text": text if text.isascii() else mended(text)})

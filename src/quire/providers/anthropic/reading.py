@@ -1,15 +1,15 @@
 """Anthropic Messages: an answer as items."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from quire.errors import Damaged
 from quire.items import Item, Message, ToolCall
+from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.thinking import reasoning_of
-from quire.providers.provider import Answer, Finish, Parsed, plain_json
+from quire.providers.json_values import json_text
+from quire.providers.native import beside
+from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
@@ -30,7 +30,7 @@ def parse(response: Any, answer: Answer) -> Parsed:
     content = body.get("content")
     if not isinstance(content, list):
         raise Damaged("a response of Messages has a list of blocks", "$.content")
-    model = str(body.get("model") or "")
+    model = words_in(body.get("model"))
     blocks = [plain_json(block) for block in content]  # pyright: ignore[reportUnknownVariableType]
     return Parsed(
         tuple(outputs(blocks, answer, model, "$.content")),
@@ -42,7 +42,7 @@ def parse(response: Any, answer: Answer) -> Parsed:
 
 def finish_of(reason: Any) -> Finish:
     """Why the model stopped."""
-    return _FINISHES.get(str(reason), "other")
+    return _FINISHES.get(words_in(reason), "other")
 
 
 def usage_of(usage: Any) -> Usage | None:
@@ -71,32 +71,25 @@ def outputs(blocks: Sequence[Json], answer: Answer, model: str, path: str) -> li
         if block.get("type") == "text":
             texts.append(block)
             continue
-        items += _message(texts)
+        items += _message(texts, path)
         texts = []
         if block.get("type") == "tool_use":
             items.append(_call(block, answer, f"{path}[{index}]"))
         elif block:
-            items.append(reasoning_of(block, answer, model))
+            items.append(reasoning_of(block, answer, model, f"{path}[{index}]"))
     return items
 
 
-def compact(value: Any) -> str:
-    """The input of a call as JSON text: the same bytes for the same input."""
-    if isinstance(value, str):
-        return value
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can write
-        return json.dumps(value, separators=(",", ":"))
-
-
-def _message(blocks: list[Json]) -> list[Message]:
+def _message(blocks: list[Json], path: str) -> list[Message]:
     """Texts in a row as one message; those with citations are pieces of one text."""
-    texts = [text for block in blocks if (text := str(block.get("text") or ""))]
+    if any(not isinstance(block.get("text"), str | None) for block in blocks):
+        raise Damaged("what is said is text", path)
+    texts = [text for block in blocks if (text := block.get("text"))]
     if not texts:
         return []
-    if len(texts) == 1 or any(block.get("citations") for block in blocks):
-        return [Message("assistant", "".join(texts))]
+    cited = [block["citations"] for block in blocks if block.get("citations")]
+    if len(texts) == 1 or cited:
+        return [Message("assistant", "".join(texts), extras=beside(NAME, {"citations": cited}))]
     return [Message("assistant", tuple(texts))]
 
 
@@ -105,7 +98,8 @@ def _call(block: Json, answer: Answer, path: str) -> ToolCall:
     if not isinstance(call_id, str) or not isinstance(name, str) or not call_id or not name:
         raise Damaged("a call has an id and a name", path)
     given = block.get("input")
-    return ToolCall(call_id, answer.tool(name), compact({} if given is None else given))
+    text = given if isinstance(given, str) else json_text({} if given is None else given, f"{path}.input")
+    return ToolCall(call_id, answer.tool(name), text)
 
 
 def _count(told: Json, key: str) -> int:

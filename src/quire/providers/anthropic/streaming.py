@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from quire.items import Item, Message
 from quire.providers.anthropic.reading import finish_of, outputs, usage_of
-from quire.providers.provider import Answer, Parsed, plain_json
+from quire.providers.json_values import entries_in
+from quire.providers.provider import Answer, Parsed, place_of, plain_json, words_in
 from quire.providers.sheet import Json
+from quire.providers.wording import mended
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
@@ -31,15 +33,16 @@ class MessageStream:
         told = plain_json(event)
         match told.get("type"):
             case "message_start":
-                self._start(plain_json(told.get("message") or {}))
+                self._start(_object(told, "message"))
             case "content_block_start":
-                return self._begin(int(told.get("index") or 0), plain_json(told.get("content_block") or {}))
+                return self._begin(place_of(told.get("index"), "index"), _object(told, "content_block"))
             case "content_block_delta":
-                return self._grow(int(told.get("index") or 0), plain_json(told.get("delta") or {}))
+                return self._grow(place_of(told.get("index"), "index"), _object(told, "delta"))
             case "content_block_stop":
-                self._end(int(told.get("index") or 0))
+                self._end(place_of(told.get("index"), "index"))
             case "message_delta":
-                self._stopped = plain_json(told.get("delta") or {}).get("stop_reason") or self._stopped
+                reason = _object(told, "delta").get("stop_reason")
+                self._stopped = words_in(reason) or self._stopped
                 self._used(told.get("usage"))
             case "message_stop":
                 self._stopped = self._stopped or "unknown"
@@ -69,26 +72,26 @@ class MessageStream:
         return items
 
     def _start(self, message: Json) -> None:
-        self._model = str(message.get("model") or "")
+        self._model = words_in(message.get("model"))
         self._used(message.get("usage"))
 
     def _begin(self, index: int, block: Json) -> str:
         self._blocks[index] = block = dict(block)
         self._open.add(index)
-        return str(block.get("text") or "") if block.get("type") == "text" else ""
+        return words_in(block.get("text")) if block.get("type") == "text" else ""
 
     def _grow(self, index: int, delta: Json) -> str:
-        block, kind = self._blocks.setdefault(index, {}), str(delta.get("type"))
+        block, kind = self._blocks.setdefault(index, {}), words_in(delta.get("type"))
         if kind == "input_json_delta":
-            self._arguments[index] = self._arguments.get(index, "") + str(delta.get("partial_json") or "")
+            self._arguments[index] = self._arguments.get(index, "") + words_in(delta.get("partial_json"))
         elif kind == "citations_delta":
-            block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+            block["citations"] = [*entries_in(block.get("citations")), delta.get("citation")]
         elif kind == "compaction_delta":
             block |= {key: value for key, value in delta.items() if key != "type" and value is not None}
         elif kind in _DELTAS:
             field = _DELTAS[kind]
-            block[field] = str(block.get(field) or "") + str(delta.get(field) or "")
-        return str(delta.get("text") or "") if kind == "text_delta" else ""
+            block[field] = words_in(block.get(field)) + words_in(delta.get(field))
+        return words_in(delta.get("text")) if kind == "text_delta" else ""
 
     def _end(self, index: int) -> None:
         self._open.discard(index)
@@ -107,10 +110,14 @@ class MessageStream:
         self._usage |= {key: value for key, value in told.items() if value is not None}
 
 
+def _object(event: Json, name: str) -> Json:
+    return plain_json(event.get(name) or {})
+
+
 def _decoded(text: str) -> Any:
     """The input that a text stands for, or the text itself where it is no object."""
     try:
-        decoded: Any = msgspec.json.decode(text)
+        decoded: Any = msgspec.json.decode(mended(text))
     except RecursionError:
         return text
     return decoded if isinstance(decoded, dict) else text  # pyright: ignore[reportUnknownVariableType]

@@ -11,64 +11,75 @@ import msgspec
 
 from quire.items import Opaque, Reasoning
 from quire.providers.anthropic.abilities import NAME
-from quire.providers.provider import Answer
+from quire.providers.json_values import json_text
+from quire.providers.provider import Answer, words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import mended
 
-_encode = msgspec.json.Encoder(order="sorted").encode  # a client may order the fields of a block its own way
 _ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
-# Blocks that are written from items, or that are the user's only: none goes back as it came.
+# Blocks that are written from items, that are the user's only, or that are another wire's: none goes back.
 _WRITTEN = THOUGHTS | {"text", "tool_use", "tool_result", "image", "document", "search_result"}
+_FOREIGN = frozenset(
+    (
+        *("audio", "input_audio", "output_audio", "audio_url", "video", "input_video", "video_url"),
+        *("file", "input_file", "image_url", "input_image", "input_text", "output_text", "refusal"),
+        *("reasoning", "reasoning_content", "function", "function_call", "function_call_output"),
+        *("function_response", "tool_call", "inline_data"),
+    )
+)
 
 
 def block_of(item: Reasoning) -> Json | None:
     """The block that a reasoning came in; none if its state holds no such thing."""
     try:
         data: Any = msgspec.json.decode(item.state.data) if item.state and item.state.data else None
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     match data:
         case {"signature": str(signature)} if signature:
             return {"type": "thinking", "thinking": mended(item.text), "signature": signature}
         case {"redacted": str(redacted)} if redacted:
             return {"type": "redacted_thinking", "data": redacted}
-        case {"block": {"type": str(kind)} as block} if kind not in _WRITTEN:
+        case {"block": {"type": str(kind)} as block} if kind not in _WRITTEN | _FOREIGN:
             return cast(Json, block)
         case _:
             return None
 
 
 def lone(blocks: list[Json]) -> list[Json]:
-    """What the provider's own tools left of which the other half is missing: a question or its answer."""
-    asked = {block.get("id") for block in blocks if block["type"] in _ASKED}
-    told = {block.get("tool_use_id") for block in blocks}
-    return [
-        block
-        for block in blocks
-        if _is_served(block["type"])
-        and (
-            block.get("id") not in told if block["type"] in _ASKED else block.get("tool_use_id") not in asked
-        )
-    ]
+    """What the provider's own tools left of which the other half is missing: a question, or one before it."""
+    served = [block for block in blocks if _is_served(block["type"])]
+    waiting: dict[str, Json] = {}
+    whole: set[int] = set()
+    for block in served:
+        asked = block["type"] in _ASKED
+        call_id = block.get("id" if asked else "tool_use_id")
+        if not isinstance(call_id, str):
+            continue
+        if asked:
+            waiting[call_id] = block
+        elif (question := waiting.pop(call_id, None)) is not None:
+            whole |= {id(question), id(block)}
+    return [block for block in served if id(block) not in whole]
 
 
-def reasoning_of(block: Json, answer: Answer, model: str) -> Reasoning:
+def reasoning_of(block: Json, answer: Answer, model: str, path: str) -> Reasoning:
     """The reasoning that a block of an answer holds; what is not known is kept as it is, and never said."""
     match block:
         case {"type": "thinking"}:
             signature = block.get("signature")
             data: Json = {"signature": signature} if isinstance(signature, str) and signature else {}
-            return Reasoning(str(block.get("thinking") or ""), _state(data, answer, model))
+            return Reasoning(words_in(block.get("thinking")), _state(data, answer, model, path))
         case {"type": "redacted_thinking"}:
-            sealed = str(block.get("data") or "")
-            return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model))
+            sealed = words_in(block.get("data"))
+            return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model, path))
         case _:
-            return Reasoning("", _state({"block": block}, answer, model))
+            return Reasoning("", _state({"block": block}, answer, model, path))
 
 
-def _state(data: Json, answer: Answer, model: str) -> Opaque:
-    text = _encode(data).decode() if data else ""
+def _state(data: Json, answer: Answer, model: str, path: str) -> Opaque:
+    text = json_text(data, path, ordered=True) if data else ""  # a client may order fields its own way
     return Opaque(NAME, answer.model or model, text, answer.prefix)
 
 

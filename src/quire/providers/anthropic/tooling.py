@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from quire.providers.definitions import EMPTY, Tool
+from quire.providers.definitions import EMPTY, Tool, refuse_same_names
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
@@ -19,13 +19,14 @@ _GONE = "Not at hand any more."
 
 def definitions(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
     """The tools as the wire has them; names are given out, and what was mended or left out is noted."""
-    written: list[Json] = []
+    taken: list[Tool] = []
     for tool in tools:
         if tool.native is None or _is_own(tool.native):
-            written.append(_definition(tool, sheet))
+            taken.append(tool)
         else:
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
-    return written
+    refuse_same_names(taken)
+    return [_definition(tool, sheet) for tool in taken]
 
 
 def stand_ins(names: Sequence[str]) -> list[Json]:
@@ -61,6 +62,8 @@ def _definition(tool: Tool, sheet: Sheet) -> Json:
     if tool.description and not tool.description.isspace():
         written["description"] = tool.description
     written["input_schema"], lossy = _schema(tool.schema)
+    if tool.mended:
+        sheet.note(None, "schema_mended", f"the properties of {name!r} are no object")
     if lossy:
         sheet.note(None, "schema_mended", f"the schema of {name!r} combines others at its top")
     if tool.strict is not None:

@@ -10,9 +10,11 @@ from quire.providers.anthropic.abilities import NAME, Abilities, abilities_of
 from quire.providers.anthropic.binding import Bound
 from quire.providers.anthropic.blocks import Blocks, is_blank, text_block
 from quire.providers.anthropic.marks import End, mark
+from quire.providers.anthropic.native import own_block
+from quire.providers.anthropic.order import Order
 from quire.providers.anthropic.plain import write_plain
 from quire.providers.anthropic.results import Results
-from quire.providers.anthropic.thinking import THOUGHTS, lone
+from quire.providers.anthropic.thinking import THOUGHTS
 from quire.providers.anthropic.tooling import definitions, input_of, stand_ins
 from quire.providers.anthropic.turns import Turns
 from quire.providers.binding import Prefix
@@ -20,6 +22,7 @@ from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split
 from quire.providers.names import alphabet
+from quire.providers.native import said
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
 
@@ -71,7 +74,11 @@ class MessagesWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model."""
-        content = item.content if type(item) is Message else wording.said(item)
+        own = own_block(item)
+        if own is not None:
+            self._turns.say([own])
+            return
+        content = item.content if type(item) is Message else said(item, self.sheet)
         if type(content) is str and not is_blank(content):
             self._turns.say([{"type": "text", "text": wording.mended(content)}])
             return
@@ -104,27 +111,28 @@ class MessagesWriter:
             self.reply(Reply([item], [], []))
 
     def reply(self, reply: Reply) -> None:
-        """A reply: thinking and words as they came, calls at its end, then what these gave."""
+        """A reply: thinking, words and calls, then what the calls gave."""
         outputs, calls, results = reply
-        written: list[tuple[Item, Json]] = []
+        ids: list[str] = []
+        order = Order(self.sheet)
         moved: list[Json] = []
         for output in outputs:
             if type(output) is Reasoning:
                 block = self._bound.thought(output, bool(calls))
-                written += [] if block is None else [(output, block)]
+                order.take(output, [] if block is None else [block])
             elif type(output) is Message:
                 words, media = self._said(output)
-                written += [(output, word) for word in words]
+                order.take(output, words)
                 moved += media
-        self._without_halves(written)
-        if not calls:
-            self._without_trailing_thoughts(written)
-        blocks = [block for _, block in written]
+            elif type(output) is ToolCall:
+                call = self._call(output)
+                ids.append(call["id"])
+                order.take(output, [call])
+        blocks = order.blocks()
         self._bound.settle(any(block["type"] in THOUGHTS for block in blocks))
-        used = [self._call(call) for call in calls]
-        if blocks or used:
-            self._turns.answer([*blocks, *used])
-        moved = self._results.of(calls, results, [block["id"] for block in used]) + moved
+        if blocks:
+            self._turns.answer(blocks)
+        moved = self._results.of(calls, results, ids) + moved
         if moved:
             self._turns.say(moved)
 
@@ -197,19 +205,6 @@ class MessagesWriter:
             return words, []
         self.sheet.note(item, "media_moved", "only turns of the user carry media here")
         return words, self._blocks.of(item, ("[from the assistant]", *media))
-
-    def _without_halves(self, written: list[tuple[Item, Json]]) -> None:
-        for half in lone([block for _, block in written]):
-            place = next(place for place, (_, block) in enumerate(written) if block is half)
-            item, _ = written.pop(place)
-            self.sheet.note(
-                item, "reasoning_left_out", "a tool of the provider was asked or answered, not both"
-            )
-
-    def _without_trailing_thoughts(self, written: list[tuple[Item, Json]]) -> None:
-        while written and written[-1][1]["type"] in THOUGHTS:
-            item, _ = written.pop()
-            self.sheet.note(item, "reasoning_left_out", "nothing was said or called after it")
 
     def _seed(self) -> None:
         """Begin the digest anew with what stands before all messages; none was written yet."""

@@ -12,10 +12,15 @@ from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
 _CAPITAL = re.compile(r"[A-Z]")
-_KINDS = (
-    *("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode"),
-    *("codeExecutionResult", "toolCall", "toolResponse"),
+_OF_ITS_TOOLS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+_KINDS = ("text", "inlineData", "fileData", "functionCall", "functionResponse", *_OF_ITS_TOOLS)
+_BESIDE = frozenset(
+    (
+        *("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"),
+        *("thought_signature", "video_metadata", "part_metadata", "media_resolution"),
+    )
 )
+_OF_OTHERS = ("type", "role", "content", "source", "image_url", "input_audio")
 
 
 def field(block: Mapping[str, Any], name: str) -> Any:
@@ -106,6 +111,19 @@ def is_part(block: Mapping[str, Any]) -> bool:
     return any(field(block, kind) is not None for kind in _KINDS)
 
 
+def is_bare(block: Mapping[str, Any]) -> bool:
+    """Whether a part holds nothing, though it may say something of a part: a signature, or a mark."""
+    return all(value is None or key in _BESIDE for key, value in block.items())
+
+
+def goes_back(block: Mapping[str, Any]) -> bool:
+    """Whether a part that no item stands for may be sent as it came: what the provider's own tools left."""
+    held = [kind for kind in _KINDS if field(block, kind) is not None]
+    if is_bare(block) or any(block.get(key) is not None for key in _OF_OTHERS):
+        return False
+    return not held or (len(held) == 1 and held[0] in _OF_ITS_TOOLS)
+
+
 def is_thought(block: Mapping[str, Any]) -> bool:
     """Whether a part is a thought and nothing that was said."""
     return block.get("thought") is True
@@ -113,4 +131,4 @@ def is_thought(block: Mapping[str, Any]) -> bool:
 
 def kept(block: Mapping[str, Any]) -> Json:
     """A part that no item stands for, as it is."""
-    return {str(key): value for key, value in block.items() if value is not None}
+    return {key: value for key, value in block.items() if value is not None}

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from quire.errors import Damaged, InvalidValue, WrongType
-from quire.items import Content, Item, Message, Note, Opaque, Part, Reasoning, ToolCall, ToolResult
-from quire.providers.gemini.arguments import write_arguments
+from quire.items import Content, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.gemini.blocks import (
     field,
+    is_bare,
     is_part,
     is_thought,
     kept,
@@ -18,8 +18,11 @@ from quire.providers.gemini.blocks import (
     text_in,
 )
 from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, whole
+from quire.providers.json_values import json_text
+from quire.providers.native import beside, native_note
 
 _REQUESTED = ("contents", "systemInstruction", "config")
+NO_FIELDS: Mapping[str, Any] = {}
 _ROLES = {"user": "user", "function": "user", "tool": "user", "model": "model", "system": "system"}
 
 
@@ -77,26 +80,46 @@ class _History:
             self._items.append(Message("system", words))
 
     def _read_content(self, block: Mapping[str, Any], path: str) -> None:
-        role = _ROLES.get(field(block, "role") or "user")
+        named = field(block, "role") or "user"
+        role = _ROLES.get(named) if isinstance(named, str) else None
         if role is None:
             raise Damaged("a role that is neither the user's nor the model's", f"{path}.role")
         parts = listed(() if field(block, "parts") is None else field(block, "parts"), f"{path}.parts")
         said: list[tuple[Part, str | None]] = []
+        videos: dict[str, Any] = {}
         for at, given in enumerate(parts):
             place = f"{path}.parts[{at}]"
             part: Mapping[str, Any] = {"text": given} if isinstance(given, str) else mapped(given, place)
+            if is_bare(part):
+                self._signed(role, said, signature_in(part))
+                continue
             words = None if is_thought(part) else _words(part, place)
             if words is not None:
+                if isinstance(cut := field(part, "videoMetadata"), Mapping) and cut:
+                    videos[str(len(said))] = {"videoMetadata": cut}
                 said.append((words, signature_in(part)))
                 continue
             if field(part, "functionResponse") is None:
                 # Answers to calls come before what is said beside them, all others where they stand.
-                self._say(role, said)
-                said = []
+                self._say(role, said, videos)
+                said, videos = [], {}
             self._items.append(self._other(part, role, place))
-        self._say(role, said)
+        self._say(role, said, videos)
 
-    def _say(self, role: str, said: list[tuple[Part, str | None]]) -> None:
+    def _signed(self, role: str, said: list[tuple[Part, str | None]], signature: str | None) -> None:
+        """A signature on a part that holds nothing: it is for what was said before it."""
+        if role != "model" or signature is None:
+            return
+        if said and said[-1][1] is None:
+            said[-1] = (said[-1][0], signature)
+        else:
+            self._say(role, said)
+            said.clear()
+            self._items.append(Reasoning("", sealed([signature], self._model, None)))
+
+    def _say(
+        self, role: str, said: list[tuple[Part, str | None]], videos: Mapping[str, Any] = NO_FIELDS
+    ) -> None:
         if not said:
             return
         parts = tuple(part for part, _ in said)
@@ -105,7 +128,8 @@ class _History:
             state = sealed([signature for _, signature in said], self._model, None)
             self._items.append(Message("assistant", content, state=state))
         else:
-            self._items.append(Message("user" if role == "user" else "system", content))
+            extras = beside(NAME, {"parts": dict(videos)})
+            self._items.append(Message("user" if role == "user" else "system", content, extras=extras))
 
     def _other(self, part: Mapping[str, Any], role: str, path: str) -> Item:
         call, answer = field(part, "functionCall"), field(part, "functionResponse")
@@ -118,21 +142,23 @@ class _History:
         if is_thought(part) and text_in(part, "text", path) is not None:
             state = sealed([signature_in(part)], self._model, None) or Opaque(NAME, self._model or "")
             return Reasoning(text_in(part, "text", path) or "", state)
-        return Reasoning("", whole(part, self._model, None)) if role == "model" else Note(kept(part))
+        if role != "model":
+            return native_note(kept(part), NAME)
+        return Reasoning("", whole(part, self._model, None, path))
 
     def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> ToolCall:
         name, call_id = text_in(call, "name", path), text_in(call, "id", path) or self._new_id()
         if not name:
             raise Damaged("a call without a name", path)
         self._waiting.append((call_id, name))
-        arguments = write_arguments(mapped(field(call, "args") or {}, f"{path}.args"))
+        arguments = json_text(mapped(field(call, "args") or {}, f"{path}.args"), f"{path}.args")
         own = None if signature == PLACEHOLDER else signature
         return ToolCall(call_id, name, arguments, state=sealed([own], self._model, None))
 
     def _result(self, answer: Mapping[str, Any], path: str) -> ToolResult:
         call_id, name = self._answered(text_in(answer, "id", path), text_in(answer, "name", path))
         response = mapped(field(answer, "response") or {}, f"{path}.response")
-        text, is_error = _output(response)
+        text, is_error = _output(response, f"{path}.response")
         parts: list[Part] = [text] if text else []
         for at, part in enumerate(listed(field(answer, "parts") or [], f"{path}.parts")):
             media = media_in(mapped(part, f"{path}.parts[{at}]"), f"{path}.parts[{at}]")
@@ -185,13 +211,13 @@ def _words(part: Mapping[str, Any], path: str) -> Part | None:
     return text_in(part, "text", path) if media is None else media
 
 
-def _output(response: Mapping[str, Any]) -> tuple[str, bool]:
+def _output(response: Mapping[str, Any], path: str) -> tuple[str, bool]:
     """The words of an answer, and whether they tell of an error; an object without them is its own JSON."""
     for key in ("output", "error"):
         if set(response) == {key}:
             value = response[key]
-            return value if isinstance(value, str) else write_arguments(value), key == "error"
-    return write_arguments(response), False
+            return value if isinstance(value, str) else json_text(value, path), key == "error"
+    return json_text(response, path), False
 
 
 def _ids(blocks: list[Mapping[str, Any]]) -> Iterable[str]:

@@ -1,10 +1,11 @@
 """Gemini: what a content may hold."""
 
-from base64 import b64decode
-
 from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
+from quire.providers.gemini.signing import NAME
+from quire.providers.json_values import copied_fields, fields_in
 from quire.providers.media import as_text, inline_data, media_type
+from quire.providers.native import BESIDE, fields_beside
 from quire.providers.sheet import Json, Sheet
 
 Media = Image | Audio | File
@@ -43,9 +44,12 @@ class Parts:
         """The same, for another sheet."""
         return Parts(sheet, self._fetches)
 
-    def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
-        """The parts, without empty texts."""
-        return [written for part in parts if (written := self._part(item, part))]
+    def of(self, item: Item, parts: tuple[Part, ...], *, with_videos: bool = False) -> list[Json]:
+        """The parts, without empty texts; with what was said of the videos among them."""
+        written = [self._part(item, part) for part in parts]
+        if with_videos and BESIDE in item.extras:
+            _cut_videos(written, fields_in(fields_beside(item, NAME).get("parts")))
+        return [part for part in written if part]
 
     def _part(self, item: Item, part: Part) -> Json | None:
         text = as_text(part)
@@ -70,15 +74,21 @@ class Parts:
         return {"text": wording.mended(wording.described(part))}
 
 
+def _cut_videos(parts: list[Json | None], settings: Json) -> None:
+    """Put on videos which stretch of them was asked about, by their places among the parts."""
+    for place, part in enumerate(parts):
+        cut = copied_fields(fields_in(settings.get(str(place))).get("videoMetadata"))
+        if cut and part and ("fileData" in part or "inlineData" in part):
+            part["videoMetadata"] = cut
+
+
 def inline(part: Media) -> Json | None:
     """A part whose bytes are at hand, if they are of a type that is taken."""
     kind = _kind(part)
     if kind not in _TYPES:
         return None
     data = inline_data(part)
-    if data is None or (part.data is None and not _is_base64(data)):
-        return None
-    return {"inlineData": {"mimeType": kind, "data": data}}
+    return None if data is None else {"inlineData": {"mimeType": kind, "data": data}}
 
 
 def in_result(part: Media) -> Json | None:
@@ -97,10 +107,3 @@ def _kind(part: Media) -> str | None:
         path = part.url.partition("?")[0].partition("#")[0]
         kind = _BY_ENDING.get(path.rpartition("/")[2].rpartition(".")[2].lower())
     return _NAMED_HERE.get(kind, kind) if kind else None
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        return bool(b64decode(text, validate=True))
-    except ValueError:
-        return False

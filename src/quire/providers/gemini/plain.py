@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.gemini.arguments import read_arguments
 from quire.providers.gemini.replies import Replies
+from quire.providers.native import BESIDE
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
@@ -27,7 +28,7 @@ def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, repl
         after, said = start, None
         if type(item) is Message:
             text, role = item.content, item.role
-            if type(text) is not str or not text:
+            if type(text) is not str or not text or (item.extras and BESIDE in item.extras):
                 break
             said = {"text": text if text.isascii() else mended(text)}
             after += 1

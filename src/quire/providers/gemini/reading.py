@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from quire.errors import Damaged
 from quire.items import Item, Message, Opaque, Part, Reasoning, ToolCall, new_id
-from quire.providers.gemini.arguments import write_arguments
 from quire.providers.gemini.blocks import (
     field,
+    is_bare,
     is_thought,
     listed,
     mapped,
@@ -17,7 +17,8 @@ from quire.providers.gemini.blocks import (
 )
 from quire.providers.gemini.partial import PartialCall
 from quire.providers.gemini.signing import NAME, sealed, whole
-from quire.providers.provider import Answer, Finish, Parsed, plain_json
+from quire.providers.json_values import json_text
+from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
 from quire.tokens.usage import Usage
 
 _REFUSALS = frozenset(
@@ -47,6 +48,7 @@ class _Left(NamedTuple):
     """A part that no item stands for, such as code that the provider ran."""
 
     part: Mapping[str, Any]
+    path: str
 
 
 class AnswerReader:
@@ -85,7 +87,7 @@ class AnswerReader:
     def _candidate(self, candidate: Mapping[str, Any]) -> str:
         reason = field(candidate, "finishReason")
         if reason is not None:
-            self._finish = str(getattr(reason, "value", reason))
+            self._finish = words_in(getattr(reason, "value", reason)) or "OTHER"
         content = mapped(field(candidate, "content") or {}, "$.candidates[0].content")
         path = "$.candidates[0].content.parts"
         parts = listed(field(content, "parts") or [], path)
@@ -102,8 +104,10 @@ class AnswerReader:
         elif text is not None:
             self._say(text, signature, is_thought(part))
             return "" if is_thought(part) else text
-        elif part:
-            self._outputs.append(_Left(part))
+        elif not is_bare(part):
+            self._outputs.append(_Left(part, path))
+        elif signature is not None:
+            self._say("", signature, is_thought(part))
         return ""
 
     def _say(self, part: Part, signature: str | None, thought: bool) -> None:
@@ -140,7 +144,7 @@ class AnswerReader:
             if isinstance(output, _Called):
                 items.append(self._tool_call(output))
             elif isinstance(output, _Left):
-                items.append(Reasoning("", whole(output.part, self._owner, self._answer.prefix)))
+                items.append(Reasoning("", self._whole_part(output)))
             elif output.thought or output.parts == [""]:
                 items += self._thoughts(output)
             else:
@@ -150,6 +154,9 @@ class AnswerReader:
             if last is not None:
                 items[last] = _interrupted(items[last])
         return items
+
+    def _whole_part(self, left: _Left) -> Opaque:
+        return whole(left.part, self._owner, self._answer.prefix, left.path)
 
     def _message(self, said: _Said) -> Message:
         parts = said.parts
@@ -170,7 +177,7 @@ class AnswerReader:
         call = called.call
         name = self._answer.tool(text_in(call, "name", "functionCall") or "unnamed")
         call_id = text_in(call, "id", "functionCall") or f"call_{new_id()}"
-        arguments = write_arguments(field(call, "args") or {})
+        arguments = json_text(field(call, "args") or {}, "functionCall.args")
         return ToolCall(call_id, name, arguments, state=self._state([called.signature]))
 
     def _state(self, signatures: list[str | None]) -> Opaque | None:

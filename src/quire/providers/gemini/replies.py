@@ -133,13 +133,16 @@ class Replies:
         return fault is None
 
     def _standing(self, state: Opaque) -> str:
-        """The digest of what comes before an item, or before the content that it goes on with."""
+        """The digest of what comes before an item, or before the content that it goes on with.
+
+        An answer to all up to a content of the model was made after a turn that was made up, so that the user
+        speaks last. That turn is not there any more, and so the answer goes with nothing that is.
+        """
         messages, prefix = self._sheet.messages, self._sheet.prefix
-        if messages and messages[-1]["role"] == "model":
-            before = prefix.branch().of(messages[:-1])
-            if before == state.prefix:
-                return before
-        return prefix.of(messages)
+        if not messages or messages[-1]["role"] != "model":
+            return prefix.of(messages)
+        before = prefix.branch().of(messages[:-1])
+        return before if before == state.prefix else ""
 
 
 def _signed(part: Json, signature: str | None) -> Json:

@@ -12,7 +12,8 @@ from typing import Any, cast
 import msgspec
 
 from quire.items import Opaque
-from quire.providers.gemini.blocks import kept
+from quire.providers.gemini.blocks import goes_back, kept
+from quire.providers.json_values import json_text
 from quire.providers.sheet import Json
 
 NAME = "gemini"
@@ -30,20 +31,20 @@ def sealed(signatures: Signatures, model: str | None, prefix: str | None) -> Opa
     if not any(signatures):
         return None
     held = {"signature": signatures[0]} if len(signatures) == 1 else {"signatures": list(signatures)}
-    return Opaque(NAME, model or "", msgspec.json.encode(held).decode(), prefix)
+    return Opaque(NAME, model or "", json_text(held, "thoughtSignature"), prefix)
 
 
-def whole(part: Mapping[str, Any], model: str | None, prefix: str | None) -> Opaque:
+def whole(part: Mapping[str, Any], model: str | None, prefix: str | None, path: str) -> Opaque:
     """The state that is a whole part: code that was run, what it gave, or what is not known here."""
     # In one order, since a client may have the fields in its own.
-    data = msgspec.json.encode({"part": kept(part)}, order="sorted").decode()
+    data = json_text({"part": kept(part)}, path, ordered=True)
     return Opaque(NAME, model or "", data, prefix)
 
 
 def part_in(state: Opaque) -> Json | None:
-    """The whole part that a state holds, if it does."""
+    """The whole part that a state holds, if it does and the part may be sent."""
     part = _held(state).get("part")
-    return cast(Json, part) if isinstance(part, dict) and part else None
+    return cast(Json, part) if isinstance(part, dict) and goes_back(cast(Json, part)) else None
 
 
 def unsealed(state: Opaque) -> Signatures:
@@ -63,6 +64,6 @@ def is_signature(value: Any) -> bool:
 def _held(state: Opaque) -> Json:
     try:
         held: Any = msgspec.json.decode(state.data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return cast(Json, held) if isinstance(held, dict) else {}

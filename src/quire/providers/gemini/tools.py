@@ -19,6 +19,8 @@ def take_tools(tools: Sequence[Tool], sheet: Sheet) -> None:
     for tool in tools:
         if tool.native is None:
             sheet.names.give(tool.name)
+            if tool.mended:
+                sheet.note(None, "schema_mended", f"the properties of {tool.name!r} are no object")
         elif not _is_own(tool.native):
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
 

@@ -15,6 +15,7 @@ from quire.providers.gemini.signing import NAME
 from quire.providers.gemini.tools import take_tools, write_tools
 from quire.providers.media import split
 from quire.providers.names import Alphabet, alphabet
+from quire.providers.native import said
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
 from quire.tokens.facts import facts_for
@@ -58,11 +59,11 @@ class ContentWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model."""
-        content = item.content if type(item) is Message else wording.said(item)
+        content = item.content if type(item) is Message else said(item, self.sheet)
         if type(content) is str and content:
             parts: list[Json] = [{"text": content if content.isascii() else wording.mended(content)}]
         else:
-            parts = self._parts.of(item, parts_of(content))
+            parts = self._parts.of(item, parts_of(content), with_videos=True)
         if parts:
             self.sheet.messages.append({"role": "user", "parts": parts})
         else:

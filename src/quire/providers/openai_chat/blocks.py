@@ -9,12 +9,16 @@ from quire.errors import Damaged, WrongType
 from quire.items import Audio, Content, File, Image, Note, Part
 from quire.items.parts import Detail
 from quire.providers.media import media_type
-from quire.providers.provider import plain_json
+from quire.providers.native import file_address, native_note
+from quire.providers.provider import plain_json, words_in
 from quire.providers.sheet import Json
+
+OWNER = "openai"
+"""Whose files are named by id: both wires know them."""
 
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-_DETAILS: dict[Any, Detail] = {"low": "low", "high": "high", "original": "high"}
+_DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
 
 
 def fields(value: Any, path: str) -> Json:
@@ -40,8 +44,8 @@ def entries(value: Any, path: str) -> list[Any]:
     return list(cast("list[Any]", value))
 
 
-def read_content(content: Any, path: str) -> tuple[Content, list[Note]]:
-    """What a message says, and whatever in it is of no known kind, each as a note."""
+def read_content(content: Any, path: str, wire: str) -> tuple[Content, list[Note]]:
+    """What a message says, and whatever in it is of no known kind, each as a note of this wire's."""
     if content is None or isinstance(content, str):
         return content or "", []
     parts: list[Part] = []
@@ -51,7 +55,7 @@ def read_content(content: Any, path: str) -> tuple[Content, list[Note]]:
         block = {"type": "text", "text": value} if isinstance(value, str) else fields(value, place)
         part = read_block(block, place)
         if part is None:
-            strange.append(Note(block))
+            strange.append(native_note(block, wire))
         else:
             parts.append(part)
     if len(parts) < 2 and all(isinstance(part, str) for part in parts):
@@ -60,8 +64,8 @@ def read_content(content: Any, path: str) -> tuple[Content, list[Note]]:
 
 
 def read_block(block: Json, path: str) -> Part | None:
-    """The part that a block is; none if it is of no known kind, or only names a place at the service."""
-    kind = block.get("type")
+    """The part that a block is; none if it is of no known kind."""
+    kind = text_at(block, "type", path)
     if kind in _TEXTS:
         return text_at(block, _TEXTS[kind], path)
     if kind in ("image_url", "input_image"):
@@ -69,7 +73,7 @@ def read_block(block: Json, path: str) -> Part | None:
     if kind == "input_audio":
         audio = fields(block.get("input_audio"), f"{path}.input_audio")
         data = decoded(text_at(audio, "data", f"{path}.input_audio"), f"{path}.input_audio.data")
-        return Audio(data=data, media_type=_FORMATS.get(audio.get("format", "")))
+        return Audio(data=data, media_type=_FORMATS.get(words_in(audio.get("format"))))
     if kind in ("file", "input_file"):
         return _file(fields(block.get("file"), f"{path}.file") if kind == "file" else block, path)
     return None
@@ -86,17 +90,18 @@ def decoded(text: str, path: str) -> bytes:
     return data
 
 
-def _image(block: Json, path: str) -> Image | None:
+def _image(block: Json, path: str) -> Image:
     source, detail = block.get("image_url"), block.get("detail")
     if isinstance(source, Mapping):
         inner = fields(source, f"{path}.image_url")
         source, detail = inner.get("url"), inner.get("detail")
-    if source is None and block.get("file_id"):
-        return None
+    address = file_address(OWNER, block.get("file_id")) if source is None else None
+    if address is not None:
+        return Image(url=address, detail=_DETAILS.get(words_in(detail), "auto"))
     if not isinstance(source, str) or not source:
         raise Damaged("an image has an address", f"{path}.image_url")
     kind, data = _inline(source, path)
-    how: Detail = _DETAILS.get(detail, "auto")
+    how: Detail = _DETAILS.get(words_in(detail), "auto")
     return Image(url=source, detail=how) if data is None else Image(data=data, media_type=kind, detail=how)
 
 
@@ -108,7 +113,8 @@ def _file(source: Json, path: str) -> File | None:
         content = decoded(data, f"{path}.file_data") if content is None else content
         file = File(data=content, media_type=kind, name=name)
         return file if kind else File(data=content, media_type=media_type(file), name=name)
-    return File(url=url, name=name) if isinstance(url, str) and url else None
+    address = url if isinstance(url, str) and url else file_address(OWNER, source.get("file_id"))
+    return File(url=address, name=name) if address else None
 
 
 def _inline(address: str, path: str) -> tuple[str | None, bytes | None]:

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from quire.items import ConfigChange, Item, Message, Note, Summary, ToolCall, parts_of
 from quire.providers import wording
-from quire.providers.definitions import Tool
+from quire.providers.definitions import Tool, refuse_same_names
 from quire.providers.names import alphabet
+from quire.providers.native import said
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
@@ -74,7 +75,7 @@ class FamilyWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model."""
-        content = item.content if type(item) is Message else wording.said(item)
+        content = item.content if type(item) is Message else said(item, self.sheet)
         if type(content) is str and content:
             text = content if content.isascii() else wording.mended(content)
             self.sheet.messages.append({"role": "user", "content": text})
@@ -104,7 +105,7 @@ class FamilyWriter:
             self.sheet.note(None, "turn_added", "there was nothing to answer")
             messages.append({"role": "user", "content": wording.CONTINUE})
         if marks and self._manners.breakpoints:
-            messages = self._marked(messages, {marks.static, marks.slow})
+            self._mark({min(marks.static, len(messages)), min(marks.slow, len(messages))})
         payload: dict[str, Any] = {self.history: messages}
         if written := self._tools(tools):
             payload["tools"] = written
@@ -124,11 +125,14 @@ class FamilyWriter:
         return self._known[call.name]
 
     def _tools(self, tools: Sequence[Tool]) -> list[Json]:
-        written = [(tool.name, self._tool(tool)) for tool in tools]
-        for name, tool in written:
-            if tool is None:
-                self.sheet.note(None, "tools_left_out", f"{name!r} is a tool of another service")
-        return [tool for _, tool in written if tool is not None]
+        written = [(tool, self._tool(tool)) for tool in tools]
+        for tool, found in written:
+            if found is None:
+                self.sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
+            elif tool.mended:
+                self.sheet.note(None, "schema_mended", f"the properties of {tool.name!r} are no object")
+        refuse_same_names(tool for tool, found in written if found is not None)
+        return [found for _, found in written if found is not None]
 
     def _tool(self, tool: Tool) -> Json | None:
         """A tool; none where it is one of another service."""
@@ -138,16 +142,16 @@ class FamilyWriter:
         """The field of a message that holds blocks of input, which alone can be marked."""
         raise NotImplementedError
 
-    def _marked(self, messages: list[Json], ends: set[int]) -> list[Json]:
-        """The messages with breakpoints at the ends of the static and of the slow part."""
-        copied = messages.copy()
-        for end in {min(end, len(copied)) for end in ends}:
+    def _mark(self, ends: set[int]) -> None:
+        """Put breakpoints at the ends of the static and of the slow part."""
+        messages, unmarked = self.sheet.messages, self.sheet.unmarked
+        for end in ends:
             place = end - 1
-            while place >= 0 and self._blocks_of(copied[place]) is None:
+            while place >= 0 and self._blocks_of(messages[place]) is None:
                 place -= 1
-            if place >= 0 and (field := self._blocks_of(copied[place])):
-                copied[place] = self._with_breakpoint(copied[place], field)
-        return copied
+            if place >= 0 and place not in unmarked and (field := self._blocks_of(messages[place])):
+                unmarked[place] = messages[place]
+                messages[place] = self._with_breakpoint(messages[place], field)
 
     def _with_breakpoint(self, message: Json, field: str) -> Json:
         content = message[field]
@@ -159,6 +163,6 @@ class FamilyWriter:
 def cache_key(key: str) -> str:
     """A key as OpenAI takes it: of a longer one a digest is the end, so that no two become one."""
     if len(key) <= _LONGEST_KEY:
-        return key
+        return wording.mended(key)
     digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{key[:_KEPT]}-{digest}"[:_LONGEST_KEY]
+    return f"{wording.mended(key[:_KEPT])}-{digest}"[:_LONGEST_KEY]

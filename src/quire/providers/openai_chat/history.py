@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quire.errors import Damaged
+from quire.errors import Damaged, cut
 from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers.native import beside
 from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
 from quire.providers.openai_chat.outputs import LEGACY, outputs_of
-from quire.providers.provider import Answer, plain_json
+from quire.providers.openai_chat.writing import NAME
+from quire.providers.provider import Answer, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import unmarked
 
@@ -21,7 +23,7 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
         if "messages" not in body:
             raise Damaged("the payload has no messages", "messages")
         model, payload = body.get("model") or model, body["messages"]
-    reader = _Reader(str(model or ""))
+    reader = _Reader(words_in(model))
     for index, value in enumerate(entries(payload, "messages")):
         place = f"messages[{index}]"
         reader.take(fields(value, place), place)
@@ -47,12 +49,13 @@ class _Reader:
             case "function":
                 self._answered(LEGACY, message, path)
             case role:
-                raise Damaged(f"no such role: {role!r}", f"{path}.role")
+                raise Damaged(f"no such role: {cut(words_in(role))!r}", f"{path}.role")
 
     def _said(self, role: Any, message: Json, path: str) -> None:
-        content, strange = read_content(message.get("content"), f"{path}.content")
+        content, strange = read_content(message.get("content"), f"{path}.content", NAME)
         if content or not strange:
-            self.items.append(Message(role, content))
+            named = beside(NAME, {"name": words_in(message.get("name"))})
+            self.items.append(Message(role, content, extras=named))
         self.items += strange
 
     def _replied(self, message: Json, path: str) -> None:
@@ -63,8 +66,8 @@ class _Reader:
     def _answered(self, call_id: str, message: Json, path: str) -> None:
         if not call_id:
             raise Damaged("a result has the id of its call", f"{path}.tool_call_id")
-        content, strange = read_content(message.get("content"), f"{path}.content")
-        name = self._names.get(call_id) or message.get("name") or _NAMELESS
+        content, strange = read_content(message.get("content"), f"{path}.content", NAME)
+        name = self._names.get(call_id) or words_in(message.get("name")) or _NAMELESS
         content, is_error = unmarked(content)
-        self.items.append(ToolResult(call_id, str(name), content, is_error))
+        self.items.append(ToolResult(call_id, name, content, is_error))
         self.items += strange

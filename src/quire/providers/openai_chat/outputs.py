@@ -6,9 +6,12 @@ from typing import Any
 import msgspec
 
 from quire.errors import Damaged
-from quire.items import Audio, Item, Message, Note, Opaque, Reasoning, ToolCall
-from quire.providers.openai_chat.blocks import decoded, entries, fields, read_content, text_at
+from quire.items import Audio, Item, Message, Opaque, Reasoning, ToolCall, parts_of
+from quire.providers.json_values import json_text
+from quire.providers.native import beside, file_address, native_note
+from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
 from quire.providers.openai_chat.writing import NAME
+from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 
 LEGACY = "function_call"
@@ -24,7 +27,7 @@ def is_whole(call: ToolCall) -> bool:
     """Whether the arguments of a call came to their end: no object is the beginning of another."""
     try:
         return isinstance(msgspec.json.decode(call.arguments), dict)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
 
 
@@ -35,9 +38,13 @@ def _thought(message: Json, model: str) -> list[Reasoning]:
 
 
 def _said(message: Json, path: str) -> list[Item]:
-    content, strange = read_content(message.get("content"), f"{path}.content")
-    said: list[Item] = [Message("assistant", content)] if content else []
+    content, strange = read_content(message.get("content"), f"{path}.content", NAME)
     refusal, audio = message.get("refusal"), message.get("audio")
+    reference = None if audio is None else _reference(fields(audio, f"{path}.audio"))
+    if reference is not None:
+        content, audio = (*parts_of(content), reference), None
+    named = beside(NAME, {"name": words_in(message.get("name"))})
+    said: list[Item] = [Message("assistant", content, extras=named)] if content else []
     if isinstance(refusal, str) and refusal:
         said.append(Message("assistant", refusal))
     if audio is not None:
@@ -45,12 +52,18 @@ def _said(message: Json, path: str) -> list[Item]:
     return [*said, *strange]
 
 
+def _reference(audio: Json) -> Audio | None:
+    """What the model said in sound, where only the id of it is left."""
+    address = file_address(OWNER, audio.get("id"))
+    return None if address is None or audio.get("data") or audio.get("transcript") else Audio(url=address)
+
+
 def _heard(audio: Json, path: str) -> Item:
     data, transcript = audio.get("data"), audio.get("transcript")
     words = transcript if isinstance(transcript, str) else None
     if isinstance(data, str) and data:
         return Message("assistant", (Audio(data=decoded(data, f"{path}.data"), transcript=words),))
-    return Message("assistant", words) if words else Note({"audio": audio})
+    return Message("assistant", words) if words else native_note({"audio": audio}, NAME)
 
 
 def _calls(message: Json, path: str, tool: Callable[[str], str]) -> list[Item]:
@@ -61,31 +74,31 @@ def _calls(message: Json, path: str, tool: Callable[[str], str]) -> list[Item]:
     if message.get("function_call") is not None:
         place = f"{path}.function_call"
         call = fields(message["function_call"], place)
-        calls.append(ToolCall(LEGACY, tool(_named(call, place)), _arguments(call)))
+        calls.append(ToolCall(LEGACY, tool(_named(call, place)), _arguments(call, place)))
     return calls
 
 
 def _call(call: Json, path: str, tool: Callable[[str], str]) -> Item:
     if call.get("type") == "custom":
         inner = fields(call.get("custom"), f"{path}.custom")
-        arguments = msgspec.json.encode({"input": inner.get("input")}).decode()
+        arguments = json_text({"input": inner.get("input")}, f"{path}.custom")
     elif call.get("function") is not None:
         inner = fields(call["function"], f"{path}.function")
-        arguments = _arguments(inner)
+        arguments = _arguments(inner, f"{path}.function")
     else:
-        return Note(call)
+        return native_note(call, NAME)
     call_id = text_at(call, "id", path)
     if not call_id:
         raise Damaged("a call has an id", f"{path}.id")
     return ToolCall(call_id, tool(_named(inner, path)), arguments)
 
 
-def _arguments(function: Json) -> str:
+def _arguments(function: Json, path: str) -> str:
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
         return arguments
     # An object, as some services give it.
-    return "{}" if arguments is None else msgspec.json.encode(arguments).decode()
+    return "{}" if arguments is None else json_text(arguments, f"{path}.arguments")
 
 
 def _named(function: Json, path: str) -> str:

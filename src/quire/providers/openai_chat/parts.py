@@ -5,6 +5,8 @@ from typing import ClassVar
 from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
 from quire.providers.media import as_text, inline_data, media_type
+from quire.providers.native import file_id
+from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.sheet import Json, Sheet
 
 IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
@@ -57,6 +59,7 @@ def _image(part: Image) -> Json | None:
         url = f"data:{kind};base64,{data}"
     elif not url.startswith(("http://", "https://")):
         return None
+    url = wording.mended(url)
     shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
     return {"type": "image_url", "image_url": shown}
 
@@ -67,8 +70,12 @@ def _audio(part: Audio) -> Json | None:
 
 
 def _file(part: File) -> Json | None:
+    known = file_id(part, OWNER)
+    if known is not None:
+        return {"type": "file", "file": {"file_id": known}}
     data = inline_data(part)
     if data is None or media_type(part) != "application/pdf":
         return None
     address = f"data:application/pdf;base64,{data}"
-    return {"type": "file", "file": {"filename": part.name or "document.pdf", "file_data": address}}
+    name = wording.mended(part.name) if part.name else "document.pdf"
+    return {"type": "file", "file": {"filename": name, "file_data": address}}

@@ -7,6 +7,7 @@ writer would, and stops before a turn that has anything else.
 from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers.native import BESIDE
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import NO_OUTPUT, failed, mended
 
@@ -29,7 +30,7 @@ def write_plain(
         after = start + 1
         if type(item) is Message:
             text, role = item.content, item.role
-            if type(text) is not str or not text:
+            if type(text) is not str or not text or (item.extras and BESIDE in item.extras):
                 break
             if not text.isascii():
                 text = mended(text)

@@ -7,11 +7,11 @@ from quire.items import Item, Message, ToolCall
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.outputs import is_whole, outputs_of
 from quire.providers.openai_chat.usage import read_usage
-from quire.providers.provider import Answer, Finish, Parsed, plain_json
+from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
-_FINISHES: dict[Any, Finish] = {
+_FINISHES: dict[str, Finish] = {
     "stop": "stop",
     "tool_calls": "calls",
     "function_call": "calls",
@@ -49,7 +49,7 @@ def assembled(message: Json, reason: Any, usage: Usage | None, model: str | None
 
 
 def _finish(message: Json, reason: Any, items: list[Item]) -> Finish:
-    finish = _FINISHES.get(reason, "other")
+    finish = _FINISHES.get(words_in(reason), "other")
     if finish != "stop":
         return finish
     if message.get("refusal"):

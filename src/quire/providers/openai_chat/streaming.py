@@ -4,7 +4,7 @@ from typing import Any
 
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.reading import assembled, usage_of
-from quire.providers.provider import Answer, Parsed, plain_json
+from quire.providers.provider import Answer, Parsed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
@@ -19,7 +19,7 @@ class ChatStream:
         self._words: dict[str, list[str]] = {}
         self._audio: dict[str, list[str]] = {}
         self._calls: list[Json] = []
-        self._places: dict[Any, Json] = {}  # calls by the index that the chunks know them by
+        self._places: dict[int | str, Json] = {}  # calls by the index that the chunks know them by
         self._reason: Any = None
         self._usage: Usage | None = None
         self._model: str | None = None
@@ -63,20 +63,24 @@ class ChatStream:
         return "".join(piece for piece in said if isinstance(piece, str))
 
     def _call(self, piece: Json) -> None:
-        index, call_id = piece.get("index", 0), piece.get("id")
+        index, call_id = _index(piece.get("index")), words_in(piece.get("id"))
         call = self._places.get(index)
         # Some services count every call as the first; another id is another call.
         if call is None or (call_id and call["id"] and call["id"] != call_id):
             call = self._places[index] = _nothing_called()
             self._calls.append(call)
-        call["id"] = call["id"] or call_id or ""
+        call["id"] = call["id"] or call_id
         function = fields(piece.get("function") or {}, "choices[0].delta.tool_calls[].function")
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
+        call["function"]["name"] += words_in(function.get("name"))
+        call["function"]["arguments"] += words_in(function.get("arguments"))
 
 
 def _nothing_called() -> Json:
     return {"type": "function", "id": "", "function": {"name": "", "arguments": ""}}
+
+
+def _index(value: Any) -> int | str:
+    return value if isinstance(value, int | str) else 0
 
 
 def _gather(pieces: dict[str, list[str]], name: str, piece: Any) -> None:

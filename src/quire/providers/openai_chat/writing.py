@@ -1,12 +1,27 @@
 """OpenAI Chat Completions: turns as chat messages."""
 
+import re
 from collections.abc import Sequence
 
-from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.items import (
+    Audio,
+    ConfigChange,
+    File,
+    Image,
+    Item,
+    Message,
+    Note,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
 from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split
+from quire.providers.native import BESIDE, fields_beside, file_id
+from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain
@@ -14,6 +29,7 @@ from quire.providers.openai_chat.tools import written_tool
 from quire.providers.sheet import Json, Sheet
 
 NAME = "openai"
+_AUTHOR = re.compile(r"[^\s<|\\/>]+")
 
 
 class ChatWriter(FamilyWriter):
@@ -31,14 +47,49 @@ class ChatWriter(FamilyWriter):
         """The common case, written at once."""
         return self._plain(write_plain, items, start, stop)
 
+    def user(self, item: Message | Note | Summary) -> None:
+        """Something said to the model, with the name of who said it."""
+        place = len(self.sheet.messages)
+        super().user(item)
+        self._sign(item, place)
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Instructions, where they stand, with the name of who gave them."""
+        place = len(self.sheet.messages)
+        super().instruct(item)
+        self._sign(item, place)
+
     def assistant(self, item: Message) -> None:
         """A reply of words alone."""
+        place = len(self.sheet.messages)
+        self._assistant(item)
+        self._sign(item, place)
+
+    def _sign(self, item: Item, place: int) -> None:
+        """Put the name of who said it on the message at a place, if it was written and there is one."""
+        messages = self.sheet.messages
+        if BESIDE not in item.extras or place >= len(messages):
+            return
+        name = fields_beside(item, NAME).get("name")
+        if isinstance(name, str) and _AUTHOR.fullmatch(wording.mended(name)):
+            messages[place]["name"] = wording.mended(name)
+
+    def _sign_all(self, items: list[Message], place: int) -> None:
+        for item in items:
+            self._sign(item, place)
+
+    def _assistant(self, item: Message) -> None:
         content = item.content
         if type(content) is str and content:
             text = content if content.isascii() else wording.mended(content)
             self.sheet.messages.append({"role": "assistant", "content": text})
             return
         text, media = split(item.parts)
+        spoken = file_id(media[0], OWNER) if len(media) == 1 and isinstance(media[0], Audio) else None
+        if spoken is not None:
+            said = wording.mended(text) or None
+            self.sheet.messages.append({"role": "assistant", "content": said, "audio": {"id": spoken}})
+            return
         if text:
             self.sheet.messages.append({"role": "assistant", "content": wording.mended(text)})
         if media:
@@ -62,7 +113,9 @@ class ChatWriter(FamilyWriter):
         written = [self._call(call) for call in calls]
         text = self.sheet.words(words[0]) if len(words) == 1 else "\n".join(map(self.sheet.words, words))
         append = self.sheet.messages.append
+        place = len(self.sheet.messages)
         append({"role": "assistant", "content": text or None, "tool_calls": written})
+        self._sign_all(words, place)
         media = False
         for call, result, given in zip(calls, results, written, strict=True):
             if result is not None and type(result.content) is str:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quire.errors import Damaged
+from quire.errors import Damaged, cut
 from quire.items import Item, Message, Note, ToolCall, ToolResult
+from quire.providers.native import native_note
 from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
 from quire.providers.openai_responses.outputs import Maker, outputs_of
-from quire.providers.provider import Answer, plain_json
+from quire.providers.openai_responses.states import NAME
+from quire.providers.provider import Answer, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import unmarked
 
@@ -22,7 +24,7 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
         body = plain_json(payload)
         if "input" not in body:
             raise Damaged("the payload has no input", "input")
-        payload, reader = body["input"], _Reader(str(body.get("model") or model or ""))
+        payload, reader = body["input"], _Reader(words_in(body.get("model")) or model or "")
         reader.instructed(body.get("instructions"))
     if isinstance(payload, str):
         return [*reader.items, Message("user", payload)]
@@ -60,7 +62,7 @@ class _Reader:
         elif kind.endswith("_call") or kind in _PUT_OUT:
             self._put_out(item, path)
         else:
-            self.items.append(Note(item))
+            self.items.append(native_note(item, NAME))
 
     def _said(self, item: Json, path: str) -> None:
         role: Any = item.get("role")
@@ -68,8 +70,8 @@ class _Reader:
             self._put_out({**item, "type": "message"}, path)
             return
         if role not in ("system", "developer", "user"):
-            raise Damaged(f"no such role: {role!r}", f"{path}.role")
-        content, strange = read_content(item.get("content"), f"{path}.content")
+            raise Damaged(f"no such role: {cut(words_in(role))!r}", f"{path}.role")
+        content, strange = read_content(item.get("content"), f"{path}.content", NAME)
         if content or not strange:
             self.items.append(Message(role, content))
         self.items += strange
@@ -85,10 +87,10 @@ class _Reader:
             raise Damaged("a result has the id of its call", f"{path}.call_id")
         output, strange = item.get("output"), list[Note]()
         if output is None or isinstance(output, str | list | tuple):
-            content, strange = read_content(output, f"{path}.output")
+            content, strange = read_content(output, f"{path}.output", NAME)
         else:
-            content, strange = "", [Note(output)]
-        name = self._names.get(call_id) or item.get("name") or _NAMELESS
+            content, strange = "", [native_note(output, NAME)]
+        name = self._names.get(call_id) or words_in(item.get("name")) or _NAMELESS
         content, is_error = unmarked(content)
-        self.items.append(ToolResult(call_id, str(name), content, is_error))
+        self.items.append(ToolResult(call_id, name, content, is_error))
         self.items += strange

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-import msgspec
-
 from quire.errors import Damaged
 from quire.items import Image, Item, Message, Opaque, Reasoning, ToolCall
+from quire.providers.json_values import json_text
 from quire.providers.openai_chat.blocks import decoded, read_content, text_at
-from quire.providers.openai_responses.states import packed
+from quire.providers.openai_responses.states import NAME, packed
 from quire.providers.sheet import Json
 
 _OWN = ("type", "id", "call_id", "name", "status")
@@ -28,7 +27,7 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
         case "message" | None:
             return _said(item, path, maker)
         case "reasoning":
-            return [_thought(item, maker)]
+            return [_thought(item, path, maker)]
         case "function_call":
             return [_call(item, path, maker, _arguments(item))]
         case "image_generation_call" if isinstance(item.get("result"), str):
@@ -36,25 +35,26 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
         case str() as kind if kind.endswith("_call") and isinstance(item.get("call_id"), str):
             # A tool of the service's that the caller runs: whoever answers knows its fields.
             inner = {name: value for name, value in item.items() if name not in _OWN}
-            return [_call({"name": kind, **item}, path, maker, msgspec.json.encode(inner).decode())]
+            return [_call({"name": kind, **item}, path, maker, json_text(inner, path))]
         case _:
-            return [Reasoning(state=packed(maker.model, item, maker.prefix))]
+            return [Reasoning(state=packed(maker.model, item, maker.prefix, path))]
 
 
 def _said(item: Json, path: str, maker: Maker) -> list[Item]:
-    content, strange = read_content(item.get("content"), f"{path}.content")
+    content, strange = read_content(item.get("content"), f"{path}.content", NAME)
     phase = item.get("phase")
     # A phase is no secret, and true whatever came before.
-    state: Opaque | None = packed(maker.model, {"phase": phase}, None) if isinstance(phase, str) else None
+    named = isinstance(phase, str)
+    state: Opaque | None = packed(maker.model, {"phase": phase}, None, path) if named else None
     return [*([Message("assistant", content, state=state)] if content else ()), *strange]
 
 
-def _thought(item: Json, maker: Maker) -> Reasoning:
+def _thought(item: Json, path: str, maker: Maker) -> Reasoning:
     data: Json = {"id": item.get("id"), "summary": item.get("summary") or []}
     if isinstance(item.get("encrypted_content"), str):
         data["encrypted_content"] = item["encrypted_content"]
     text = _texts(item.get("summary")) or _texts(item.get("content"))
-    return Reasoning(text, packed(maker.model, data, maker.prefix))
+    return Reasoning(text, packed(maker.model, data, maker.prefix, path))
 
 
 def _texts(blocks: Any) -> str:

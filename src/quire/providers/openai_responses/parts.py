@@ -3,6 +3,8 @@
 from quire.items import Audio, File, Image
 from quire.providers import wording
 from quire.providers.media import inline_data, media_type
+from quire.providers.native import file_id
+from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.parts import IMAGES, Parts
 from quire.providers.sheet import Json
 
@@ -36,6 +38,9 @@ class InputParts(Parts):
 
 
 def _image(part: Image) -> Json | None:
+    known = file_id(part, OWNER)
+    if known is not None:
+        return {"type": "input_image", "file_id": known, "detail": part.detail}
     data, kind = inline_data(part), media_type(part)
     if data is not None:
         url = f"data:{kind};base64,{data}" if kind in IMAGES else ""
@@ -45,6 +50,9 @@ def _image(part: Image) -> Json | None:
 
 
 def _file(part: File) -> Json | None:
+    known = file_id(part, OWNER)
+    if known is not None:
+        return {"type": "input_file", "file_id": known}
     data, kind = inline_data(part), media_type(part)
     if data is not None:
         if kind not in _ENDINGS:

@@ -7,6 +7,7 @@ writer would, and stops before a turn that has anything else.
 from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers.native import BESIDE
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import NO_OUTPUT, failed, mended
 
@@ -33,7 +34,12 @@ def write_plain(
             # What may be one turn with the words of the model is written with them, or not at all.
             alone = item.role != "assistant" or type(follower) is Message
             joins = not alone and follower.agent_id == item.agent_id
-            if type(text) is not str or not text or item.state is not None:
+            if (
+                type(text) is not str
+                or not text
+                or item.state is not None
+                or (item.extras and BESIDE in item.extras)
+            ):
                 return start
             if not alone and type(follower) is not ToolCall:
                 return start

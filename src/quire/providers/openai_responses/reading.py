@@ -9,10 +9,10 @@ from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.outputs import is_whole
 from quire.providers.openai_chat.usage import read_usage
 from quire.providers.openai_responses.outputs import Maker, outputs_of
-from quire.providers.provider import Answer, Finish, Parsed, plain_json
+from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
 from quire.providers.sheet import Json
 
-_CUTS: dict[Any, Finish] = {"max_output_tokens": "length", "content_filter": "refused"}
+_CUTS: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "refused"}
 
 
 def parse(response: Any, answer: Answer) -> Parsed:
@@ -44,7 +44,7 @@ def assembled(body: Json, output: Iterable[Any], answer: Answer) -> Parsed:
 def _finish(body: Json, items: list[Item], refused: bool) -> Finish:
     if body.get("status") == "incomplete":
         details = fields(body.get("incomplete_details") or {}, "incomplete_details")
-        return _CUTS.get(details.get("reason"), "other")
+        return _CUTS.get(words_in(details.get("reason")), "other")
     if body.get("status", "completed") != "completed":
         return "other"
     if refused:

@@ -5,6 +5,7 @@ out and nobody has to answer (a search that it ran, a compaction) is kept whole.
 are not kept: an item that has one is refused without its reasoning, and one that has none never is.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -12,17 +13,25 @@ import msgspec
 from quire.items import Message, Opaque, Reasoning
 from quire.providers.binding import same_model, unusable
 from quire.providers.downgrades import Change
+from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.sheet import Json, Sheet
 
 NAME = "openai-responses"
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+_UNREADABLE = "its state cannot be read"
+
+_REASONING_ID = re.compile(r"rs[A-Za-z0-9_-]{0,62}")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEPT = frozenset(("compaction", "mcp_list_tools", "mcp_approval_request", "agent_message", "program"))
+_FROM_ITEMS = frozenset(
+    ("function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
+)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def packed(model: str, data: Json, prefix: str | None) -> Opaque:
+def packed(model: str, data: Json, prefix: str | None, path: str) -> Opaque:
     """A state of this wire."""
-    return Opaque(NAME, model, _encode(data).decode(), prefix)
+    return Opaque(NAME, model, json_text(data, path, ordered=True), prefix)
 
 
 def unpacked(state: Opaque | None) -> Json:
@@ -31,7 +40,7 @@ def unpacked(state: Opaque | None) -> Json:
         return {}
     try:
         return _decode(state.data)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return {}
 
 
@@ -71,12 +80,27 @@ def _fault(state: Opaque | None, sheet: Sheet) -> tuple[Change, str] | None:
     if fault:
         return fault
     data = unpacked(state)
-    if not isinstance(data.get("type", ""), str):
-        return "reasoning_left_out", "its state cannot be read"
-    sealed = isinstance(data.get("id"), str) and isinstance(data.get("encrypted_content"), str)
-    if data.get("type", "reasoning") == "reasoning" and not sealed:
+    kind = data.get("type", "reasoning")
+    if kind != "reasoning":
+        return None if _goes_back(kind, data.get("id")) else ("reasoning_left_out", _UNREADABLE)
+    if not isinstance(data.get("id"), str) or not isinstance(data.get("encrypted_content"), str):
         return "reasoning_left_out", "its encrypted content was not kept"
-    return None
+    readable = _REASONING_ID.fullmatch(data["id"]) and _is_summary(data.get("summary") or [])
+    return None if readable else ("reasoning_left_out", _UNREADABLE)
+
+
+def _goes_back(kind: Any, item_id: Any) -> bool:
+    """Whether an item that the service made may be sent as it came."""
+    if not isinstance(kind, str) or kind in _FROM_ITEMS:
+        return False
+    named = item_id is None or (isinstance(item_id, str) and _ID.fullmatch(item_id) is not None)
+    return named and (kind in _KEPT or kind.endswith(("_call", "_output")))
+
+
+def _is_summary(summary: Any) -> bool:
+    return isinstance(summary, list) and all(
+        isinstance(fields_in(part).get(key), str) for part in entries_in(summary) for key in ("type", "text")
+    )
 
 
 def _prefix(sheet: Sheet, wanted: str | None) -> str:
@@ -84,6 +108,8 @@ def _prefix(sheet: Sheet, wanted: str | None) -> str:
     messages, start = sheet.messages, len(sheet.messages)
     while start and messages[start - 1].get("role") == "assistant":
         start -= 1
+    if not start:
+        return ""  # an answer to nothing was one to a turn that was made up, and is not there any more
     # The shorter one first: digests are cheap only going forward.
     if start < len(messages) and sheet.prefix.of(messages[:start]) == wanted and wanted is not None:
         return wanted

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from quire.items import Item, Message
-from quire.providers.openai_chat.blocks import fields
+from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_responses.reading import assembled
-from quire.providers.provider import Answer, Parsed, plain_json
+from quire.providers.provider import Answer, Parsed, place_of, plain_json
 from quire.providers.sheet import Json
 
 _WORDS = ("response.output_text.delta", "response.refusal.delta")
@@ -29,7 +29,7 @@ class ResponsesStream:
     def feed(self, event: Any) -> str:
         """Take an event; the words of the answer that it added."""
         values = plain_json(event)
-        kind, index = values.get("type"), values.get("output_index", 0)
+        kind, index = values.get("type"), place_of(values.get("output_index"), "output_index")
         if kind in _WORDS:
             delta = values.get("delta")
             words = delta if isinstance(delta, str) else ""
@@ -52,7 +52,7 @@ class ResponsesStream:
 
     def _whole(self) -> Parsed:
         # Some services end with a response whose output is empty: what was done is what there is.
-        output = self._response.get("output") or ()
+        output = entries(self._response.get("output") or (), "response.output")
         kept = {**dict(enumerate(output)), **self._done}
         return assembled(self._response, [kept[index] for index in sorted(kept)], self._answer)
 

@@ -52,7 +52,9 @@ class ResponsesWriter(FamilyWriter):
             elif type(output) is ToolCall:
                 block = self._call(output)
                 ids.append(block["call_id"])
-            if block is not None:
+            if block is not None and held and str(block.get("type")).endswith("_output"):
+                self.sheet.note(output, "reasoning_left_out", "what it answers is not there")
+            elif block is not None:
                 held.append((output, block))
                 if block.get("type") != "reasoning":
                     self.sheet.messages.extend(written for _, written in held)

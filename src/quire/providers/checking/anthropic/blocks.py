@@ -28,6 +28,7 @@ _FOREIGN = {
     *("image_url", "input_image", "input_text", "output_text", "refusal", "reasoning", "reasoning_content"),
     *("function", "function_call", "function_call_output", "function_response", "tool_call", "inline_data"),
 }
+_MEDIA = ("image", "document", "search_result")
 _NOT_IN_RESULTS = {"tool_use", "tool_result", "server_tool_use", *THINKING, *_FOREIGN}
 
 
@@ -103,7 +104,12 @@ def _check_result(block: Block) -> int:
             "content", "result_content", f"must be a string or a list of blocks, is {type_of(content)}"
         )
         return 0
-    return sum(map(_check_inner, read_blocks(fields.findings, fields.at("content"), content, block.message)))
+    inner = list(read_blocks(fields.findings, fields.at("content"), content, block.message))
+    if is_error is True:
+        for part in inner:
+            if part.kind in _MEDIA:
+                part.fields.add("type", "failed_result", f"{short(part.kind)} in a result that is an error")
+    return sum(map(_check_inner, inner))
 
 
 def _check_inner(block: Block) -> int:

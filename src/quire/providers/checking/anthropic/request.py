@@ -13,9 +13,12 @@ from quire.providers.checking.anthropic.rules import RULES
 from quire.providers.checking.anthropic.tools import check_tools
 from quire.providers.checking.faults import Fault, Findings
 from quire.providers.checking.reading import Fields, as_list, as_object, in_order, short, type_of
+from quire.providers.checking.texts import check_texts
 
 # Where a message could not be read, what it would have answered is not known: one cause, one fault.
 _UNREADABLE = {"shape", "role", "unknown_block", "block_role"}
+
+_INTERLEAVED = "interleaved-thinking"
 
 
 def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) -> list[Fault]:
@@ -35,9 +38,11 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     messages = _check_messages(body, known)
     _check_system(body)
     check_tools(body)
+    _check_budget(body)
     check_caching(findings, values, messages)
     if "model" in values:
         _check_max_tokens(body)
+    check_texts(findings, values)
     return in_order(findings.faults)
 
 
@@ -74,6 +79,16 @@ def _check_system(body: Fields) -> None:
             block.fields.add("type", "system_content", f"{short(block.kind)} among the instructions")
         elif block.fields.get("text") == "":
             check_block(block)
+
+
+def _check_budget(body: Fields) -> None:
+    budget, most = (as_object(body.get("thinking")) or {}).get("budget_tokens"), body.get("max_tokens")
+    betas = as_list(body.get("betas")) or ()
+    headers = (as_object(body.get("extra_headers")) or {}).values()
+    between = any(isinstance(name, str) and _INTERLEAVED in name for name in (*betas, *headers))
+    if isinstance(budget, int) and isinstance(most, int) and budget >= most and not between:
+        text = f"{budget} tokens to think, of {most} in all"
+        body.add("thinking.budget_tokens", "thinking_budget", text)
 
 
 def _check_max_tokens(body: Fields) -> None:

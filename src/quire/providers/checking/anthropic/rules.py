@@ -1,7 +1,10 @@
 """The rules of Anthropic's Messages API, each in one sentence."""
 
+from quire.providers.checking import texts
+
 RULES: dict[str, str] = {
     "shape": "Each value has the type that the API documents; another type is answered with 400.",
+    "not_unicode": texts.RULE,
     "no_messages": "A request has at least one message.",
     "role": "A message is of role user, assistant or system: there is no role tool, function or developer.",
     "empty_content": "A message has content, except a last one of the assistant; an empty one is refused.",
@@ -25,6 +28,7 @@ RULES: dict[str, str] = {
     "results_split": "All results of one turn come in one user message: split over several, they are refused "
     "by some endpoints and teach the model not to call in parallel.",
     "result_content": "A result is a text, or blocks of text, images, documents or search results.",
+    "failed_result": "A result that is an error holds nothing but text.",
     "orphan_server_result": "The result of a server tool comes after the server_tool_use that it answers.",
     "thinking_signature": "Thinking carries its signature, redacted thinking its data, as they came.",
     "thinking_last": "Thinking is followed by text or a call: it cannot end the turn of the assistant.",
@@ -45,5 +49,6 @@ RULES: dict[str, str] = {
     "tool_schema": "The input_schema of a tool is of type object, without oneOf, allOf or anyOf at its top.",
     "tool_choice": "A tool_choice is auto, any, none, or tool with the name of a tool that is there.",
     "forced_tool": "A tool cannot be forced while thinking is on.",
+    "thinking_budget": "Thinking has fewer tokens than max_tokens, unless it goes on between calls.",
     "max_tokens": "A request says how many tokens it may produce: max_tokens, at least 1.",
 }

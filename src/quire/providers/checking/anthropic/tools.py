@@ -45,6 +45,9 @@ def _check_schema(fields: Fields) -> None:
         fields.add("input_schema", "tool_schema", text)
     elif schema.get("type") != "object":
         fields.add("input_schema.type", "tool_schema", "the schema is not of type object")
+    elif schema.get("properties") is not None and as_object(schema["properties"]) is None:
+        text = f"must be an object, is {type_of(schema['properties'])}"
+        fields.add("input_schema.properties", "tool_schema", text)
     elif union := next((key for key in _UNIONS if key in schema), None):
         fields.add(f"input_schema.{union}", "tool_schema", f"{union} at the top of the schema")
 

@@ -105,8 +105,13 @@ def _since_user(contents: list[Content]) -> list[Content]:
     return contents
 
 
-def check_response_tails(findings: Findings, contents: list[Content]) -> None:
-    """Note what follows responses in their content, for models that take it for the model's."""
+def check_alone(findings: Findings, contents: list[Content], *, ends_with_user: bool) -> None:
+    """Note what stands beside responses; some models take what follows them for the model's."""
     for content in contents:
-        if content.responses and content.parts[-1].kind != "functionResponse":
+        other = next((part for part in content.parts if part.kind != "functionResponse"), None)
+        if not content.responses or other is None:
+            continue
+        if ends_with_user and content.parts[-1].kind != "functionResponse":
             findings.add(content.parts[-1].place, "text_after_responses", "it follows responses")
+        else:
+            findings.add(other.place, "responses_mixed", "it stands beside responses")

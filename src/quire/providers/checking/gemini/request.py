@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quire.providers.checking.faults import Fault, Findings
-from quire.providers.checking.gemini.calls import Pairing, check_response_tails, check_signatures
+from quire.providers.checking.gemini.calls import Pairing, check_alone, check_signatures
 from quire.providers.checking.gemini.history import (
     Content,
     Part,
@@ -18,6 +18,7 @@ from quire.providers.checking.gemini.parts import check_parts, check_text
 from quire.providers.checking.gemini.rules import RULES
 from quire.providers.checking.gemini.tools import check_tools
 from quire.providers.checking.reading import Fields, as_list, as_object, in_order, opened, short, type_of
+from quire.providers.checking.texts import check_texts
 
 # Where a content could not be read, what it would have answered is not known: one cause, one fault.
 _UNREADABLE = {"shape", "role", "unknown_field", "several_fields", "empty_part", "empty_parts", "call_role"}
@@ -40,6 +41,7 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     for settings in _settings(body):
         _check_system(settings)
         check_tools(settings)
+    check_texts(findings, values)
     return in_order(findings.faults)
 
 
@@ -68,8 +70,7 @@ def _check_contents(body: Fields, model: Model) -> None:
     Pairing(findings, after_cache=cached).check(contents)
     if model.wants_signatures():
         check_signatures(findings, contents)
-    if model.ends_with_user():
-        check_response_tails(findings, contents)
+    check_alone(findings, contents, ends_with_user=model.ends_with_user())
     _check_end(findings, contents, model, after_cache=cached)
 
 

@@ -1,7 +1,10 @@
 """The rules of Gemini's generateContent, each in one sentence."""
 
+from quire.providers.checking import texts
+
 RULES: dict[str, str] = {
     "shape": "Each value has the type that the API documents; another type is answered with 400.",
+    "not_unicode": texts.RULE,
     "no_contents": "A request has at least one content.",
     "role": "A content is of role user or model: there is no role assistant or system.",
     "empty_parts": "A content has at least one part; one without is refused.",
@@ -22,6 +25,8 @@ RULES: dict[str, str] = {
     "response_name": "A response names one of the functions that were called.",
     "responses_split": "All responses to one content come in one content: split over several, they are "
     "refused by Vertex AI, and by the Gemini API for Gemini 3.",
+    "responses_mixed": "Responses stand alone in their content: beside other parts they are refused where "
+    "calls were made in parallel, and taken for fewer than they are.",
     "text_after_responses": "For models after Gemini 3.1, nothing follows the responses in their content; "
     "otherwise the request is taken to end with the model, and refused.",
     "thought_signature": "For Gemini 3 and later, the first call of each step since the user spoke carries "

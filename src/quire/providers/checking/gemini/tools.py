@@ -64,5 +64,8 @@ def _check_schema(fields: Fields) -> None:
         fields.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
     elif fields.get(other) is not None:
         fields.add(other, "tool_schema", "parameters are given twice")
+    elif schema.get("properties") is not None and as_object(schema["properties"]) is None:
+        text = f"must be an object, is {type_of(schema['properties'])}"
+        fields.add("parameters.properties", "tool_schema", text)
     elif schema and str(schema.get("type")).upper() != "OBJECT":
         fields.add("parameters.type", "tool_schema", "the schema is not of type object")

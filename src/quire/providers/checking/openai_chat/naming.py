@@ -2,7 +2,7 @@
 
 import re
 
-from quire.providers.checking.reading import Fields, short
+from quire.providers.checking.reading import Fields, as_object, short, type_of
 
 LONGEST_CALL_ID = 64
 LONGEST_CACHE_KEY = 64
@@ -40,6 +40,18 @@ def check_tool_name(tool: Fields, longest: int) -> str | None:
     elif not _TOOL_NAME.fullmatch(name):
         tool.add("name", "tool_name", f"{short(name)} has other characters than letters, digits, _ and -")
     return name
+
+
+def check_schema(tool: Fields) -> None:
+    """The parameters of a function: a schema of an object, if they are given."""
+    parameters = tool.get("parameters")
+    schema = as_object(parameters)
+    if parameters is not None and schema is None:
+        tool.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
+    elif schema and schema.get("properties") is not None and as_object(schema["properties"]) is None:
+        tool.add(
+            "parameters.properties", "tool_schema", f"must be an object, is {type_of(schema['properties'])}"
+        )
 
 
 def check_call_id(call: Fields, key: str) -> str | None:

@@ -9,6 +9,7 @@ from quire.providers.checking.openai_chat.naming import check_cache_key
 from quire.providers.checking.openai_chat.rules import RULES
 from quire.providers.checking.openai_chat.tools import check_tools
 from quire.providers.checking.reading import Fields, as_list, as_object, in_order, type_of
+from quire.providers.checking.texts import check_texts
 
 
 def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) -> list[Fault]:
@@ -23,4 +24,5 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     check_messages(body, model or named)
     check_tools(body)
     check_cache_key(body)
+    check_texts(findings, request)
     return in_order(findings.faults)

@@ -1,7 +1,10 @@
 """The rules of OpenAI's Chat Completions, in a sentence each."""
 
+from quire.providers.checking import texts
+
 RULES: dict[str, str] = {
     "shape": "A field has the type that the API reference gives it, and required fields are there.",
+    "not_unicode": texts.RULE,
     "empty_messages": "There is at least one message; an empty list is answered with `empty_array`.",
     "unknown_role": "A role is developer, system, user, assistant, tool or function.",
     "role_for_model": "o1-mini and o1-preview take neither system nor developer messages.",
@@ -37,6 +40,9 @@ RULES: dict[str, str] = {
     "duplicate_tool": (
         "Two tools have different names; OpenAI accepts a name twice, but a call cannot say which is meant."
     ),
-    "tool_choice": "tool_choice is none, auto, required with tools, or names tools that are in the request.",
+    "tool_schema": "The parameters of a function are a schema, and its properties are an object.",
+    "tool_choice": (
+        "tool_choice is none, or comes with tools: auto, required, or names of tools that are in the request."
+    ),
     "prompt_cache_key": "A prompt_cache_key has at most 64 characters.",
 }

@@ -1,12 +1,11 @@
 """The tools of a request to the Chat Completions, and what it says about choosing among them."""
 
-from quire.providers.checking.openai_chat.naming import ToolNames, check_tool_name
+from quire.providers.checking.openai_chat.naming import ToolNames, check_schema, check_tool_name
 from quire.providers.checking.reading import Fields, as_list, opened, short
 
 KINDS = ("function", "custom")
 LONGEST_NAME = 64
 MOST_TOOLS = 128
-MODES = ("none", "auto")
 
 
 def named(tool: Fields) -> Fields | None:
@@ -33,6 +32,7 @@ def check_tools(body: Fields) -> None:
         definition = tool and named(tool)
         if tool and definition:
             names.add(definition, check_name(definition, tool.get("type")))
+            check_schema(definition)
         else:
             names.complete = False
     count = len(as_list(tools) or ())
@@ -43,13 +43,16 @@ def check_tools(body: Fields) -> None:
 
 def _check_choice(body: Fields, names: ToolNames) -> None:
     choice = body.get("tool_choice")
-    if choice is None or choice in MODES:
+    if choice is None or choice == "none":
+        return
+    if not body.get("tools"):
+        body.add("tool_choice", "tool_choice", "is given without tools")
+        return
+    if choice == "auto":
         return
     if isinstance(choice, str):
         if choice != "required":
             body.add("tool_choice", "tool_choice", f"is {short(choice)}")
-        elif not body.get("tools"):
-            body.add("tool_choice", "tool_choice", "is required without tools")
         return
     fields = body.object("tool_choice")
     if fields is None:

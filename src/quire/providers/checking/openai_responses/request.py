@@ -9,6 +9,7 @@ from quire.providers.checking.openai_responses.items import Items
 from quire.providers.checking.openai_responses.rules import RULES
 from quire.providers.checking.openai_responses.tools import check_tools
 from quire.providers.checking.reading import Fields, as_list, as_object, in_order, type_of
+from quire.providers.checking.texts import check_texts
 
 HISTORIES = ("previous_response_id", "conversation")
 
@@ -28,6 +29,7 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     _check_input(body)
     check_tools(body)
     check_cache_key(body)
+    check_texts(findings, request)
     return in_order(findings.faults)
 
 

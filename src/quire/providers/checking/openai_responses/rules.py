@@ -1,7 +1,10 @@
 """The rules of OpenAI's Responses, in a sentence each."""
 
+from quire.providers.checking import texts
+
 RULES: dict[str, str] = {
     "shape": "A field has the type that the API reference gives it, and required fields are there.",
+    "not_unicode": texts.RULE,
     "empty_input": "There is input, or a previous_response_id, a conversation or a prompt to go on from.",
     "two_histories": "A request goes on from a previous_response_id or from a conversation, not from both.",
     "unknown_item": "An item of the input is a message or has one of the types of the Responses.",
@@ -52,6 +55,7 @@ RULES: dict[str, str] = {
     "duplicate_tool": (
         "Two tools have different names; OpenAI accepts a name twice, but a call cannot say which is meant."
     ),
+    "tool_schema": "The parameters of a function are a schema, and its properties are an object.",
     "tool_choice": "tool_choice is none, auto, required with tools, or names tools that are in the request.",
     "prompt_cache_key": "A prompt_cache_key has at most 64 characters.",
 }

@@ -1,6 +1,6 @@
 """The tools of a request to the Responses, and what it says about choosing among them."""
 
-from quire.providers.checking.openai_chat.naming import ToolNames, check_tool_name
+from quire.providers.checking.openai_chat.naming import ToolNames, check_schema, check_tool_name
 from quire.providers.checking.openai_responses.items import LONGEST_NAME
 from quire.providers.checking.reading import Fields, as_list, as_object, opened, short
 
@@ -26,6 +26,7 @@ def _check_tool(tool: Fields | None, names: ToolNames) -> None:
         names.complete = False
     elif kind == "function":
         names.add(tool, check_tool_name(tool, LONGEST_NAME))
+        check_schema(tool)
     elif kind == "custom":
         names.add(tool, tool.text("name"))
     elif kind == "namespace":

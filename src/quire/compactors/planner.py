@@ -1,0 +1,129 @@
+"""Choosing by expected money: what a compaction saves with each call to come, against what it costs now.
+
+Tokens that a provider has in its cache cost little, and a compaction makes it read much of what is left
+anew. So it pays after so many calls, or not at all. What the calls to come will look like is told from those
+so far: how much each added, and that a conversation of n calls goes on for about n more.
+"""
+
+from collections.abc import Iterator
+from math import sqrt
+
+from quire.compactors.cascade import Cascade
+from quire.compactors.pace import Pace, pace_of
+from quire.compactors.plan import Compactor, Forecast, Plan, Room
+from quire.compactors.rewriting import unchanged_tokens
+from quire.errors import InvalidLimit, Irreducible, WrongType
+from quire.state import View
+from quire.state.view import checked_view
+from quire.tokens import Prices, facts_for
+from quire.tokens.numbers import number
+
+RATIOS = Prices(input=1.0, output=5.0, cache_read=0.1, cache_write=1.25)
+"""What most providers charge, where a token of input costs one: used for models without a price."""
+
+_LOOKS = 64
+"""How often, while a room fills up, it is worked out whether to compact early."""
+
+_MILLION = 1_000_000
+
+
+class Planner:
+    """Asks each compactor what it would do, and chooses by what the calls to come are expected to cost.
+
+    Above the room something has to be done, and the cheapest way is taken. Below it a plan is made only once
+    waiting any longer would cost more, and never while less than `patience` of the room is taken: what money
+    does not tell is that a model does better with more of the conversation. `model` says whose prices count;
+    `prices` may be given instead.
+    """
+
+    name = "planner"
+
+    def __init__(
+        self,
+        *compactors: Compactor,
+        model: str | None = None,
+        prices: Prices | None = None,
+        patience: float = 0.6,
+    ) -> None:
+        if not 0 <= number(patience, "patience", least=0) <= 1:
+            raise InvalidLimit("patience is a part of the room, from 0.0 to 1.0")
+        if not isinstance(prices, Prices | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"prices are Prices, not {type(prices).__name__}")
+        self._cascade = Cascade(*compactors)
+        self._patience = patience
+        known = facts_for(model).prices if model is not None and prices is None else prices
+        is_known = known is not None and None not in (known.input, known.output, known.cache_read)
+        prices = known if known is not None and is_known else RATIOS
+        self._read = prices.cache_read or 0.0
+        self._write = prices.cache_write or prices.input or 0.0
+        self._input, self._output = prices.input or 0.0, prices.output or 0.0
+
+    def __repr__(self) -> str:
+        return f"Planner({', '.join(map(repr, self._cascade.compactors))})"
+
+    def plan(self, view: View, room: Room) -> Plan | None:
+        """The plan that is expected to cost least, with what it is expected to do; none while it can wait."""
+        held = checked_view(view).tokens(room.counter)
+        pace = pace_of(view, room.counter)
+        if held > room.tokens:
+            return self._cheapest(self._fitting(view, room, pace)) or self._cascade.plan(view, room)
+        step = max(room.tokens // _LOOKS, 1)
+        if held < self._patience * room.tokens or held // step == (held - pace.latest) // step:
+            return None  # too little, or as it was at the call before
+        early = Room(room.tokens, room.counter, early=True)
+        due = (plan for plan in self._plans(view, early, pace) if self._is_due(plan, pace))
+        return self._cheapest(due)
+
+    def _fitting(self, view: View, room: Room, pace: Pace) -> Iterator[Plan]:
+        """Plans of one compactor each that are enough by themselves."""
+        return (plan for plan in self._plans(view, room, pace) if plan.after <= room.tokens)
+
+    def _plans(self, view: View, room: Room, pace: Pace) -> Iterator[Plan]:
+        for compactor in self._cascade.compactors:
+            try:
+                plan = compactor.plan(view, room)
+            except Irreducible:
+                continue
+            if plan is not None and plan.saved > 0:
+                yield self._foretold(view, room, plan, pace)
+
+    def _cheapest(self, plans: Iterator[Plan]) -> Plan | None:
+        return min(plans, key=_per_call, default=None)
+
+    def _is_due(self, plan: Plan, pace: Pace) -> bool:
+        """Whether waiting longer would cost more, and the conversation may be taken to last long enough."""
+        forecast, once = plan.forecast, self._once(plan)
+        if forecast is None or not self._read:
+            return False
+        economic = sqrt(2 * once * pace.growth / self._read)
+        return plan.saved >= economic and plan.saved * self._read * pace.calls >= once
+
+    def _foretold(self, view: View, room: Room, plan: Plan, pace: Pace) -> Plan:
+        rewritten = max(plan.after - unchanged_tokens(view, plan, room.counter), 0)
+        plan = plan._replace(forecast=Forecast(1, rewritten, plan.saved, 0.0, 0.0))
+        once = self._once(plan)
+        most = max((room.tokens - plan.after) / pace.growth, 1.0)
+        best = sqrt(2 * once / (self._read * pace.growth)) if self._read else most
+        calls = min(max(best, 1.0), most)
+        per_call = once / calls + self._read * (plan.after + pace.growth * calls / 2)
+        gain = self._read * plan.saved * calls - once
+        forecast = Forecast(int(calls), rewritten, plan.saved, per_call / _MILLION, gain / _MILLION)
+        told = f"{rewritten:,} tokens are read anew once, {plan.saved:,} are saved with each call"
+        return plan._replace(
+            by=f"{self.name}: {plan.by}",
+            reason=f"{plan.reason}; {told}; the next {forecast.calls:,} calls are expected to cost "
+            f"{abs(forecast.gain):.6f} {'less' if forecast.gain >= 0 else 'more'}",
+            forecast=forecast,
+        )
+
+    def _once(self, plan: Plan) -> float:
+        """What a plan costs by itself: what is read anew, and the words that are still to be written."""
+        rewritten = plan.forecast.rewritten if plan.forecast else plan.after
+        once = rewritten * (self._write - self._read)
+        if plan.request is not None:
+            once += plan.before * self._input + plan.request.size * self._output
+        return max(once, 0.0)
+
+
+def _per_call(plan: Plan) -> float:
+    return plan.forecast.per_call if plan.forecast else 0.0

@@ -1,0 +1,150 @@
+"""A few words in place of what is old: planned here, written by whoever can write."""
+
+from collections.abc import Sequence
+
+from quire.compactors.cutting import cut
+from quire.compactors.foreseeing import foreseen, shown_tokens
+from quire.compactors.limits import Extent, Limits, Unit
+from quire.compactors.plan import Plan, Request, Room
+from quire.compactors.stretches import Stretch, may_be_told, old_turns, stretch_over
+from quire.compactors.telling import CONVERSATION, USUAL_SIZE, told
+from quire.errors import InvalidValue, Irreducible
+from quire.items import Item, Summary
+from quire.state import View
+from quire.state.view import checked_view
+from quire.tokens import Counter
+from quire.tokens.numbers import named, whole
+
+_ANY = "-"
+"""What stands for words that nobody has written yet."""
+
+_SHORTEST = 32
+"""Tokens below which no summary says anything."""
+
+
+class Summarize(Limits, frozen=True, kw_only=True):
+    """Asks for a summary of the oldest turns once the view is above the ceiling; with it, it is at the floor.
+
+    An earlier summary is told and folded in. The last `keep_turns` turns of the user stay as they are,
+    whatever the floor; with none to keep, the cut falls inside the last turn where that alone is too long.
+    `guidance` is added to the default prompt. A `prompt` of one's own stands in its place, with the
+    conversation where it says `{conversation}`.
+    """
+
+    name = "summarize"
+
+    unit: Unit = "messages"
+    size: int = USUAL_SIZE
+    keep_turns: int = 0
+    guidance: str | None = None
+    prompt: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole(self.size, "size", least=1)
+        whole(self.keep_turns, "keep_turns", least=0)
+        for words, what in ((self.guidance, "guidance"), (self.prompt, "the prompt")):
+            if words is not None:
+                named(words, what)
+        if self.prompt is not None and self.guidance is not None:
+            raise InvalidValue("guidance is for the default prompt; put it into the prompt of your own")
+        if self.prompt is not None and CONVERSATION not in self.prompt:
+            raise InvalidValue(f"the prompt has no {CONVERSATION}: where is the conversation to stand?")
+
+    def plan(self, view: View, room: Room) -> Plan | None:
+        """A request for the words that lead to the floor, or none up to the ceiling."""
+        extent = self.extent(room)
+        held = checked_view(view).tokens(extent.counter)
+        if held <= (extent.floor if room.early else extent.ceiling):
+            return None
+        size, chosen = self._chosen_with(view, extent, self._size_within(extent))
+        if self.keep_turns:
+            chosen = self._before_kept_turns(view, extent, size, chosen)
+        return self.plan_for(view, room, stretch_over(view, chosen), self.excess(held, extent), size)
+
+    def plan_for(
+        self,
+        view: View,
+        room: Room,
+        stretch: Stretch,
+        reason: str = "it was asked for",
+        size: int | None = None,
+    ) -> Plan:
+        """A request for the words that stand for a stretch, be it due or not."""
+        size = self.size if size is None else size
+        ids = tuple(item.id for item in stretch.items)
+        prompt = told(stretch.items, size, self.guidance, self.prompt)
+        request = Request(prompt, size, stretch.spans, ids, view.revision)
+        after = _after(view, stretch, size, room.counter)
+        return Plan(self.name, reason, view.tokens(room.counter), after, request=request)
+
+    def _size_within(self, extent: Extent) -> int:
+        """The size to ask for: a summary must leave some of the floor to what was said since."""
+        return min(self.size, max(extent.floor // 2, 1)) if self.unit == "tokens" else self.size
+
+    def _chosen_with(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
+        """What has to be told, and in how many tokens: fewer where there is no room for as many."""
+        try:
+            return size, self._chosen(view, extent, size)
+        except Irreducible:
+            if size < 2 * _SHORTEST:
+                raise
+        return self._chosen_with(view, extent, size // 2)
+
+    def _chosen(self, view: View, extent: Extent, size: int) -> list[Item]:
+        """What has to be told for the view to be at the floor, earlier summaries included."""
+        earlier = [item for item in view if isinstance(item, Summary) and may_be_told(view, item)]
+        chosen = _gone_and_folded(view, _without(view, earlier, size, extent))
+        known = {item.id for item in chosen}
+        folded = [item for item in earlier if item.id in known]
+        if folded != earlier:
+            # One that stands after the cut stays, and more has to go in its place.
+            chosen = _gone_and_folded(view, _without(view, folded, size, extent))
+        return chosen
+
+    def _before_kept_turns(self, view: View, extent: Extent, size: int, chosen: list[Item]) -> list[Item]:
+        """What was chosen, but nothing of the turns to be kept; it must be enough without."""
+        old = old_turns(view, self.keep_turns)
+        known = {item.id for item in old.items} if old is not None else set[str]()
+        if all(item.id in known for item in chosen):
+            return chosen
+        if old is None or _after(view, old, size, extent.counter) > extent.ceiling:
+            parts = tuple(item.id for item in view if item.id not in known)
+            raise Irreducible(
+                f"with the last {self.keep_turns} turns more than {extent.ceiling:,} {self.unit} stay",
+                parts,
+            )
+        return list(old.items)
+
+
+def _without(view: View, earlier: Sequence[Item], size: int, extent: Extent) -> Extent:
+    """The limits for a cut that knows of no summary: without the earlier ones, and with the one to come."""
+    counter = extent.counter
+    held = view.counted(counter)
+    lighter = held - sum(shown_tokens(view, item, counter) for item in earlier)
+    freed = counter.total(held) - counter.total(lighter) - _summary_tokens(counter, size)
+    return extent._replace(floor=extent.floor + freed, ceiling=extent.ceiling + freed)
+
+
+def _gone_and_folded(view: View, extent: Extent) -> list[Item]:
+    """What a cut leaves out, and the summaries that stand before the end of it."""
+    kept = {item.id for item in foreseen(view, (cut(view, extent),))}
+    shown = list(view)
+    last = max(index for index, item in enumerate(shown) if item.id not in kept)
+    return [
+        item
+        for item in shown[: last + 1]
+        if item.id not in kept or (isinstance(item, Summary) and may_be_told(view, item))
+    ]
+
+
+def _after(view: View, stretch: Stretch, size: int, counter: Counter) -> int:
+    """What is left with a summary of the size asked for in place of a stretch."""
+    left = foreseen(view, (Summary(_ANY, stretch.spans),)).counted(counter)
+    return counter.total(left - counter.count(Summary(_ANY)) + _summary_tokens(counter, size))
+
+
+def _summary_tokens(counter: Counter, size: int) -> int:
+    """What a summary of the size asked for counts, with what a provider wraps around it."""
+    framed = counter.count(Summary(_ANY))
+    return framed + size if framed else 0

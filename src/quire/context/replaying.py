@@ -1,0 +1,189 @@
+"""What a policy would have done to a conversation: each call of the model as it would have been sent.
+
+Nothing is guessed about caches but one thing: that a provider serves the longest beginning that a request
+shares with the one before it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from quire.compactors import Compactor, Plan, Room, record
+from quire.compactors.planner import RATIOS
+from quire.context.context import Context
+from quire.context.gathering import Piece
+from quire.context.template import Template
+from quire.errors import Irreducible, OverBudget
+from quire.items import Item, Message
+from quire.providers import Provider, provider_for
+from quire.sections import Ask, History, Settings
+from quire.state import Pool, Transcript
+from quire.state.groups import is_output
+from quire.tokens import Budget, Counter, Prices
+
+UNBOUNDED = 2**40
+"""A window that nothing fills, for keeping everything."""
+
+
+class Call(NamedTuple):
+    """One call: its tokens, those that the one before it shares, and whether it was compacted for.
+
+    Where a summary was written for that, `prompt` are the tokens that its writer read and `summary` those it
+    wrote.
+    """
+
+    tokens: int
+    cached: int
+    compacted: bool
+    faults: int
+    over_budget: bool
+    prompt: int = 0
+    summary: int = 0
+
+
+class Replay(NamedTuple):
+    """All calls of a conversation under one policy; `refused` are those that could not be made to fit."""
+
+    calls: tuple[Call, ...]
+    refused: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sent."""
+        return sum(call.tokens for call in self.calls)
+
+    @property
+    def cached(self) -> int:
+        """Tokens of these that a cache can serve."""
+        return sum(call.cached for call in self.calls)
+
+    @property
+    def peak(self) -> int:
+        """Tokens of the largest call."""
+        return max((call.tokens for call in self.calls), default=0)
+
+    @property
+    def compactions(self) -> int:
+        """How often something was taken away."""
+        return sum(call.compacted for call in self.calls)
+
+    def bill(self, prices: Prices = RATIOS) -> float:
+        """What the input costs, and summaries with it; without prices, where a token of input costs one."""
+        plain, read = prices.input or 0.0, prices.cache_read or 0.0
+        write, output = prices.cache_write or plain, prices.output or 0.0
+        sent = sum(read * call.cached + write * (call.tokens - call.cached) for call in self.calls)
+        return sent + sum(plain * call.prompt + output * call.summary for call in self.calls)
+
+
+def replay(
+    items: Sequence[Item],
+    compactor: Compactor | None,
+    *,
+    tokens: int | None,
+    counter: Counter,
+    model: str = "gpt-5.6",
+    volatile: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
+    """Record the items one by one, and before each reply of the model build what it would have been sent.
+
+    `tokens` is the budget, none for all there is; `volatile` adds a block of about that many tokens that is
+    another one in each call. A summary that is asked for is taken to be written, in the size asked for.
+    """
+    return _Replayer(compactor, tokens, counter, model, volatile).played(items, progress)
+
+
+class _Replayer:
+    def __init__(
+        self, compactor: Compactor | None, tokens: int | None, counter: Counter, model: str, volatile: int
+    ) -> None:
+        self._transcript = Transcript()
+        self._pool = Pool()
+        self._compactor = compactor
+        self._template = Template(History(), budget=Budget(window=tokens or UNBOUNDED), model=model)
+        self._counter = counter
+        self._wire: Provider = provider_for("openai")
+        self._volatile = volatile
+        self._sizes: dict[int, tuple[dict[str, Any], int]] = {}
+        self._before: Sequence[dict[str, Any]] = ()
+
+    def played(self, items: Sequence[Item], progress: Callable[[int], None] | None) -> Replay:
+        calls: list[Call] = []
+        refused = 0
+        for number, due in enumerate(_dues(items)):
+            if due:
+                try:
+                    calls.append(self._call(len(calls)))
+                except (Irreducible, OverBudget):
+                    refused += 1
+            self._transcript.append(items[number])
+            if progress is not None:
+                progress(1)
+        return Replay(tuple(calls), refused)
+
+    def _call(self, number: int) -> Call:
+        block = self._block(number)
+        plan = self._compacted(sum(map(self._counter.count, block)))
+        context = self._context(block)
+        # Without a plan: marks for a cache stand elsewhere in each call, and no cache takes them for content.
+        rendered = self._wire.render(context.items, model=self._template.model)
+        messages = rendered.payload["messages"]
+        cached = self._shared(messages)
+        faults = len(self._wire.check(rendered.payload, self._template.model))
+        budget = self._template.budget.available
+        tokens = sum(map(self._size, messages))
+        over = context.receipt.tokens > budget or tokens > budget
+        asked = plan.request if plan is not None else None
+        prompt = 0 if asked is None else sum(map(self._counter.count, asked.prompt))
+        return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
+
+    def _compacted(self, block: int) -> Plan | None:
+        if self._compactor is None:
+            return None
+        room = Room(max(self._template.budget.available - block, 0), self._counter)
+        plan = self._compactor.plan(self._transcript.view, room)
+        if plan is None:
+            return None
+        text = None if plan.request is None else _written(plan)
+        return plan if record(self._transcript, plan, text=text, pool=self._pool).fate == "kept" else None
+
+    def _context(self, block: tuple[Item, ...]) -> Context:
+        pieces = [Piece(History(), self._transcript.view)]
+        if block:
+            pieces.append(Piece(Settings("volatile"), block))
+        return self._template.fit(tuple(pieces), Ask(), counter=self._counter)
+
+    def _block(self, number: int) -> tuple[Item, ...]:
+        if not self._volatile:
+            return ()
+        words = f"State {number}:" + " now" * self._volatile
+        return (Message("system", words, id=f"volatile-{number}", created_at=0.0),)
+
+    def _shared(self, messages: list[dict[str, Any]]) -> int:
+        """Tokens of the messages that begin this call and the one before it."""
+        shared = 0
+        for one, other in zip(self._before, messages, strict=False):
+            if one is not other and one != other:
+                break
+            shared += self._size(other)
+        self._before = messages
+        return shared
+
+    def _size(self, message: dict[str, Any]) -> int:
+        known = self._sizes.get(id(message))
+        if known is None or known[0] is not message:
+            items = self._wire.read_history([message])
+            known = self._sizes[id(message)] = (message, sum(map(self._counter.count, items)))
+        return known[1]
+
+
+def _dues(items: Sequence[Item]) -> Iterator[bool]:
+    """For each item whether the model is asked right before it: where its reply begins."""
+    before: Item | None = None
+    for item in items:
+        yield before is not None and is_output(item) and not is_output(before)
+        before = item
+
+
+def _written(plan: Plan) -> str:
+    """Words in the place of a summary, of the size that was asked for."""
+    return "summary " * max((plan.request.size if plan.request else 0) // 2, 1)

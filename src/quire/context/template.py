@@ -1,0 +1,111 @@
+"""The template: sections in order, with a budget. A template never changes: its verbs give another."""
+
+from collections.abc import Iterator
+
+from quire.context.advice import advice
+from quire.context.context import Context
+from quire.context.counts import Counts
+from quire.context.fit import fit
+from quire.context.gathering import Piece, gather, without_repeats
+from quire.context.receipt import Receipt
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.sections import Ask, Section, settings_of
+from quire.tokens import Budget, Counter, counter_for
+
+_COMMON = "gpt-5.6"
+"""Counted for where nobody says which model it is for."""
+
+
+class Template:
+    """Named slices of what the model sees, in order."""
+
+    def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
+        if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"the budget of a template is a Budget, not {type(budget).__name__}")
+        self.sections = sections
+        self.budget = budget
+        self.model = model
+        self._counts = Counts()
+        names = [settings_of(section).name for section in sections]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidValue(f"two sections are called {cut(name)!r}")
+
+    def __repr__(self) -> str:
+        return f"<Template {', '.join(section.name for section in self.sections)}>"
+
+    def __iter__(self) -> Iterator[Section]:
+        return iter(self.sections)
+
+    def __contains__(self, name: object) -> bool:
+        return any(section.name == name for section in self.sections)
+
+    def find(self, name: str) -> Section:
+        """The section with this name."""
+        return self.sections[self._index(name)]
+
+    def add(self, section: Section, *, before: str | None = None, after: str | None = None) -> "Template":
+        """A template with one section more, last or where it is said."""
+        if before is not None and after is not None:
+            raise InvalidValue("a section is added before another or after one, not both")
+        place = len(self.sections)
+        if before is not None:
+            place = self._index(before)
+        elif after is not None:
+            place = self._index(after) + 1
+        return self._with(*self.sections[:place], section, *self.sections[place:])
+
+    def remove(self, name: str) -> "Template":
+        """A template without a section."""
+        place = self._index(name)
+        return self._with(*self.sections[:place], *self.sections[place + 1 :])
+
+    def replace(self, name: str, section: Section) -> "Template":
+        """A template with another section in the place of one."""
+        place = self._index(name)
+        return self._with(*self.sections[:place], section, *self.sections[place + 1 :])
+
+    async def build(
+        self,
+        ask: Ask,
+        *,
+        model: str | None = None,
+        counter: Counter | None = None,
+        previous: Context | None = None,
+    ) -> Context:
+        """What the model sees this turn; `previous` is the context of the turn before."""
+        pieces = await gather(self.sections, ask)
+        return self.fit(pieces, ask, model=model, counter=counter, previous=previous)
+
+    def fit(
+        self,
+        pieces: tuple[Piece, ...],
+        ask: Ask,
+        *,
+        model: str | None = None,
+        counter: Counter | None = None,
+        previous: Context | None = None,
+    ) -> Context:
+        """The context of what was gathered: pure, and the same for the same."""
+        model = model or self.model
+        counter = counter or counter_for(model or _COMMON)
+        schemas = self._counts.schemas(ask.tools, counter)
+        fitted = fit(
+            without_repeats(pieces),
+            budget=self.budget,
+            counter=counter,
+            schemas=schemas,
+            count=self._counts.of(counter),
+        )
+        receipt = Receipt(fitted, counter, self.budget.available, schemas, advice(fitted, model))
+        key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
+        return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous)
+
+    def _with(self, *sections: Section) -> "Template":
+        return Template(*sections, budget=self.budget, model=self.model)
+
+    def _index(self, name: str) -> int:
+        for index, section in enumerate(self.sections):
+            if section.name == name:
+                return index
+        raise UnknownKey(f"no section {cut(name)!r} in the template")

@@ -1,0 +1,108 @@
+"""Every compactor that is held to the laws, histories with bulk, and a writer that always has words."""
+
+from random import Random
+
+import msgspec
+from hypothesis import strategies as st
+
+from quire.compactors import (
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Offload,
+    Outcome,
+    Plan,
+    Planner,
+    Room,
+    Summarize,
+    TruncateOldest,
+    record,
+)
+from quire.items import Item, ToolResult
+from quire.state import Pool, Transcript
+from quire.tokens import Prices
+from tests.counting import FourCharacters
+from tests.histories import OPS, Author, Op
+from tests.oracle import PlainTranscript
+from tests.state.chains import play
+
+TOKENS = FourCharacters()
+WORDS = "a gist"
+
+BY_FLOOR: list[TruncateOldest | Summarize] = [
+    TruncateOldest(),
+    TruncateOldest(floor=0.8, ceiling=0.9),
+    TruncateOldest(floor=40, ceiling=80),
+    TruncateOldest(unit="messages", floor=3, ceiling=6),
+    TruncateOldest(unit="turns", floor=1, ceiling=2),
+    Summarize(floor=3, ceiling=6),
+    Summarize(unit="tokens", size=10),
+    Summarize(unit="tokens", floor=0.8, size=20, keep_turns=1),
+    Summarize(unit="turns", floor=1, ceiling=2, keep_turns=1),
+]
+BY_RESULT: list[Compactor] = [
+    ClearToolResults(keep=1, at_least=1, stub="-"),
+    ClearToolResults(keep=0, at_least=0.2, stub="-", ceiling=0.5),
+    Offload(larger_than=30, keep=1),
+    Offload(larger_than=10, keep=0, ceiling=0),
+]
+COMPACTORS: list[Compactor] = [
+    *BY_FLOOR,
+    *BY_RESULT,
+    Cascade(ClearToolResults(keep=1, at_least=1, stub="-"), TruncateOldest()),
+    Cascade(Offload(larger_than=30), ClearToolResults(keep=0), Summarize(unit="tokens", size=10)),
+    Cascade(TruncateOldest(unit="turns", floor=2, ceiling=4), Cascade(TruncateOldest())),
+    Planner(ClearToolResults(keep=1, at_least=1, stub="-"), TruncateOldest()),
+    Planner(
+        Offload(larger_than=30),
+        Summarize(unit="tokens", size=10),
+        prices=Prices(input=3, output=15, cache_read=2),
+    ),
+]
+"""A new compactor is one more line here."""
+
+
+_USUAL = (0, 0, 0, 0, 1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 10)
+_SELDOM = (8, 9, 10, 11, 12, 13, 14, 14, 15, 15, 16)
+_LONG = 36
+
+
+def _many(seed: int) -> list[Op]:
+    random = Random(seed)
+    draw = random.randrange
+    return [
+        (random.choice(_USUAL if draw(8) else _SELDOM), draw(64), draw(64), draw(36))
+        for _ in range(_LONG // 3 + draw(_LONG))
+    ]
+
+
+# Few operations, which hypothesis can make fewer; or the many that it takes for something to be too much.
+HISTORIES = st.one_of(OPS, st.integers(0, 2**32).map(_many))
+PERCENT = st.one_of(st.integers(0, 110), st.integers(40, 99))
+"""How much of what is shown there is room for."""
+
+
+class Wordy(Author):
+    """An author whose tools have much to say."""
+
+    def item(self, transcript: Transcript, op: Op) -> Item | None:
+        item = super().item(transcript, op)
+        if isinstance(item, ToolResult) and isinstance(item.content, str):
+            return msgspec.structs.replace(item, content=item.content + " and so on" * (op[1] + 1))
+        return item
+
+
+def played(ops: list[Op]) -> tuple[Transcript, PlainTranscript]:
+    """A random history, and the same in the plainest form."""
+    plain = PlainTranscript()
+    return play(ops, Transcript(), plain, Wordy()), plain
+
+
+def room(transcript: Transcript, percent: int) -> Room:
+    return Room(transcript.view.tokens(TOKENS) * percent // 100, TOKENS)
+
+
+def recorded(transcript: Transcript, plan: Plan, pool: Pool | None = None) -> Outcome:
+    """Record a plan, with words where it asks for them."""
+    kept = Pool() if pool is None else pool
+    return record(transcript, plan, text=None if plan.request is None else WORDS, pool=kept)

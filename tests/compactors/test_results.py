@@ -1,0 +1,152 @@
+"""Results of tools: cleared in batches, or moved to the pool and read back."""
+
+from typing import Any
+
+import pytest
+
+from quire.compactors import READ_BACK, ClearToolResults, Offload, Room, read_back, record
+from quire.errors import InvalidLimit, InvalidValue, QuireError, WrongType
+from quire.items import Image, Item, Message, Note, Pin, ToolCall, ToolResult
+from quire.state import Pool, Transcript
+from quire.tokens import counter_for, schema_tokens
+from tests.counting import FourCharacters
+
+TOKENS = FourCharacters()
+BULK = "line after line " * 100
+TIGHT = Room(100, TOKENS)
+
+
+def calls(*outputs: Any) -> Transcript:
+    """A question and a call for each output; an output of none is still to come."""
+    items: list[Item] = [Message("user", "Look.", id="u", created_at=1.0)]
+    for number, output in enumerate(outputs, 1):
+        items.append(ToolCall(f"c{number}", "look", id=f"c{number}", created_at=2.0))
+        if output is not None:
+            items.append(ToolResult(f"c{number}", "look", output, id=f"r{number}", created_at=2.0))
+            items.append(Message("assistant", "Hm.", id=f"h{number}", created_at=2.0))
+    return Transcript(items)
+
+
+def texts(transcript: Transcript) -> list[str]:
+    return [item.text for item in transcript.view if isinstance(item, ToolResult)]
+
+
+def test_all_but_the_newest_are_cleared_in_one_batch() -> None:
+    transcript = calls(BULK, BULK, BULK, BULK)
+    plan = ClearToolResults(keep=2, stub="[gone]").plan(transcript.view, TIGHT)
+    assert plan is not None and len(plan.edits) == 2
+    record(transcript, plan)
+    assert texts(transcript) == ["[gone]", "[gone]", BULK, BULK]
+    assert ClearToolResults(keep=2).plan(transcript.view, TIGHT) is None, "what is masked is not masked again"
+
+
+def test_at_least_so_much_or_not_at_all() -> None:
+    transcript = calls(BULK, "short", BULK)
+    saved = len(BULK) // 4 - 1
+    compactor = ClearToolResults(keep=1, at_least=saved, stub="gone")
+    plan = compactor.plan(transcript.view, TIGHT)
+    assert plan is not None and plan.saved == saved and len(plan.edits) == 1
+    assert ClearToolResults(keep=1, at_least=saved + 1, stub="gone").plan(transcript.view, TIGHT) is None
+    assert compactor.plan(transcript.view, Room(10**6, TOKENS)) is None, "there is room for all of it"
+    assert compactor.plan(calls().view, Room(0, TOKENS)) is None
+
+
+def test_pins_and_what_stands_beside_a_waiting_call_stay() -> None:
+    transcript = calls(BULK, BULK)
+    transcript.append(Pin("r1"))
+    transcript.extend(
+        [
+            ToolCall("x", "look", id="x1", created_at=3.0),
+            ToolCall("y", "look", id="y1", created_at=3.0),
+            ToolResult("x", "look", BULK, id="rx", created_at=3.0),
+        ]
+    )
+    for compactor in (ClearToolResults(keep=0), Offload(keep=0, larger_than=100)):
+        plan = compactor.plan(transcript.view, TIGHT)
+        assert plan is not None
+        assert [getattr(edit, "target", None) for edit in plan.edits] == ["r2"]
+
+
+def test_a_bulky_output_moves_to_the_pool_and_comes_back() -> None:
+    transcript, pool = calls("short", BULK, "last"), Pool()
+    plan = Offload(larger_than=200).plan(transcript.view, TIGHT)
+    assert plan is not None and len(plan.notes) == 1
+    with pytest.raises(InvalidValue, match="pool"):
+        record(transcript, plan)
+    record(transcript, plan, pool=pool)
+    handle = plan.notes[0].key
+    assert handle is not None and pool.get(handle).content == BULK
+    assert pool.get(handle).description == "output of look, 404 tokens"
+    assert handle in texts(transcript)[1] and texts(transcript)[::2] == ["short", "last"]
+    assert Offload(larger_than=200).plan(transcript.view, TIGHT) is None
+    assert read_back(pool, handle, TOKENS, 10_000) == BULK
+
+
+def test_with_a_ceiling_of_nothing_it_moves_at_once_and_media_stay() -> None:
+    picture = Image(url="https://example.com/a.png")
+    transcript = calls(BULK, (BULK, picture), "new")
+    wide = Room(10**6, TOKENS)
+    assert Offload(larger_than=200).plan(transcript.view, wide) is None
+    plan = Offload(larger_than=200, ceiling=0).plan(transcript.view, wide)
+    assert plan is not None and len(plan.edits) == 1
+    assert Offload(larger_than=200, keep=3, ceiling=0).plan(transcript.view, wide) is None
+
+
+def test_reading_goes_on_where_it_stopped() -> None:
+    counter = counter_for("gpt-5.6")
+    text = "".join(f"row {number}: {number * 7919 % 1000}\n" for number in range(3000))
+    pool = Pool([Note(text, key="output-1")])
+    read, start, pieces = "", 0, 0
+    while True:
+        piece = read_back(pool, "output-1", counter, 2_000, start)
+        assert counter.count(ToolResult("c", "read_back", piece)) <= 2_000
+        body, found, hint = piece.rpartition("\n[characters ")
+        pieces += 1
+        if not found:
+            read += piece
+            break
+        read += body
+        start = int(hint.rpartition("start=")[2].rstrip("]"))
+    assert read == text
+    assert 10 < pieces < 25
+    assert schema_tokens([READ_BACK], counter) < 200
+
+
+def test_what_a_model_gets_wrong_is_answered_in_words() -> None:
+    pool = Pool([Note({"a": 1}, key="n")])
+    assert read_back(pool, "n", TOKENS, 50) == '{"a":1}', "any note can be read"
+    assert "Nothing is kept under the handle 'm'" in read_back(pool, "m", TOKENS, 50)
+    assert "There are 7 characters: none from 7 on." in read_back(pool, "n", TOKENS, 50, start=7)
+    bad: Any = 3
+    wrong: list[tuple[tuple[Any, ...], type[QuireError]]] = [
+        ((pool, bad, TOKENS, 50), WrongType),
+        ((bad, "n", TOKENS, 50), WrongType),
+        ((pool, "n", TOKENS, 0), InvalidLimit),
+        ((pool, "n", TOKENS, 50, -1), InvalidLimit),
+        ((Pool([Note(BULK, key="n")]), "n", TOKENS, 6), InvalidLimit),
+    ]
+    for arguments, error in wrong:
+        with pytest.raises(error):
+            read_back(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "error"),
+    [
+        (ClearToolResults, {"keep": -1}, InvalidLimit),
+        (ClearToolResults, {"keep": 1.0}, WrongType),
+        (ClearToolResults, {"at_least": -5}, InvalidLimit),
+        (ClearToolResults, {"stub": "  "}, InvalidValue),
+        (ClearToolResults, {"stub": 3}, WrongType),
+        (ClearToolResults, {"ceiling": 2.0}, InvalidLimit),
+        (Offload, {"larger_than": -1}, InvalidLimit),
+        (Offload, {"larger_than": "1"}, WrongType),
+        (Offload, {"keep": None}, WrongType),
+        (Offload, {"ceiling": -1}, InvalidLimit),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    kind: Any, settings: dict[str, Any], error: type[QuireError]
+) -> None:
+    with pytest.raises(error):
+        kind(**settings)

@@ -1,0 +1,153 @@
+"""Laws 10, 11 and 12: within budget or an error with names, every candidate once, beginnings that stay."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from quire.context import Context, Template
+from quire.errors import OverBudget
+from quire.items import Message, Note
+from quire.providers import PROVIDERS
+from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions
+from quire.state import Pool, Transcript, View
+from quire.tokens import Budget, Share
+from tests.context.building import built
+from tests.counting import FourCharacters
+from tests.histories import OPS, Author, Op
+from tests.oracle import PlainTranscript, is_edit
+from tests.state.chains import play
+
+pytestmark = pytest.mark.laws
+
+COUNTER = FourCharacters()
+TOOLS: list[dict[str, Any]] = [
+    {"name": "tool1", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
+]
+MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "claude-sonnet-4-5"} | {
+    "gemini": "gemini-2.5-pro"
+}
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> Template:
+    """Templates with a history somewhere, things before and after it, and shares now and then."""
+    share = draw(st.sampled_from([None, Share(maximum=20), Share(minimum=10), Share(weight=9)]))
+    words = "x" * draw(st.integers(1, 200))
+    sections: list[Any] = [Instructions("Be " + words)] if draw(st.booleans()) else []
+    if draw(st.booleans()):
+        sections.append(Additional([{"role": "user", "content": words}] * 3, name="more", required=False))
+    sections.append(History())
+    if draw(st.booleans()):
+        sections.append(Catalogue(share=share))
+    if draw(st.booleans()):
+        sections.append(Custom("clock", lambda ask: [{"role": "system", "content": f"It is {ask.now}"}]))
+    return Template(*sections, budget=Budget(window=draw(st.integers(2, 600)), reserve=1))
+
+
+def asked(view: View, now: float = 0.0) -> Ask:
+    notes = [Note(f"note {number}", key=f"k{number}", description="a note") for number in range(3)]
+    return Ask(views={"main": view}, pool=Pool(notes), now=now, tools=TOOLS if now % 2 else ())
+
+
+def candidates(context_of: Template, view: View, context: Context) -> list[str]:
+    """The ids of all that could have been shown."""
+    recorded = [item.id for item in view.log.items(0, view.end) if not is_edit(item)]
+    summaries = [item.id for item in view if is_edit(item)]
+    others = [entry.item_id for entry in context.receipt.entries if entry.section != "history"]
+    return [*recorded, *summaries, *others]
+
+
+@given(OPS, templates(), st.integers(0, 1))
+def test_a_context_is_within_budget_or_says_who_is_to_blame(
+    ops: list[Op], template: Template, now: int
+) -> None:
+    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+    try:
+        context = built(template, asked(view, now), COUNTER)
+    except OverBudget as fault:
+        assert fault.over > 0 and (fault.parts or template.budget.available < 40)
+        assert set(fault.parts) <= {section.name for section in template}
+        return
+    sizes = sum(COUNTER.count(item) for item in context.items)
+    assert sum(context.tokens.values()) == sizes
+    assert (
+        context.receipt.tokens == COUNTER.total(sizes) + context.receipt.schemas <= template.budget.available
+    )
+    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
+    pinned = [item for item in view if view.fate(item.id).state == "pinned"]
+    assert {item.id for item in (*users[-1:], *view.pending(), *pinned)} <= {
+        item.id for item in context.items
+    }
+
+
+@given(OPS, templates())
+def test_every_candidate_is_on_the_receipt_once(ops: list[Op], template: Template) -> None:
+    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+    try:
+        context = built(template, asked(view), COUNTER)
+    except OverBudget:
+        return
+    entries = context.receipt.entries
+    ids = [entry.item_id for entry in entries]
+    assert len(ids) == len(set(ids))
+    assert sorted(ids) == sorted(candidates(template, view, context))
+    shown = {item.id for item in context.items}
+    assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
+    assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
+    for entry in entries:
+        assert context.explain(entry.item_id) == entry
+    sizes = {item.id: COUNTER.count(item) for item in context.items}
+    assert all(entry.tokens == sizes[entry.item_id] for entry in entries if entry.item_id in sizes)
+
+
+@given(OPS, templates(), st.sampled_from(sorted(MODELS)))
+def test_no_wire_finds_a_fault_and_the_same_is_the_same(ops: list[Op], template: Template, wire: str) -> None:
+    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+    try:
+        context = built(template, asked(view), COUNTER)
+    except OverBudget:
+        return
+    rendered = context.render(wire, model=MODELS[wire])
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+    again = built(template, asked(view), COUNTER)
+    assert list(again.items) == list(context.items)
+    assert again.render(wire, model=MODELS[wire]).payload == rendered.payload
+
+
+@given(OPS, templates(), st.sampled_from(sorted(MODELS)))
+def test_each_context_extends_the_one_before(ops: list[Op], template: Template, wire: str) -> None:
+    template = Template(*template, budget=Budget(window=1_000_000))
+    transcript, author, previous = Transcript(), Author(), None
+    for number, op in enumerate(ops):
+        before = transcript.view
+        play([op], transcript, PlainTranscript(), author)
+        context = built(template, asked(transcript.view, number * 2.0), COUNTER, previous)
+        if previous is not None and list(transcript.view[: len(before)]) == list(before):
+            assert context.shared >= previous.items.settled
+            assert context.items[: context.shared] == previous.items[: context.shared]
+        whole = PROVIDERS[wire].render(list(context.items), model=MODELS[wire], plan=_explicit(context))
+        assert context.render(wire, model=MODELS[wire]).payload == whole.payload
+        previous = context
+
+
+def _explicit(context: Context) -> Any:
+    """The plan with the place where the volatile part begins, which a list does not know by itself."""
+    slow = context.items.settled if context.plan.slow is None else context.plan.slow
+    return replace(context.plan, slow=slow)
+
+
+@given(st.lists(st.integers(1, 400), min_size=30, max_size=80), st.integers(200, 400))
+def test_without_a_compactor_the_oldest_go_in_steps(lengths: list[int], window: int) -> None:
+    template = Template(Instructions("Be brief."), History(), budget=Budget(window=window))
+    transcript, starts = Transcript(), list[str]()
+    for length in lengths:
+        transcript.extend([Message("user", "q" * length), Message("assistant", "a" * length)])
+        context = built(template, asked(transcript.view), COUNTER)
+        starts.append(context.items[1].id)
+    spoken = sum(COUNTER.count(item) for item in transcript.view)
+    moves = sum(one != other for one, other in pairwise(starts))
+    assert moves <= spoken // ((window - 12) // 2) + 1

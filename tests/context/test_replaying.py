@@ -1,0 +1,75 @@
+"""Replays: what a policy would have sent, call by call."""
+
+import pytest
+
+from quire.compactors import Summarize
+from quire.context import POLICIES, Replay, replay
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.tokens import Prices, counter_for
+
+COUNTER = counter_for("gpt-5.6")
+WORDS = "The parcel left the depot at noon and is on its way. "
+
+
+def conversation(turns: int) -> list[Item]:
+    items: list[Item] = [Message("system", "You trace parcels. " * 20)]
+    for number in range(turns):
+        items += [
+            Message("user", f"Where is parcel {number}?"),
+            ToolCall(f"c{number}", "trace", f'{{"parcel": {number}}}'),
+            ToolResult(f"c{number}", "trace", WORDS * 6),
+            Message("assistant", "It is on its way."),
+        ]
+    return items
+
+
+def played(policy: str, **more: int) -> Replay:
+    tokens = None if policy == "keep-all" else 2_000
+    return replay(conversation(60), POLICIES[policy], tokens=tokens, counter=COUNTER, **more)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_call_is_taken_and_fits(policy: str) -> None:
+    done = played(policy)
+    assert len(done.calls) == 120 and done.refused == 0
+    assert not any(call.faults or call.over_budget for call in done.calls)
+    assert policy == "keep-all" or done.peak <= 2_000
+    assert all(0 <= call.cached < call.tokens for call in done.calls)
+
+
+def test_steps_are_cheaper_than_a_window_that_slides() -> None:
+    bills = {policy: played(policy).bill() for policy in POLICIES}
+    assert bills["planner"] <= bills["default"] < bills["cut-to-75"] < bills["sliding-window"]
+    assert bills["default"] < bills["keep-all"]
+    assert played("keep-all").compactions == 0 < played("default").compactions
+
+
+def test_a_volatile_block_costs_itself_and_no_more() -> None:
+    plain, block = played("default"), played("default", volatile=100)
+    assert block.tokens > plain.tokens
+    assert block.cached / block.tokens > plain.cached / plain.tokens - 0.15
+
+
+def test_what_cannot_be_made_to_fit_is_refused_and_counted() -> None:
+    items = [*conversation(3), Message("user", WORDS * 300), Message("assistant", "Long.")]
+    done = replay(items, POLICIES["default"], tokens=2_000, counter=COUNTER)
+    assert done.refused == 1 and len(done.calls) == 6
+
+
+def test_summaries_are_paid_for() -> None:
+    asks = Summarize(unit="tokens", size=200)
+    done = replay(conversation(60), asks, tokens=2_000, counter=COUNTER)
+    assert done.compactions == sum(call.summary > 0 for call in done.calls) > 0
+    free = Prices(input=0.0, output=0.0, cache_read=0.1, cache_write=1.25)
+    assert done.bill() > done.bill(free)
+
+
+def test_progress_is_told() -> None:
+    told: list[int] = []
+    replay(conversation(3), None, tokens=None, counter=COUNTER, progress=told.append)
+    assert sum(told) == len(conversation(3))
+
+
+def test_nothing_said_is_nothing_sent() -> None:
+    done = replay([], None, tokens=None, counter=COUNTER)
+    assert (done.calls, done.tokens, done.peak, done.bill()) == ((), 0, 0, 0)

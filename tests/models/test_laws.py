@@ -1,0 +1,172 @@
+"""What holds for every model: whole and streamed answers, broken off, cancelled, at the same time."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.items import Item, Message
+from quire.models import Model, Scripted
+from quire.providers import PROVIDERS, CachePlan, provider_for
+from quire.providers.provider import Finish
+from quire.state import Transcript
+from quire.state.scroll import Scroll
+from tests.models.answerers import LENGTH, MODELS, QUESTION, text_of, threads_of, wait_until_idle
+from tests.providers.conversations import STEPS, TOOLS, Step, Talk
+
+pytestmark = pytest.mark.laws
+Make = Callable[[], Model]
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_it_answers_with_items_of_the_assistant(make: Make) -> None:
+    model = make()
+    parsed = asyncio.run(model.ask(QUESTION, max_tokens=LENGTH))
+    (answer,) = parsed.items
+    assert isinstance(answer, Message) and answer.role == "assistant" and answer.text
+    assert not answer.interrupted
+    assert parsed.finish in get_args(Finish)
+    assert parsed.model == model.name
+    assert parsed.usage is not None and parsed.usage.input > 0 and parsed.usage.output > 0
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_an_answer_can_go_back(make: Make) -> None:
+    model = make()
+    parsed = asyncio.run(model.ask(QUESTION, max_tokens=LENGTH))
+    wire = provider_for(model.wire)
+    again = wire.render([*QUESTION, *parsed.items, Message("user", "Go on.")], model=model.name)
+    assert wire.check(again.payload, model.name) == []
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_the_pieces_of_a_stream_are_the_answer(make: Make) -> None:
+    async def run() -> None:
+        answering = make().stream(QUESTION, max_tokens=LENGTH)
+        with pytest.raises(InvalidValue, match="still coming"):
+            _ = answering.parsed
+        pieces = [piece async for piece in answering]
+        assert len(pieces) > 1 and all(pieces)
+        assert "".join(pieces) == text_of(answering.parsed)
+        assert [piece async for piece in answering] == []
+        assert await answering.close() == await answering.whole() == answering.parsed
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_stream_that_is_left_is_an_interrupted_message(make: Make) -> None:
+    async def run() -> None:
+        model, pieces = make(), list[str]()
+        async with model.stream(QUESTION, max_tokens=LENGTH) as answering:
+            async for piece in answering:
+                pieces.append(piece)
+                if len(pieces) == 2:
+                    break
+        (said,) = answering.parsed.items
+        assert isinstance(said, Message) and said.interrupted
+        assert said.text == "".join(pieces)
+        assert [piece async for piece in answering] == []
+        wait_until_idle(model)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_stream_that_is_never_read_asks_nothing(make: Make) -> None:
+    async def run() -> None:
+        model = make()
+        parsed = await model.stream(QUESTION).close()
+        assert parsed.items == ()
+        assert threads_of(model) == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_cancelled_reader_keeps_what_was_said(make: Make) -> None:
+    async def run() -> None:
+        model = make()
+        answering = model.stream(QUESTION, max_tokens=LENGTH)
+        read = asyncio.Event()
+
+        async def reader() -> None:
+            async for _ in answering:
+                read.set()
+
+        task = asyncio.create_task(reader())
+        await read.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        (said,) = answering.parsed.items
+        assert isinstance(said, Message) and said.interrupted and said.text
+        wait_until_idle(model)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_cancelled_ask_leaves_nothing_behind_and_the_model_usable(make: Make) -> None:
+    async def run() -> None:
+        model = make()
+        task = asyncio.create_task(model.ask(QUESTION))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        wait_until_idle(model)
+        assert text_of(await model.ask(QUESTION, max_tokens=LENGTH))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_several_at_the_same_time_all_get_their_answer(make: Make) -> None:
+    async def run() -> None:
+        model = make()
+        answers = await asyncio.gather(*(model.ask(QUESTION, max_tokens=4) for _ in range(3)))
+        assert all(map(text_of, answers))
+        assert len({item.id for parsed in answers for item in parsed.items}) == 3
+        wait_until_idle(model)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make: Make) -> None:
+    model, transcript = make(), Transcript(QUESTION)
+    view = transcript.view
+    asked: list[Sequence[Item]] = [view, Scroll((), view), Scroll(tuple(QUESTION))]
+    for items in asked:
+        plan = CachePlan(static=1, key="k")
+        assert text_of(asyncio.run(model.ask(items, tools=TOOLS, plan=plan, max_tokens=4)))
+    assert transcript.recorded() == QUESTION and transcript.view == view
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_wrong_arguments_are_refused_before_anything_is_asked(make: Make) -> None:
+    model = make()
+    with pytest.raises(InvalidLimit, match="max_tokens"):
+        model.stream(QUESTION, max_tokens=0)
+    with pytest.raises(WrongType, match="max_tokens"):
+        model.stream(QUESTION, max_tokens="many")  # type: ignore[arg-type]  # pyright: ignore
+    with pytest.raises(WrongType, match="items"):
+        model.stream(["Hello"])  # type: ignore[list-item]  # pyright: ignore
+    assert threads_of(model) == []
+
+
+@settings(max_examples=max(50, settings().max_examples // 4))
+@given(STEPS, st.sampled_from(list(PROVIDERS)), st.booleans())
+def test_a_scripted_model_finds_no_fault_in_any_history(steps: list[Step], wire: str, tools: bool) -> None:
+    talk = Talk()
+    talk.play(steps)
+    model = Scripted(["Yes."], wire=wire)
+    parsed = asyncio.run(model.ask(talk.transcript.view, tools=TOOLS if tools else ()))
+    talk.transcript.extend(parsed.items)
+    assert text_of(parsed) == "Yes."
+    assert parsed.usage is not None and parsed.usage.output > 0

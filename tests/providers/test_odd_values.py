@@ -1,0 +1,111 @@
+"""Whatever stands in a history, an answer or an event: it is refused by an error of the library, or sent."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quire.errors import QuireError
+from quire.items import Item, Message
+from quire.providers import PROVIDERS
+from tests.providers.odd_values import ANSWERS, EVENTS, HISTORIES, changed, deep
+
+pytestmark = pytest.mark.laws
+
+MODELS = {
+    "openai": "gpt-5.6",
+    "openai-responses": "gpt-5.6",
+    "anthropic": "claude-fable-5-1",
+    "gemini": "gemini-3-pro",
+}
+WIRES = st.sampled_from(list(PROVIDERS))
+SEEDS = st.integers(0, 2**32)
+MANY = settings(max_examples=max(1_000, 3 * settings().max_examples))
+
+
+def read(reader: Callable[[], Any]) -> Any:
+    """What is read, or nothing where it is refused."""
+    try:
+        return reader()
+    except QuireError:
+        return None
+
+
+def hold(items: list[Item]) -> None:
+    """What was read can be sent on every wire."""
+    for wire, provider in PROVIDERS.items():
+        for model in (MODELS[wire], None):
+            payload = provider.render(items, model=model).payload
+            assert provider.check(payload, model) == []
+            json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
+
+
+@MANY
+@given(WIRES, SEEDS)
+def test_a_history_is_read_or_refused(wire: str, seed: int) -> None:
+    history = changed(HISTORIES[wire], seed)
+    PROVIDERS[wire].check(history)
+    items = read(lambda: PROVIDERS[wire].read_history(history, model=MODELS[wire]))
+    if items:
+        hold(items)
+
+
+@MANY
+@given(WIRES, SEEDS)
+def test_an_answer_is_read_or_refused(wire: str, seed: int) -> None:
+    provider, model = PROVIDERS[wire], MODELS[wire]
+    sent = provider.render([Message("user", "q")], model=model)
+    parsed = read(lambda: provider.parse(changed(ANSWERS[wire], seed), sent=sent, model=model))
+    if parsed:
+        hold([Message("user", "q"), *parsed.items, Message("user", "z")])
+
+
+@MANY
+@given(WIRES, SEEDS)
+def test_a_stream_is_read_or_refused(wire: str, seed: int) -> None:
+    provider, model = PROVIDERS[wire], MODELS[wire]
+    reader = provider.stream(model=model)
+
+    def streamed() -> Any:
+        for event in changed(EVENTS[wire], seed):
+            reader.feed(event)
+        return reader.close()
+
+    parsed = read(streamed)
+    if parsed:
+        hold([Message("user", "q"), *parsed.items, Message("user", "z")])
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_what_was_not_changed_is_read(wire: str) -> None:
+    hold(PROVIDERS[wire].read_history(HISTORIES[wire], model=MODELS[wire]))
+    assert PROVIDERS[wire].parse(ANSWERS[wire]).items
+    reader = PROVIDERS[wire].stream()
+    for event in EVENTS[wire]:
+        reader.feed(event)
+    assert reader.close().items
+
+
+DEEP: Any = deep(3_000)
+NESTED = [
+    (
+        "anthropic",
+        [{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": DEEP}]}],
+    ),
+    ("anthropic", [{"role": "assistant", "content": [{"type": "new", "x": DEEP}]}]),
+    ("anthropic", [{"role": "user", "content": [{"type": "new", "x": DEEP}]}]),
+    ("gemini", [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": DEEP}}]}]),
+    ("gemini", [{"role": "model", "parts": [{"new": DEEP}]}]),
+    ("gemini", [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": DEEP}}]}]),
+    ("openai-responses", [{"type": "web_search_call", "id": "ws_1", "action": DEEP}]),
+    ("openai", [{"role": "user", "content": [{"type": "new", "x": DEEP}]}]),
+]
+
+
+@pytest.mark.parametrize(("wire", "history"), NESTED)
+def test_what_nests_too_deeply_is_refused(wire: str, history: Any) -> None:
+    with pytest.raises(QuireError, match="nested deeper than 100 levels"):
+        PROVIDERS[wire].read_history(history)

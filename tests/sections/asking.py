@@ -1,0 +1,147 @@
+"""Asks made from random conversations, the sections that every law is held against, and a way to ask them."""
+
+from typing import Any
+
+from quire.items import Address, Item, Message, Note, Reasoning, ToolCall, ToolResult, thaw
+from quire.sections import (
+    Additional,
+    Ask,
+    Catalogue,
+    Content,
+    Custom,
+    History,
+    Inbox,
+    Input,
+    Instructions,
+    Pooled,
+    Section,
+    ToolGuide,
+    choosing,
+    items_of,
+)
+from quire.state import Pool, View, by_agent, by_role, tool_traffic
+from tests.providers.conversations import TOOLS
+
+
+def shorter(item: Item) -> Item | None:
+    """A transform that changes, keeps and drops, and now and then parts a call from its result."""
+    if isinstance(item, Reasoning):
+        return None
+    if isinstance(item, Message) and item.content == "hello":
+        return Message(item.role, "hi")
+    if isinstance(item, ToolCall) and item.call_id == "c2":
+        return None
+    if isinstance(item, ToolResult) and item.is_error:
+        return None
+    return item
+
+
+def named_result(item: Item) -> bool:
+    return not isinstance(item, ToolResult) or item.name != "look_up"
+
+
+async def first_two(catalogue: str, ask: Ask) -> list[str]:
+    return [note.key or "" for note in ask.pool][:2]
+
+
+async def naming_all(prompt: str) -> str:
+    return "[b], [a] and [nothing]"
+
+
+class Plain:
+    """A section of somebody who inherits nothing."""
+
+    name = "plain"
+    enabled = True
+
+    async def items(self, ask: Ask) -> Content:
+        return [{"role": "system", "content": {"text": f"{ask.scope} speaks", "type": "text"}}]
+
+
+HISTORIES: list[History] = [
+    History(),
+    History(messages=1),
+    History(messages=7),
+    History(turns=1),
+    History(turns=3),
+    History(where=~tool_traffic),
+    History(where=named_result),
+    History(where=by_role("assistant") | by_agent("second")),
+    History(transform=shorter),
+    History(where=named_result, transform=shorter, messages=4),
+    History(where=~by_agent("second"), turns=2),
+]
+SECTIONS: list[Section] = [
+    Instructions("Be brief."),
+    Instructions([{"role": "system", "content": "One."}, Message("developer", "Two.", id="two")]),
+    ToolGuide(),
+    ToolGuide("Use them sparingly."),
+    *HISTORIES,
+    *(history.without_input() for history in HISTORIES),
+    Catalogue(),
+    Pooled(),
+    Pooled(["b", "gone", "a"]),
+    Pooled(select=first_two),
+    Pooled(select=choosing(naming_all)),
+    Additional("The market is closed."),
+    Additional(
+        lambda scope, conversation, parameters: [{"role": "user", "content": f"{scope}/{conversation}"}]
+    ),
+    Inbox("us"),
+    Inbox(limit=1),
+    Input(),
+    Custom("custom", lambda ask: [Message("user", "hm", id="hm", created_at=0.0)]),
+    Plain(),
+]
+
+NOTES = [
+    Note({"margin": [1, 2.5, None]}, key="a", description="margins", id="na"),
+    Note("words", key="b", id="nb"),
+    Note(None, key="none", id="nc"),
+    Note([True, {"deep": {"er": "✓"}}], key="list", description="two\nlines", id="nd"),
+    Note(3, key="x" * 90, id="ne"),
+    Note(b"bytes", key="bytes", id="nf"),
+]
+INBOX = [
+    Message("user", "late", id="m1", created_at=1.0, address=Address("us", 0.9, 5.0)),
+    Message("user", "soon", id="m2", created_at=2.0, address=Address("us", 0.9, 50.0)),
+    Message("user", "whenever", id="m3", created_at=3.0, address=Address("us")),
+    Message("user", "not ours", id="m4", created_at=4.0, address=Address("them", 1.0)),
+    Message("user", "first", id="m5", created_at=1.5, address=Address("us", 0.9)),
+    Message("user", "for nobody", id="m6"),
+]
+
+
+def ask_about(view: View, number: int = 0) -> Ask:
+    """An ask with a little of everything; some are about the last item and some about none."""
+    last = view[-1] if len(view) and number % 3 else None
+    return Ask(
+        views={"main": view},
+        pool=Pool(NOTES[: number % (len(NOTES) + 1)]),
+        tools=thaw(TOOLS) if number % 2 else (),
+        scope="ana",
+        conversation="q3",
+        input=last,
+        inbox=INBOX,
+        now=5.0,
+    )
+
+
+async def shown(section: Section, ask: Ask) -> Content:
+    return await section.items(ask)
+
+
+def asked(section: Section, ask: Ask) -> Content:
+    """What a section gives; none here waits for anything, so there is no need for a loop."""
+    coroutine = shown(section, ask)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        content: Content = done.value
+        return content
+    raise AssertionError("the section waits for something")
+
+
+def items_from(section: Section, ask: Ask) -> list[Item]:
+    content: Any = asked(section, ask)
+    return list(items_of(content, section.name))

@@ -1,0 +1,181 @@
+"""What holds for every section: add yours to `SECTIONS` and it is held to all of it."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quire.errors import QuireError
+from quire.items import KINDS, Item, ToolResult
+from quire.providers import PROVIDERS
+from quire.sections import History, Section, settings_of
+from quire.state import Transcript, View, instructions, structural
+from quire.state.groups import answers
+from quire.state.growing import added_since, memos
+from tests.histories import OPS, Author, Op
+from tests.providers.conversations import MODELS, STEPS, Step, Talk
+from tests.sections.asking import HISTORIES, SECTIONS, ask_about, asked, items_from, shorter
+
+pytestmark = pytest.mark.laws
+
+WIRES = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
+NUMBERS = st.integers(0, 41)
+FEWER = settings(max_examples=max(20, settings().max_examples // 4))
+
+
+def view_after(steps: list[Step]) -> View:
+    talk = Talk()
+    talk.play(steps)
+    return talk.transcript.view
+
+
+def played(transcript: Transcript, author: Author, op: Op) -> None:
+    """Do what an operation stands for, if the transcript lets it."""
+    item = author.item(transcript, op)
+    with suppress(QuireError):
+        if item is not None:
+            transcript.append(item)
+
+
+@contextmanager
+def forgotten(view: View) -> Generator[None]:
+    """For a while, nothing that was worked out before is known."""
+    kept = memos(view).copy()
+    memos(view).clear()
+    yield
+    memos(view).clear()
+    memos(view).update(kept)
+
+
+def told(section: Section) -> str:
+    return f"{type(section).__name__}-{SECTIONS.index(section)}"
+
+
+def loose(items: list[Item]) -> tuple[int, int]:
+    """How many calls wait, and how many results have no call."""
+    found, waiting = answers(items)
+    return len(waiting), sum(isinstance(item, ToolResult) for item in items) - len(found)
+
+
+@FEWER
+@given(STEPS, NUMBERS)
+def test_the_same_ask_gets_the_same_items_and_is_not_changed(steps: list[Step], number: int) -> None:
+    view = view_after(steps)
+    ask = ask_about(view, number)
+    before = (list(view), list(ask.pool), deepcopy(ask.tools), list(ask.inbox), dict(ask.parameters))
+    for section in SECTIONS:
+        items = items_from(section, ask)
+        assert {type(item) for item in items} <= KINDS
+        assert items == items_from(section, ask_about(view, number))
+        assert len({item.id for item in items}) == len(items)
+        assert settings_of(section).name == section.name
+    assert before == (list(view), list(ask.pool), ask.tools, list(ask.inbox), ask.parameters)
+
+
+@FEWER
+@given(STEPS, NUMBERS, WIRES)
+def test_no_wire_finds_a_fault_in_sections_one_by_one_and_together(
+    steps: list[Step], number: int, wire: tuple[str, str | None]
+) -> None:
+    provider, model = PROVIDERS[wire[0]], wire[1]
+    ask = ask_about(view_after(steps), number)
+    together: dict[str, Item] = {}
+    for section in SECTIONS:
+        items = items_from(section, ask)
+        if not isinstance(section, History) or not section.leaves_input:
+            together.update((item.id, item) for item in items)
+        rendered = provider.render(items, model=model, tools=ask.tools)
+        assert not provider.check(rendered.payload, model), told(section)
+    rendered = provider.render(list(together.values()), model=model, tools=ask.tools)
+    assert not provider.check(rendered.payload, model)
+
+
+def check_groups(history: History, view: View, number: int) -> None:
+    """A history shows groups whole and in order; a transform may take more, but no half of a pair."""
+    ask = ask_about(view, number)
+    items = items_from(history, ask)
+    ids, order = {item.id for item in items}, {item.id: index for index, item in enumerate(view)}
+    assert [order[item.id] for item in items] == sorted(order[item.id] for item in items)
+    waiting, stray = loose(items)
+    assert waiting <= loose(list(view))[0] and stray <= loose(list(view))[1]
+    if "shorter" not in repr(vars(history)):
+        for group in view.groups():
+            assert len({item.id in ids for item in group.items if item != ask.input}) <= 1
+
+
+@given(STEPS, NUMBERS)
+def test_no_history_splits_a_group(steps: list[Step], number: int) -> None:
+    view = view_after(steps)
+    for history in SECTIONS:
+        if isinstance(history, History):
+            check_groups(history, view, number)
+
+
+@given(OPS)
+def test_no_history_splits_a_group_of_what_came_late(ops: list[Op]) -> None:
+    transcript, author = Transcript(), Author()
+    for op in ops:
+        played(transcript, author, op)
+    for history in HISTORIES:
+        check_groups(history, transcript.view, 0)
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(OPS, st.lists(st.sampled_from(HISTORIES), min_size=4, max_size=4), st.booleans(), st.integers(1, 3))
+def test_going_on_is_beginning_anew_and_what_was_handed_out_stays(
+    ops: list[Op], histories: list[History], apart: bool, every: int
+) -> None:
+    transcript, author = Transcript(), Author()
+    handed: list[tuple[Sequence[object], list[object]]] = []
+    sections = [history.without_input() if apart else history for history in histories]
+    for number, op in enumerate(ops):
+        played(transcript, author, op)
+        for section in sections if number % every == 0 else ():
+            ask = ask_about(transcript.view, number)
+            going_on = asked(section, ask)
+            with forgotten(ask.view()):
+                assert list(going_on) == list(asked(section, ask))
+            handed.append((going_on, list(going_on)))
+    assert all(list(content) == copy for content, copy in handed)
+
+
+@given(STEPS, st.lists(st.integers(0, 120), min_size=2, max_size=6))
+def test_a_whole_history_only_grows_between_edits(steps: list[Step], cuts: list[int]) -> None:
+    talk, earlier = Talk(), None
+    for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
+        talk.play(steps[start:stop])
+        view = talk.transcript.view
+        content = asked(History(), ask_about(view))
+        assert content is view
+        if earlier is not None and added_since(view, earlier) is not None:
+            assert list(content)[: len(earlier)] == list(earlier)
+        earlier = view
+
+
+@given(STEPS, st.integers(1, 9), st.booleans())
+def test_what_must_stay_stays(steps: list[Step], count: int, turns: bool) -> None:
+    view = view_after(steps)
+    history = History(turns=count) if turns else History(messages=count)
+    items = items_from(history, ask_about(view))
+    ids = {item.id for item in items}
+    users = [item for item in view if getattr(item, "role", "") == "user"]
+    assert {item.id for item in users[-1:]} <= ids
+    assert {item.id for item in view if structural(item) or instructions(item)} <= ids
+    assert {call.id for call in view.pending() if view.fate(call.id).state != "hidden"} <= ids
+    assert {item.id for item in view if view.fate(item.id).state == "pinned"} <= ids
+    if turns:
+        assert {item.id for item in users[-count:]} <= ids
+    else:
+        assert {item.id for item in view[-count:]} <= ids
+
+
+@given(STEPS)
+def test_the_message_to_be_answered_is_never_refused(steps: list[Step]) -> None:
+    view = view_after(steps)
+    users = [item.id for item in view if getattr(item, "role", "") == "user"]
+    for history in (History(where=lambda item: False), History(transform=lambda item: None)):
+        assert [item.id for item in items_from(history, ask_about(view))] == users[-1:]
+    assert {item.id for item in items_from(History(transform=shorter), ask_about(view))} >= set(users[-1:])
