@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quire.context.policies import KEEP_ALL, POLICIES
+from quire.context.policies import KEEP_ALL, POLICIES, compactor_for
 from quire.context.replaying import Replay, replay
 from quire.items import Item
 from quire.providers import PROVIDERS
@@ -66,7 +66,7 @@ def measured(shifts: list[list[Item]], name: str, budget: int, volatile: int) ->
         replays.append(
             replay(
                 items,
-                POLICIES[policy],
+                compactor_for(policy, MODEL),
                 tokens=tokens,
                 counter=counter_for(MODEL),
                 model=MODEL,

@@ -86,6 +86,15 @@ def test_a_plan_says_what_is_expected_of_it() -> None:
     assert f"{forecast.saved:,} are saved with each call" in plan.reason
 
 
+@pytest.mark.parametrize(("pause", "is_early"), [(10.0, False), (3_600.0, True)])
+def test_a_cache_gone_cold_is_the_best_time(pause: float, is_early: bool) -> None:
+    items = [*turns(24)[:-1], Message("user", "still there?", id="z", created_at=23.4 + pause)]
+    view = Transcript(items).view
+    room = Room(view.tokens(TOKENS) * 3 // 2, TOKENS)
+    plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
+    assert (plan is not None) == is_early
+
+
 def test_what_nobody_can_shrink_is_an_error() -> None:
     view = Transcript([Message("system", "x" * 4_000), Message("user", "q")]).view
     with pytest.raises(Irreducible):

@@ -207,3 +207,13 @@ def test_a_cascade_is_of_compactors() -> None:
     with pytest.raises(InvalidValue):
         Cascade()
     assert repr(Cascade(TruncateOldest(floor=1))).startswith("Cascade(TruncateOldest(floor=1, ")
+
+
+def test_words_that_are_longer_than_what_they_stand_for_are_discarded() -> None:
+    transcript = Transcript(turns(20))
+    plan = Summarize(unit="tokens", size=60).plan(transcript.view, Room(400, TOKENS))
+    assert plan is not None
+    outcome = record(transcript, plan, text="w " * 5_000)
+    assert outcome.fate == "discarded" and "longer" in outcome.reason
+    assert len(transcript.view) == 40
+    assert record(transcript, plan, text="A gist.").fate == "kept"

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from quire.context import Context, Template
 from quire.errors import OverBudget
-from quire.items import Message, Note
+from quire.items import Item, Message, Note, ToolCall
 from quire.providers import PROVIDERS
-from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions
+from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions, items_of, settings_of
 from quire.state import Pool, Transcript, View
 from quire.tokens import Budget, Share
-from tests.context.building import built
+from tests.context.building import built, done
 from tests.counting import FourCharacters
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript, is_edit
@@ -32,6 +32,17 @@ MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "clau
 }
 
 
+OTHER = Transcript([Message("user", "elsewhere", id="o1"), Message("assistant", "yes" * 9, id="o2")])
+REFUSING = History(where=lambda item: not isinstance(item, ToolCall))
+HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messages=4), REFUSING])
+
+
+def recalled(ask: Ask) -> list[Item]:
+    """Something from long ago, as a search would bring it back."""
+    view = ask.view()
+    return view.log.items(0, min(view.end, 1)) if view.end and not is_edit(view.log.item(0)) else []
+
+
 @st.composite
 def templates(draw: st.DrawFn) -> Template:
     """Templates with a history somewhere, things before and after it, and shares now and then."""
@@ -40,7 +51,11 @@ def templates(draw: st.DrawFn) -> Template:
     sections: list[Any] = [Instructions("Be " + words)] if draw(st.booleans()) else []
     if draw(st.booleans()):
         sections.append(Additional([{"role": "user", "content": words}] * 3, name="more", required=False))
-    sections.append(History())
+    if draw(st.booleans()):
+        sections.append(Custom("recall", recalled, required=draw(st.booleans())))
+    sections.append(draw(HISTORIES))
+    if draw(st.integers(0, 3)) == 3:
+        sections.append(History("other", name="other"))
     if draw(st.booleans()):
         sections.append(Catalogue(share=share))
     if draw(st.booleans()):
@@ -50,15 +65,26 @@ def templates(draw: st.DrawFn) -> Template:
 
 def asked(view: View, now: float = 0.0) -> Ask:
     notes = [Note(f"note {number}", key=f"k{number}", description="a note") for number in range(3)]
-    return Ask(views={"main": view}, pool=Pool(notes), now=now, tools=TOOLS if now % 2 else ())
+    views = {"main": view, "other": OTHER.view}
+    return Ask(views=views, pool=Pool(notes), now=now, tools=TOOLS if now % 2 else ())
 
 
-def candidates(context_of: Template, view: View, context: Context) -> list[str]:
-    """The ids of all that could have been shown."""
-    recorded = [item.id for item in view.log.items(0, view.end) if not is_edit(item)]
-    summaries = [item.id for item in view if is_edit(item)]
-    others = [entry.item_id for entry in context.receipt.entries if entry.section != "history"]
-    return [*recorded, *summaries, *others]
+def given_by(section: Any, ask: Ask) -> set[str]:
+    """The ids of what a section gives that is no history."""
+    return {item.id for item in items_of(done(section.items(ask)), section.name)}
+
+
+def candidates(template: Template, ask: Ask) -> set[str]:
+    """The ids of all that could have been shown, asked of the sections once more."""
+    found: set[str] = set()
+    for section in template:
+        if isinstance(section, History):
+            view = ask.view(section.transcript)
+            found |= {item.id for item in view.log.items(0, view.end) if not is_edit(item)}
+            found |= {item.id for item in view if is_edit(item)}
+        else:
+            found |= given_by(section, ask)
+    return found
 
 
 @given(OPS, templates(), st.integers(0, 1))
@@ -78,10 +104,16 @@ def test_a_context_is_within_budget_or_says_who_is_to_blame(
         context.receipt.tokens == COUNTER.total(sizes) + context.receipt.schemas <= template.budget.available
     )
     users = [item for item in view if isinstance(item, Message) and item.role == "user"]
-    pinned = [item for item in view if view.fate(item.id).state == "pinned"]
-    assert {item.id for item in (*users[-1:], *view.pending(), *pinned)} <= {
-        item.id for item in context.items
-    }
+    stays = {item.id for item in users[-1:]}
+    if (
+        template.find("history") is not REFUSING
+    ):  # its question says no to calls, pinned or waiting though they be
+        stays |= {item.id for item in view if view.fate(item.id).state == "pinned"}
+        stays |= {call.id for call in view.pending()}
+    for section in template:
+        if settings_of(section).required and not isinstance(section, History):
+            stays |= given_by(section, asked(view, now))
+    assert stays <= {item.id for item in context.items}
 
 
 @given(OPS, templates())
@@ -94,7 +126,7 @@ def test_every_candidate_is_on_the_receipt_once(ops: list[Op], template: Templat
     entries = context.receipt.entries
     ids = [entry.item_id for entry in entries]
     assert len(ids) == len(set(ids))
-    assert sorted(ids) == sorted(candidates(template, view, context))
+    assert set(ids) == candidates(template, asked(view))
     shown = {item.id for item in context.items}
     assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
     assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
@@ -120,7 +152,10 @@ def test_no_wire_finds_a_fault_and_the_same_is_the_same(ops: list[Op], template:
 
 @given(OPS, templates(), st.sampled_from(sorted(MODELS)))
 def test_each_context_extends_the_one_before(ops: list[Op], template: Template, wire: str) -> None:
-    template = Template(*template, budget=Budget(window=1_000_000))
+    sections = [
+        History() if section.name == "history" else section for section in template if section.name != "other"
+    ]
+    template = Template(*sections, budget=Budget(window=1_000_000))
     transcript, author, previous = Transcript(), Author(), None
     for number, op in enumerate(ops):
         before = transcript.view

@@ -23,9 +23,9 @@ def conversation(turns: int) -> list[Item]:
     return items
 
 
-def played(policy: str, **more: int) -> Replay:
+def played(policy: str, volatile: int = 0) -> Replay:
     tokens = None if policy == "keep-all" else 2_000
-    return replay(conversation(60), POLICIES[policy], tokens=tokens, counter=COUNTER, **more)
+    return replay(conversation(60), POLICIES[policy], tokens=tokens, counter=COUNTER, volatile=volatile)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -1,6 +1,8 @@
 """The one clock, and ids that are unique and sort in the order they were made."""
 
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -8,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
+from quire.errors import WrongType
 from quire.items import Message, ToolCall, new_id, now, use_clock
 
 COUNT = 5_125  # with 4,194,304,000 ticks in a second, the sixth of these and the one held up would be one
@@ -112,3 +115,16 @@ def test_items_take_their_time_and_id_from_the_clock() -> None:
 def test_a_time_and_an_id_that_are_given_stay() -> None:
     message = Message("user", "x", id="mine", created_at=-3.5)
     assert (message.id, message.created_at) == ("mine", -3.5)
+
+
+def test_a_clock_can_be_asked() -> None:
+    with pytest.raises(WrongType), use_clock(5):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        pass
+    assert now() > 0
+
+
+def test_where_processes_cannot_be_forked_there_are_ids_all_the_same() -> None:
+    code = "import os; del os.register_at_fork; from quire.items import new_id; print(len(new_id()))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"28"
+    )

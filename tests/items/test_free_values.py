@@ -31,6 +31,7 @@ from quire.items import (
     Unknown,
     Wording,
 )
+from quire.items.frozen import MAX_DEPTH
 
 pytestmark = pytest.mark.laws
 
@@ -82,8 +83,8 @@ def test_an_item_of_an_unknown_kind_is_no_way_around(codec: Codec, value: Any) -
 @pytest.mark.parametrize("key", [1, None, 1.5, True, b"a", (1,), Colour("red")], ids=repr)
 def test_keys_that_are_no_texts_are_refused(codec: Codec, key: Any) -> None:
     assert refusal(lambda: codec.encode_item(Note({"a": {key: 1}}))).path == "$.content.a"
-    message = Message("user", "x", extras={key: 1})
-    assert refusal(lambda: codec.encode([message])).path == "$[0].extras"
+    message = Message("user", "x", extras={"a": {key: 1}})
+    assert refusal(lambda: codec.encode([message])).path == "$[0].extras.a"
 
 
 @BOTH
@@ -184,3 +185,29 @@ def test_at_every_depth_a_value_is_written_or_refused(codec: Codec, wrap: Callab
 def test_the_place_does_not_quote_a_long_key(codec: Codec) -> None:
     fault = refusal(lambda: codec.encode([Note({"k" * 10_000: {1}})]))
     assert fault.path.startswith("$[0].content.kkk") and len(str(fault)) < 300
+
+
+TIGHT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "bytes in lists": (b"x", lambda inner: [inner]),
+    "bytes in dictionaries": (b"x", lambda inner: {"a": inner}),
+    "what looks like wrapped": (1, lambda inner: {"$dict": inner}),
+    "what looks like bytes": ({}, lambda inner: {"$bytes": inner}),
+}
+
+
+@pytest.mark.parametrize("codec", [JSON, MSGPACK], ids=["json", "msgpack"])
+@pytest.mark.parametrize(("innermost", "wrap"), TIGHT.values(), ids=TIGHT)
+def test_what_is_taken_comes_back_up_to_the_deepest(
+    codec: Codec, innermost: Any, wrap: Callable[[Any], Any]
+) -> None:
+    value, taken = innermost, 0
+    for _ in range(MAX_DEPTH + 1):
+        value = wrap(value)
+        try:
+            items: list[Item] = [Note(value), Message("user", "x", extras={"e": value})]
+        except InvalidValue:
+            break
+        taken += 1
+        assert codec.decode(codec.encode(items)) == items
+        assert [codec.decode_item(codec.encode_item(item)) for item in items] == items
+    assert taken >= MAX_DEPTH - 2

@@ -7,12 +7,14 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from quire.errors import InvalidValue, QuireError, TooLarge, WrongType
+from quire.errors import InvalidValue, QuireError, TooLarge, Unencodable, WrongType
 from quire.items import (
     EDITS,
+    JSON,
     KINDS,
     MAX_DATA,
     MAX_TEXT,
+    MSGPACK,
     Address,
     Audio,
     ConfigChange,
@@ -224,3 +226,51 @@ def test_reasoning_knows_whose_it_is() -> None:
     mine = Reasoning("t", Opaque("p", "m", "d"))
     assert (mine.provider, mine.model) == ("p", "m")
     assert (Reasoning().provider, Reasoning().model) == (None, None)
+
+
+class Marked(str):
+    """A text of another class, with an opinion of its own on what it says."""
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+def marked_text(value: Any) -> Any:
+    return Marked(value) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("kind", [kind for kind in VALID if kind in KINDS])
+def test_texts_of_other_classes_become_plain_ones(kind: type[Item]) -> None:
+    fields: dict[str, Any] = {n: marked_text(value) for n, value in VALID[kind].items()}
+    common: dict[str, Any] = {"id": "i", "created_at": 1.0, "agent_id": "a"}
+    marked = kind(**{**fields, **common, "id": marked_text("i"), "agent_id": marked_text("a")})
+    assert marked == kind(**{**VALID[kind], **common})
+    for name in marked.__struct_fields__:
+        assert not isinstance(getattr(marked, name), Marked)
+    for codec in (JSON, MSGPACK):
+        assert codec.decode(codec.encode([marked])) == [marked]
+
+
+def test_texts_of_other_classes_become_plain_ones_inside() -> None:
+    edit = Hide((Span(Marked("a"), Marked("b")),))
+    mixed = Message("user", (Marked("x"), Image(url=Marked("u"))), state=Opaque(Marked("p"), Marked("m")))
+    tools = ConfigChange(tools=(Marked("t"),))
+    for codec in (JSON, MSGPACK):
+        assert codec.decode(codec.encode([edit, mixed, tools])) == [edit, mixed, tools]
+    assert type(mixed.parts[0]) is type(edit.spans[0].first) is str
+
+
+def test_what_got_past_the_checks_is_unencodable() -> None:
+    message = Message("user", "x")
+    msgspec.structs.force_setattr(message, "content", Marked("x"))
+    for codec in (JSON, MSGPACK):
+        with pytest.raises(Unencodable):
+            codec.encode([message])
+        with pytest.raises(Unencodable):
+            codec.encode_item(message)
+
+
+@pytest.mark.parametrize("extras", [{1: 2}, {"a": 1, None: 2}, {b"a": 1}])
+def test_extras_are_known_by_texts(extras: Any) -> None:
+    with pytest.raises(WrongType, match="extras"):
+        Message("user", "x", extras=extras)

@@ -213,3 +213,72 @@ def test_a_thought_and_its_call_may_come_one_merge_after_the_other() -> None:
     child.append(Hide((Span("thought", "r"),)))
     merge_all(parent, child)
     assert shown(parent) == shown(child) == "past"
+
+
+def test_what_the_child_kept_apart_stays_apart() -> None:
+    parent = Transcript([Message("user", "go", id="u")])
+    child = parent.fork()
+    child.append(Message("assistant", "a draft", id="draft"))
+    child.append(Hide((Span("draft", "draft"),), id="h"))
+    child.extend([ToolCall("c", "read", id="call"), ToolResult("c", "read", "x", id="res")])
+    child.append(Message("assistant", "done", id="ans"))
+    merge_all(parent, child)
+    assert [item.id for item in parent.view] == ["u", "call", "res", "ans"]
+    for transcript in (parent, Transcript(parent.recorded())):
+        together = [[item.id for item in group.items] for group in transcript.view.groups()]
+        assert together == [["u"], ["call", "res"], ["ans"]]
+
+
+def test_a_reply_goes_on_in_a_later_merge() -> None:
+    parent = Transcript([Message("user", "go", id="u")])
+    child = parent.fork()
+    child.append(ToolCall("c", "read", id="first"))
+    merge_all(parent, child)
+    child.append(ToolCall("d", "read", id="second"))
+    merge_all(parent, child)
+    assert [[item.id for item in group.items] for group in parent.view.groups()] == [
+        ["u"],
+        ["first", "second"],
+    ]
+
+
+def test_replies_to_the_same_words_of_two_children_stay_apart() -> None:
+    parent = Transcript([Message("user", "go", id="u"), Message("assistant", "let me see", id="open")])
+    for number in range(2):
+        child = parent.fork()
+        child.append(ToolCall("c", "read", id=f"call{number}"))
+        merge_all(parent, child)
+    assert [[i.id for i in group.items] for group in parent.view.groups()][2:] == [["call0"], ["call1"]]
+
+
+def test_what_is_under_a_later_edit_does_not_come_out_on_top() -> None:
+    parent = Transcript([Message("user", "go", id="u")])
+    child = parent.fork()
+    child.extend([Message("assistant", "one", id="a"), Message("assistant", "two", id="b")])
+    over = (Span("a", "a"),)
+    child.extend([Summary("stale", over, id="old"), Mask("b", "[stale]", id="m1")])
+    child.extend([Undo("old", id="x1"), Undo("m1", id="x2")])
+    child.extend([Summary("fresh", over, id="new"), Mask("b", "[fresh]", id="m2")])
+    merge_all(parent, child)
+    child.extend([Undo("x1"), Undo("x2")])
+    assert merge_all(parent, child) == []
+    assert [getattr(item, "text", "") for item in parent.view] == ["go", "fresh", "[fresh]"]
+    child.extend([Undo("new"), Undo("m2")])
+    merge_all(parent, child)
+    assert list(map(text, parent.view)) == list(map(text, child.view)) == ["go", "stale", "[stale]"]
+
+
+def text(item: Item) -> str:
+    return item.text if isinstance(item, Message | Summary) else ""
+
+
+def test_an_edit_that_cannot_come_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    parent = Transcript([said("u")])
+    child = parent.fork()
+    child.append(said("a", role="assistant"))
+    merge_all(parent, child)
+    parent.append(Pin("a"))
+    child.append(Mask("a", "[cleared]", id="m"))
+    with caplog.at_level("WARNING", logger="quire.state"):
+        assert merge_all(parent, child) == []
+    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["m"]

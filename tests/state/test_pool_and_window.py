@@ -1,5 +1,8 @@
 """Notes by key and windows of the newest: bounds, order, forks, errors."""
 
+from collections import deque
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,3 +95,29 @@ def test_a_branch_of_a_window_goes_its_own_way() -> None:
     with pytest.raises(InvalidLimit):
         window.branch(limit=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert (window.clear(), len(window)) == ([1, 2, 3], 0)
+
+
+@given(st.lists(st.lists(st.integers(), max_size=7), max_size=7), st.integers(1, 5))
+def test_what_falls_out_of_a_window_is_all_that_does_not_stay(batches: list[list[int]], limit: int) -> None:
+    window, fallen = Window[int](limit=limit), list[int]()
+    for batch in batches:
+        fallen += window.add(*batch)
+        assert len(window) <= limit
+    assert [*fallen, *window] == [thing for batch in batches for thing in batch]
+
+
+def test_adding_to_a_window_looks_at_what_falls_out_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = Window(range(1000), limit=1000)
+
+    class Watched(deque[int]):
+        looked_at = 0
+
+        def __iter__(self) -> Iterator[int]:
+            for thing in super().__iter__():
+                Watched.looked_at += 1
+                yield thing
+
+    monkeypatch.setattr(window, "_things", Watched(range(1000), maxlen=1000))
+    Watched.looked_at = 0
+    assert window.add(1, 2) == [0, 1]
+    assert Watched.looked_at <= 3

@@ -31,3 +31,11 @@ def test_it_turns_into_any_other(before: set[int], after: set[int], asked: int) 
     turned = PositionSet(before).turned_into(after)
     assert list(turned) == sorted(after)
     assert (asked in turned) is (asked in after)
+
+
+@given(st.sets(SPREAD, max_size=40), SPREAD, SPREAD)
+def test_it_tells_what_is_between(positions: set[int], one: int, other: int) -> None:
+    start, stop = sorted((one, other))
+    assert list(PositionSet(positions).between(start, stop)) == sorted(
+        p for p in positions if start <= p < stop
+    )

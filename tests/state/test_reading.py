@@ -181,3 +181,10 @@ def test_slices_of_a_forks_view_are_those_of_its_list(length: int) -> None:
 def test_a_slice_of_anything_but_whole_numbers_is_a_clear_error(odd: slice) -> None:
     with pytest.raises(WrongType):
         Transcript([Message("user", "x")]).view[odd]
+
+
+def test_calls_wait_in_the_order_they_were_made_whoever_asks() -> None:
+    calls = [("a", "one", "1"), ("b", "one", "2"), ("a", "two", "3")]
+    transcript = Transcript([ToolCall(call_id, name, id=item_id) for call_id, name, item_id in calls])
+    now, then = transcript.view.pending(), transcript.at(transcript.revision).pending()
+    assert [call.id for call in now] == [call.id for call in then] == ["1", "2", "3"]

@@ -28,6 +28,7 @@ from quire.state import (
     truncate,
     using_tool,
 )
+from quire.state.scroll import Scroll
 from tests.counting import Gives
 
 
@@ -141,3 +142,31 @@ def test_long_names_are_cut() -> None:
         with pytest.raises(error) as caught:
             call()
         assert "s" * 80 in str(caught.value) and len(str(caught.value)) < 200
+
+
+def scroll() -> Scroll:
+    return Scroll(view=talk().view)
+
+
+REFUSED: dict[str, Callable[[], object]] = {
+    "an index that is a text": lambda: scroll()["a"],  # type: ignore[call-overload]  # pyright: ignore
+    "a slice that stands still": lambda: scroll()[::0],
+    "a slice of texts": lambda: scroll()["a":],  # pyright: ignore
+    "a start beyond the view": lambda: Scroll(view=talk().view, start=100),
+    "a start before the view": lambda: Scroll(view=talk().view, start=-1),
+    "a scroll of no view": lambda: Scroll(view=talk()),  # type: ignore[arg-type]  # pyright: ignore
+    "a parent that is none": lambda: merge_result(5, Transcript()),  # type: ignore[arg-type]  # pyright: ignore
+    "an agent that is a number": lambda: merge_all(talk(), talk(), 5),  # type: ignore[arg-type]  # pyright: ignore
+    "an agent of a result": lambda: merge_result(talk(), talk(), 5),  # type: ignore[arg-type]  # pyright: ignore
+    "an agent of a plan": lambda: plan_summary(talk(), talk(), 5),  # type: ignore[arg-type]  # pyright: ignore
+    "what is no note": lambda: Pool().evicted_by(5),  # type: ignore[arg-type]  # pyright: ignore
+    "a role there is not": lambda: by_role("bogus"),
+    "a kind that is none": lambda: of_kind(str),  # type: ignore[arg-type]  # pyright: ignore
+    "a kind that is a list": lambda: of_kind([]),  # type: ignore[arg-type]  # pyright: ignore
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED.values(), ids=REFUSED)
+def test_it_is_refused_by_an_error_of_the_library(mistake: Callable[[], object]) -> None:
+    with pytest.raises(QuireError):
+        mistake()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.errors import InvalidLimit, WrongType
 from quire.items import Message
 from quire.state import Transcript
 from quire.tokens import FAMILIES, FRAMINGS, MEDIA, Estimate, Exact, Framing, Measured, Media, counter_for
@@ -14,7 +15,8 @@ from quire.tokens.images import Budgeted, Crops, Formula, Grid, Levels, Patches,
 
 FEW = st.integers(0, 2)
 NAMES = st.sampled_from(["openai", "plain", "claude", "mine", "a/b", "a~b", "plain/claude"])
-BUDGETS = st.builds(Budgeted, FEW, FEW)
+SIDES = st.integers(1, 3)
+BUDGETS = st.builds(Budgeted, SIDES, SIDES)
 FORMULAS: st.SearchStrategy[Formula] = st.one_of(
     st.builds(Tiles, FEW, FEW),
     st.builds(Patches, FEW, BUDGETS, BUDGETS),
@@ -128,5 +130,6 @@ def test_a_formula_of_another_kind_with_the_same_figures_is_another() -> None:
 
 
 @pytest.mark.parametrize("odd", [[1], {}, object(), float("nan"), float("inf"), 10**400, "\ud800"])
-def test_whatever_a_formula_holds_there_is_a_key(odd: Any) -> None:
-    assert Exact(media=Media(name="odd", image=Tiles(odd, 1), second=None, page=1)).key
+def test_a_formula_holds_figures_and_nothing_else(odd: Any) -> None:
+    with pytest.raises((WrongType, InvalidLimit)):
+        Tiles(odd, 1)

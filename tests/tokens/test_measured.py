@@ -36,7 +36,7 @@ HELLO = 2
 """Tokens of `hello world`."""
 
 SUMMARY, NOTE, NOTHING, FAILED = 7, 7, 3, 3
-"""Tokens of the tags around a summary and a note, of what is said where a tool gave nothing, and of `Error: `."""
+"""Tokens of the tags around a summary and a note, of what stands for an empty output, and of `Error: `."""
 
 ITEMS: list[tuple[Item, int]] = [
     (Message(role="user", content="hello world"), 4 + HELLO),

@@ -2,14 +2,16 @@
 
 import struct
 import zlib
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.errors import InvalidLimit, WrongType
 from quire.items import Audio, File, Image
 from quire.tokens import MEDIA, media_tokens, size_of
-from quire.tokens.images import USUAL_SIZE
+from quire.tokens.images import USUAL_SIZE, Budgeted, Crops, Grid, Patches, Tiles
 
 
 @pytest.mark.parametrize(
@@ -136,3 +138,27 @@ def test_bytes_that_are_no_image_have_no_size(data: bytes) -> None:
 def test_a_stated_size_wins_over_the_header() -> None:
     stated = Image(data=HEADERS["png"], width=32, height=32)
     assert media_tokens(stated, MEDIA["claude"]) == 4
+
+
+@pytest.mark.parametrize("wrong", ["x", None, 5])
+def test_sizes_are_read_from_bytes_and_costs_from_media(wrong: Any) -> None:
+    with pytest.raises(WrongType):
+        size_of(wrong)
+    with pytest.raises(WrongType):
+        media_tokens(wrong, MEDIA["claude"])
+    with pytest.raises(WrongType):
+        media_tokens(Image(url="u"), wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2**60, 1.5, "512", None, True])
+def test_a_formula_has_figures_that_sizes_can_be_divided_by(wrong: Any) -> None:
+    for make in (
+        lambda: Tiles(85, 170, tile=wrong),
+        lambda: Tiles(85, 170, square=wrong),
+        lambda: Patches(1.0, Budgeted(1, 1), Budgeted(1, 1), patch=wrong),
+        lambda: Patches(1.0, wrong, Budgeted(1, 1)),
+        lambda: Grid(Budgeted(1568, wrong)),
+        lambda: Crops(258, least=wrong),
+    ):
+        with pytest.raises((WrongType, InvalidLimit)):
+            make()

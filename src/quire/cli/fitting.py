@@ -12,7 +12,7 @@ from quire.cli.files import History
 from quire.cli.fixing import outgrown, shaped
 from quire.compactors import Plan, Room, Summarize, record
 from quire.context import Context, Piece, Template
-from quire.context.policies import POLICIES
+from quire.context.policies import POLICIES, compactor_for
 from quire.errors import InvalidValue, Irreducible, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
@@ -119,7 +119,7 @@ def checked_policy(name: str) -> str:
 
 def _compacted(transcript: Transcript, wanted: Wanted, model: str, tools: list[Any]) -> Plan | None:
     """What the policy took away, if it did."""
-    compactor = POLICIES[wanted.policy] if wanted.policy else None
+    compactor = compactor_for(wanted.policy, model) if wanted.policy else None
     if compactor is None:
         return None
     counter = counter_for(model)

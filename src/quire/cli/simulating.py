@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from quire.compactors.planner import RATIOS
-from quire.context.policies import KEEP_ALL, POLICIES
+from quire.context.policies import KEEP_ALL, compactor_for
 from quire.context.replaying import Replay, replay
 from quire.errors import InvalidValue
 from quire.items import Item
@@ -48,7 +48,7 @@ def simulated(
         replays[name] = [
             replay(
                 items,
-                POLICIES[name],
+                compactor_for(name, model),
                 tokens=None if name == KEEP_ALL else budget,
                 counter=counter_for(model),
                 model=model,

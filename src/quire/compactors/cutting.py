@@ -14,8 +14,8 @@ def cut(view: View, extent: Extent) -> Hide:
 
     The message to be answered and calls that wait may be larger than the floor allows. Then the cut leaves
     half of what is between them and the ceiling, so that it does not come again with the next message.
-    Where instructions, summaries and pins alone are above a floor that is firm, or what must stay is above
-    the ceiling, it is `Irreducible`.
+    Where pins alone are above the floor, or instructions and summaries with them above one that is firm, or
+    what must stay is above the ceiling, it is `Irreducible`.
     """
     counter = extent.counter
     most = view.tokens(counter) - 1
@@ -33,7 +33,10 @@ def _aim_above_the_floor(view: View, extent: Extent, parts: Iterable[str]) -> in
     stays = [item for item in view if item.id in kept or structural(item)]
     lasting = [item for item in stays if structural(item) or view.fate(item.id).state == "pinned"]
     needed = _tokens(lasting, extent.counter)
-    firm = extent.floor if extent.is_firm else extent.ceiling
+    pins = [item for item in lasting if view.fate(item.id).state == "pinned"]
+    if pins and _tokens(pins, extent.counter) > extent.floor:
+        lasting, needed = pins, _tokens(pins, extent.counter)
+    firm = extent.floor if extent.is_firm or lasting is pins else extent.ceiling
     if lasting and needed > firm:
         raise Irreducible(
             f"instructions, summaries and pins take {needed:,}, and there is room for {firm:,}",

@@ -78,7 +78,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     unit: Unit = "tokens"
 
     def __post_init__(self) -> None:
-        if self.unit not in _DEFAULTS:
+        if not isinstance(self.unit, str) or self.unit not in _DEFAULTS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidValue(f"a compactor goes by {', '.join(_DEFAULTS)}; not by {self.unit!r}")
         for field, default in zip(("floor", "ceiling"), _DEFAULTS[self.unit], strict=True):
             given = getattr(self, field)
@@ -117,8 +117,14 @@ def checked_size(value: Any, what: str) -> Size:
     return value
 
 
-def tokens_of(size: Size, room: Room) -> int:
-    """A size in numbers."""
+def checked_room(room: Room) -> Room:
+    """The room, if it is one."""
     if not isinstance(room, Room):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a compactor is given a Room, not {type(room).__name__}")
+    return room
+
+
+def tokens_of(size: Size, room: Room) -> int:
+    """A size in numbers."""
+    checked_room(room)
     return int(size * room.tokens) if isinstance(size, float) else size

@@ -23,11 +23,15 @@ class Outputs:
 
 
 class Pace(NamedTuple):
-    """Calls so far, tokens that each added on average, and those that were added since the call before."""
+    """Calls so far, tokens that each added on average, and those that were added since the call before.
+
+    `idle` are the seconds between the model's last output and what was recorded last.
+    """
 
     calls: int
     growth: float
     latest: int
+    idle: float
 
 
 _OUTPUTS = Outputs()
@@ -38,14 +42,21 @@ def pace_of(view: View, counter: Counter) -> Pace:
     log, end = view.log, view.end
     calls = max(log.tokens(0, end, _OUTPUTS), 1)
     recorded = log.tokens(0, end, counter)
-    return Pace(calls, max(recorded / calls, 1.0), log.tokens(_start_of_last_reply(view), end, counter))
+    spoke = _end_of_last_reply(view)
+    idle = log.time(end - 1) - log.time(spoke - 1) if spoke else 0.0
+    latest = log.tokens(_start_of_last_reply(view, spoke), end, counter)
+    return Pace(calls, max(recorded / calls, 1.0), latest, max(idle, 0.0))
 
 
-def _start_of_last_reply(view: View) -> int:
-    """The position from which on all was added since the model was last asked."""
+def _end_of_last_reply(view: View) -> int:
     position = view.end
     while position > 0 and not is_output(view.log.item(position - 1)):
         position -= 1
+    return position
+
+
+def _start_of_last_reply(view: View, position: int) -> int:
+    """The position from which on all was added since the model was last asked."""
     while position > 0 and is_output(view.log.item(position - 1)):
         position -= 1
     return position

@@ -30,7 +30,8 @@ class Room(msgspec.Struct, frozen=True):
 class Request(NamedTuple):
     """Words to be written: `prompt` for a model, `size` in tokens at most, to stand in place of `spans`.
 
-    `revision` is that of the view it was planned on, and `items` are what the words are about.
+    `revision` is that of the view it was planned on, and `items` are what the words are about. With `room` it
+    is known whether they are worth it: words that do not fit and leave no less than before are not used.
     """
 
     prompt: tuple[Item, ...]
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     spans: tuple[Span, ...]
     items: tuple[str, ...]
     revision: int
+    room: Room | None = None
 
 
 class Forecast(NamedTuple):

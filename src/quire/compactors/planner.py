@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from math import sqrt
 
 from quire.compactors.cascade import Cascade
+from quire.compactors.limits import checked_room
 from quire.compactors.pace import Pace, pace_of
 from quire.compactors.plan import Compactor, Forecast, Plan, Room
 from quire.compactors.rewriting import unchanged_tokens
@@ -32,8 +33,8 @@ class Planner:
 
     Above the room something has to be done, and the cheapest way is taken. Below it a plan is made only once
     waiting any longer would cost more, and never while less than `patience` of the room is taken: what money
-    does not tell is that a model does better with more of the conversation. `model` says whose prices count;
-    `prices` may be given instead.
+    does not tell is that a model does better with more of the conversation. `model` says whose prices count,
+    and how long its provider keeps a cache; other `prices` may be given.
     """
 
     name = "planner"
@@ -51,7 +52,9 @@ class Planner:
             raise WrongType(f"prices are Prices, not {type(prices).__name__}")
         self._cascade = Cascade(*compactors)
         self._patience = patience
-        known = facts_for(model).prices if model is not None and prices is None else prices
+        facts = facts_for(model) if model is not None else None
+        self._lifetime = facts.cache_seconds if facts else None
+        known = facts.prices if facts and prices is None else prices
         is_known = known is not None and None not in (known.input, known.output, known.cache_read)
         prices = known if known is not None and is_known else RATIOS
         self._read = prices.cache_read or 0.0
@@ -63,13 +66,15 @@ class Planner:
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """The plan that is expected to cost least, with what it is expected to do; none while it can wait."""
-        held = checked_view(view).tokens(room.counter)
+        held = checked_view(view).tokens(checked_room(room).counter)
         pace = pace_of(view, room.counter)
         if held > room.tokens:
             return self._cheapest(self._fitting(view, room, pace)) or self._cascade.plan(view, room)
         step = max(room.tokens // _LOOKS, 1)
-        if held < self._patience * room.tokens or held // step == (held - pace.latest) // step:
-            return None  # too little, or as it was at the call before
+        if held < self._patience * room.tokens:
+            return None
+        if not self._is_cold(pace) and held // step == (held - pace.latest) // step:
+            return None  # as it was at the call before
         early = Room(room.tokens, room.counter, early=True)
         due = (plan for plan in self._plans(view, early, pace) if self._is_due(plan, pace))
         return self._cheapest(due)
@@ -92,8 +97,8 @@ class Planner:
 
     def _is_due(self, plan: Plan, pace: Pace) -> bool:
         """Whether waiting longer would cost more, and the conversation may be taken to last long enough."""
-        forecast, once = plan.forecast, self._once(plan)
-        if forecast is None or not self._read:
+        once = self._once(plan, pace)
+        if not self._read:
             return False
         economic = sqrt(2 * once * pace.growth / self._read)
         return plan.saved >= economic and plan.saved * self._read * pace.calls >= once
@@ -101,7 +106,7 @@ class Planner:
     def _foretold(self, view: View, room: Room, plan: Plan, pace: Pace) -> Plan:
         rewritten = max(plan.after - unchanged_tokens(view, plan, room.counter), 0)
         plan = plan._replace(forecast=Forecast(1, rewritten, plan.saved, 0.0, 0.0))
-        once = self._once(plan)
+        once = self._once(plan, pace)
         most = max((room.tokens - plan.after) / pace.growth, 1.0)
         best = sqrt(2 * once / (self._read * pace.growth)) if self._read else most
         calls = min(max(best, 1.0), most)
@@ -116,10 +121,17 @@ class Planner:
             forecast=forecast,
         )
 
-    def _once(self, plan: Plan) -> float:
-        """What a plan costs by itself: what is read anew, and the words that are still to be written."""
+    def _is_cold(self, pace: Pace) -> bool:
+        """Whether nobody spoke for so long that the provider has let go of what it had cached."""
+        return self._lifetime is not None and pace.idle > self._lifetime
+
+    def _once(self, plan: Plan, pace: Pace) -> float:
+        """What a plan costs by itself: what is read anew, and the words that are still to be written.
+
+        Once a cache has gone cold all is read anew in any case, and the best time to shrink is then.
+        """
         rewritten = plan.forecast.rewritten if plan.forecast else plan.after
-        once = rewritten * (self._write - self._read)
+        once = 0.0 if self._is_cold(pace) else rewritten * (self._write - self._read)
         if plan.request is not None:
             once += plan.before * self._input + plan.request.size * self._output
         return max(once, 0.0)

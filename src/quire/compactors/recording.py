@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from quire.compactors.foreseeing import foreseen
 from quire.compactors.plan import Plan, Request
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
 from quire.items import Edit, Summary
@@ -28,6 +29,8 @@ def record(
     All of it or nothing. Words that are empty, or that came too late for what they are about, are discarded,
     and the transcript is as it was.
     """
+    if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a plan is recorded, not {type(plan).__name__}")
     if plan.notes and pool is None:
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
     edits = list[Edit](plan.edits)
@@ -36,7 +39,10 @@ def record(
         if fault is not None:
             logger.warning("the summary planned by %s is not used: %s", plan.by, fault)
             return Outcome("discarded", fault)
-        edits.append(Summary((text or "").strip(), plan.request.spans))
+        summary = Summary((text or "").strip(), plan.request.spans)
+        if _is_no_gain(transcript.view, summary, plan.request):
+            return Outcome("discarded", "the summary is longer than what it would stand for")
+        edits.append(summary)
     return _recorded(transcript, edits, plan, pool)
 
 
@@ -51,6 +57,18 @@ def _recorded(transcript: Transcript, edits: Sequence[Edit], plan: Plan, pool: P
             pool.add(note)
     logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
     return Outcome("kept", plan.reason, tuple(edits))
+
+
+def _is_no_gain(view: View, summary: Summary, request: Request) -> bool:
+    """Whether words do not fit, and leave no less than they take away, as far as that can be told."""
+    if request.room is None:
+        return False
+    try:
+        after = foreseen(view, (summary,))
+    except (EditRefused, UnknownId):
+        return False  # recording it says why
+    left = after.tokens(request.room.counter)
+    return left > request.room.tokens and left >= view.tokens(request.room.counter)
 
 
 def _unfit(transcript: Transcript, request: Request, text: object) -> str | None:

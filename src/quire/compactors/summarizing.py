@@ -74,7 +74,7 @@ class Summarize(Limits, frozen=True, kw_only=True):
         size = self.size if size is None else size
         ids = tuple(item.id for item in stretch.items)
         prompt = told(stretch.items, size, self.guidance, self.prompt)
-        request = Request(prompt, size, stretch.spans, ids, view.revision)
+        request = Request(prompt, size, stretch.spans, ids, view.revision, room)
         after = _after(view, stretch, size, room.counter)
         return Plan(self.name, reason, view.tokens(room.counter), after, request=request)
 

@@ -2,10 +2,11 @@
 
 from quire.context.context import Context
 from quire.context.diffing import Change, diff
+from quire.context.fates import Entry
 from quire.context.fit import Fitted, fit
 from quire.context.gathering import Piece, gather
 from quire.context.policies import POLICIES
-from quire.context.receipt import Entry, Line, Receipt
+from quire.context.receipt import Line, Receipt
 from quire.context.replaying import Call, Replay, replay
 from quire.context.template import Template
 

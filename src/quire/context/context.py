@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
+from quire.context.fates import Entry
 from quire.context.fit import Fitted
-from quire.context.receipt import Entry, Receipt
+from quire.context.receipt import Receipt
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state.scroll import Scroll

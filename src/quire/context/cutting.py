@@ -1,11 +1,15 @@
-"""Making one section smaller: the oldest of a view in steps, and whole groups of a list."""
+"""Making one section smaller: its oldest in steps, or what comes last of a list, in whole groups.
+
+What goes is a multiple of a step. So the cut stays where it is while a step's worth of tokens is added, and a
+provider's cache is of use in between.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
 
 from quire.errors import Irreducible
 from quire.items import Item, Message
 from quire.state import Group, View, groups, structural
+from quire.state.positions import positions
 from quire.state.scroll import Scroll
 from quire.state.truncation import newest
 from quire.tokens import Counter
@@ -28,50 +32,84 @@ class Sums:
 
 
 def cut_view(view: View, room: int, step: int, counter: Counter) -> Scroll:
-    """The newest of a view, within its room. `Irreducible` where what must stay is larger.
-
-    What goes is a multiple of `step`, up to the turn that the cut falls in. So the cut stays where it is
-    while a step's worth of tokens is added, and a provider's cache is of use in between.
-    """
+    """The newest of a view, within its room. `Irreducible` where what must stay is larger."""
     sums = Sums(counter)
-    asked = view.counted(counter)
-    steps = -(-(asked - room) // step)
-    lowest = asked - steps * step
+    lowest = view.counted(counter) - _going(view.counted(counter), room, step)
     try:
         return newest(view, tokens=max(lowest, 0), counter=sums)
     except Irreducible:
         return newest(view, tokens=room, counter=sums)
 
 
-def cut_items(
-    items: Sequence[Item], room: int, count: Count, keeps: Literal["first", "newest"]
+def cut_newest(
+    items: Sequence[Item], room: int, step: int, count: Count, source: View | None
 ) -> tuple[Item, ...]:
-    """Items as far as they fit in whole groups: from the first on, or what must stay and then the newest."""
+    """The newest of a list that grows at its end, within its room; what must stay of its source stays."""
     found = groups(items)
     sizes = [sum(map(count, group.items)) for group in found]
-    kept = set(_must_stay(found)) if keeps == "newest" else set[int]()
-    room -= sum(sizes[index] for index in kept)
-    if room < 0:
-        parts = tuple(item.id for index in sorted(kept) for item in found[index].items)
-        raise Irreducible(f"{-room} tokens too many must stay", parts)
-    for index in range(len(found) - 1, -1, -1) if keeps == "newest" else range(len(found)):
-        if index not in kept:
-            room -= sizes[index]
-            if room < 0:
-                break
-            kept.add(index)
-    ids = {item.id for index in kept for item in found[index].items}
-    return tuple(item for item in items if item.id in ids)
+    must = set(_must_stay(found, source))
+    needed = sum(sizes[index] for index in must)
+    if needed > room:
+        parts = tuple(item.id for index in sorted(must) for item in found[index].items)
+        raise Irreducible(f"{needed:,} tokens must stay, and there is room for {room:,}", parts)
+    going = min(_going(sum(sizes), room, step), sum(sizes) - needed)
+    gone: set[int] = set()
+    for index in range(len(found)):
+        if going > 0 and index not in must:
+            gone.add(index)
+            going -= sizes[index]
+    ids = {item.id for index in gone for item in found[index].items}
+    return tuple(item for item in items if item.id not in ids)
 
 
-def _must_stay(found: Sequence[Group]) -> Iterator[int]:
-    """The frame of a conversation, calls that wait, and the last message of the user."""
+def cut_last(items: Sequence[Item], room: int, count: Count) -> tuple[Item, ...]:
+    """Items from the first on, as far as they fit in whole groups."""
+    kept: set[str] = set()
+    for group in groups(items):
+        room -= sum(map(count, group.items))
+        if room < 0:
+            break
+        kept.update(item.id for item in group.items)
+    return tuple(item for item in items if item.id in kept)
+
+
+def must_stay(content: View | tuple[Item, ...], source: View | None, counter: Counter) -> list[Item]:
+    """What no cut takes from a history."""
+    if isinstance(content, View):
+        try:
+            return list(newest(content, tokens=0, counter=Sums(counter)))
+        except Irreducible as fault:
+            parts = set(fault.parts)
+            return [item for item in content if item.id in parts]
+    found = groups(content)
+    return [item for index in _must_stay(found, source) for item in found[index].items]
+
+
+def frame_tokens(view: View, counter: Counter) -> int:
+    """The counts of what gives a conversation its frame, such as instructions: it is always shown."""
+    marks = (view.log.item(position) for position in positions(view.log, "marks", 0, view.end))
+    return sum(map(counter.count, marks))
+
+
+def _going(asked: int, room: int, step: int) -> int:
+    """How much goes: enough, and a multiple of the step."""
+    return -(-max(asked - room, 0) // step) * step
+
+
+def _must_stay(found: Sequence[Group], source: View | None) -> Iterator[int]:
+    """The frame of a conversation, pins, calls that wait, and the last message of the user."""
     last = max((index for index, group in enumerate(found) if _is_users(group)), default=-1)
     for index, group in enumerate(found):
-        if index == last or group.pending or structural(group.items[0]):
+        if index == last or group.pending or structural(group.items[0]) or _is_pinned(group, source):
             yield index
 
 
 def _is_users(group: Group) -> bool:
     first = group.items[0]
     return isinstance(first, Message) and first.role == "user"
+
+
+def _is_pinned(group: Group, source: View | None) -> bool:
+    if source is None:
+        return False
+    return any(source.log.head(source.position(item.id)) in source.shape.pins for item in group.items)

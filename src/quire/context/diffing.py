@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from quire.context.context import Context
-from quire.context.receipt import Entry
+from quire.context.fates import Entry
 from quire.errors import WrongType
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quire.context.cutting import Count, cut_items, cut_view
+from quire.context.cutting import Count, cut_last, cut_newest, cut_view, frame_tokens, must_stay
 from quire.context.gathering import Piece
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item
@@ -17,6 +17,7 @@ from quire.state.scroll import Scroll
 from quire.tokens import Budget, Counter, Share
 from quire.tokens.budget import share_out
 
+_OLDEST = "oldest left out"
 _ELASTIC = Share(weight=4)
 """What a history has of a budget that is too small for all, unless it says otherwise: most of it."""
 
@@ -67,6 +68,7 @@ class _Fit:
         self._schemas = schemas
         self._count = count
         self._asked = [self._size(piece.content) for piece in pieces]
+        self._cores: dict[int, list[Item]] = {}  # of what is elastic: what must stay, once that matters
 
     def fitted(self) -> tuple[Fitted, ...]:
         if self._total(sum(self._asked)) <= self._budget.available:
@@ -76,7 +78,11 @@ class _Fit:
         if room < 0:
             raise self._over(fixed)
         kept = {index: self._whole(index) for index in fixed}
-        kept |= self._shared(room, [index for index in range(len(self._pieces)) if index not in kept])
+        flexible = [index for index in range(len(self._pieces)) if index not in kept]
+        try:
+            kept |= self._shared(room, flexible)
+        except Irreducible:
+            kept |= self._shared_with_cores(room, fixed, flexible)
         return tuple(kept[index] for index in range(len(self._pieces)))
 
     def _allowed(self) -> int:
@@ -85,17 +91,32 @@ class _Fit:
         return bisect_right(range(sum(self._asked)), available, key=self._counter.total) - 1
 
     def _shared(self, room: int, flexible: list[int]) -> dict[int, Fitted]:
-        """What is elastic or optional, each within its grant; where the elastic needs more, it gets it."""
-        grants = self._grants(room, flexible)
+        """What is elastic or optional, each within its grant; what one does not use is for the others."""
         kept: dict[int, Fitted] = {}
+        grants = self._grants(room, flexible)
         for index in (index for index in flexible if self._pieces[index].is_elastic):
-            rest = room - sum(fitted.counted for fitted in kept.values())
-            kept[index] = self._elastic(index, grants[index], rest)
+            kept[index] = self._cut(index, grants[index])
         left = room - sum(fitted.counted for fitted in kept.values())
         others = [index for index in flexible if index not in kept]
         for index, grant in self._grants(left, others).items():
             kept[index] = self._cut(index, grant)
         return kept
+
+    def _shared_with_cores(self, room: int, fixed: list[int], flexible: list[int]) -> dict[int, Fitted]:
+        """The same, where what must stay of something elastic is more than its share."""
+        elastic = [index for index in flexible if self._pieces[index].is_elastic]
+        for index in elastic:
+            piece = self._pieces[index]
+            self._cores[index] = must_stay(piece.content, piece.source, self._counter)
+        if sum(map(self._core, elastic)) > room:
+            raise self._over([*fixed, *elastic])
+        try:
+            return self._shared(room, flexible)
+        except Irreducible:
+            raise self._over([*fixed, *elastic]) from None
+
+    def _core(self, index: int) -> int:
+        return sum(map(self._count, self._cores.get(index, ())))
 
     def _grants(self, room: int, indexes: list[int]) -> dict[int, int]:
         names = {self._pieces[index].section.name: index for index in indexes}
@@ -106,37 +127,51 @@ class _Fit:
     def _share(self, index: int) -> Share:
         section = self._pieces[index].section
         own = self._budget.shares.get(section.name, section.share)
-        return own or (_ELASTIC if self._pieces[index].is_elastic else Share())
-
-    def _elastic(self, index: int, grant: int, most: int) -> Fitted:
-        try:
-            return self._cut(index, grant)
-        except Irreducible:
-            try:
-                return self._cut(index, most)
-            except Irreducible as fault:
-                stays = set(fault.parts)
-                must = [item for item in self._pieces[index].content if item.id in stays]
-                fixed = [i for i, piece in enumerate(self._pieces) if _is_fixed(piece)]
-                raise self._over(fixed, (index, must)) from None
+        share = own or (_ELASTIC if self._pieces[index].is_elastic else Share())
+        core = self._core(index)
+        if core <= share.minimum:
+            return share
+        most = None if share.maximum is None else max(share.maximum, core)
+        return Share(minimum=core, maximum=most, weight=share.weight)
 
     def _cut(self, index: int, grant: int) -> Fitted:
-        piece = self._pieces[index]
-        if self._asked[index] <= grant:
+        piece, asked = self._pieces[index], self._asked[index]
+        if asked <= grant:
             return self._whole(index)
         if isinstance(piece.content, View):
-            shown = cut_view(piece.content, grant, self._step(grant), self._counter)
-            return Fitted(piece, shown, shown.counted(self._counter), self._asked[index], "oldest left out")
-        kept = cut_items(piece.content, grant, self._count, piece.section.keeps)
-        rule = "oldest left out" if piece.section.keeps == "newest" else "more than its share"
-        return Fitted(piece, Scroll(kept), self._size(kept), self._asked[index], rule)
+            shown = cut_view(piece.content, *self._steps(grant), self._counter)
+            return Fitted(piece, shown, shown.counted(self._counter), asked, _OLDEST)
+        if piece.is_elastic:
+            kept = cut_newest(piece.content, *self._steps(grant), self._count, piece.source)
+        else:
+            kept = cut_last(piece.content, grant, self._count)
+        rule = _OLDEST if piece.is_elastic else "more than its share"
+        return Fitted(piece, Scroll(kept), self._size(kept), asked, rule)
 
-    def _step(self, grant: int) -> int:
-        """Half of what the conversation may take: told by what does not change from turn to turn."""
-        static = (p.section.stability == "static" for p in self._pieces)
-        stable = sum(asked for asked, is_static in zip(self._asked, static, strict=True) if is_static)
-        half = (self._budget.available - self._schemas - stable) // 2
-        return half if 0 < half <= grant else max(grant // 2, 1)
+    def _steps(self, grant: int) -> tuple[int, int]:
+        """The room of what is elastic, and the step in which its oldest go.
+
+        Both are told from what does not change between turns. What does is given quarters of the room, so
+        that a cut does not move to and fro with its size.
+        """
+        stable = self._budget.available - self._schemas - self._frame()
+        quarter = stable // 4
+        if quarter < 1 or grant < quarter:
+            return grant, max(grant // 2, 1)
+        taken = max(stable - (grant - self._frame_within()), 0)
+        rounded = stable - -(-taken // quarter) * quarter + self._frame_within()
+        room = rounded if 0 < rounded <= grant and rounded > self._frame_within() else grant
+        return room, 2 * quarter
+
+    def _frame(self) -> int:
+        """The counts of all that is shown in each turn as it is, in the history or before it."""
+        static = (piece.section.stability == "static" for piece in self._pieces)
+        counted = (asked for asked, is_static in zip(self._asked, static, strict=True) if is_static)
+        return sum(counted) + self._frame_within() + self._counter.total(0)
+
+    def _frame_within(self) -> int:
+        views = (piece.content for piece in self._pieces if isinstance(piece.content, View))
+        return sum(frame_tokens(view, self._counter) for view in views)
 
     def _whole(self, index: int) -> Fitted:
         content = self._pieces[index].content
@@ -149,15 +184,10 @@ class _Fit:
     def _total(self, counted: int) -> int:
         return self._counter.total(counted) + self._schemas
 
-    def _over(self, fixed: list[int], stays: tuple[int, list[Item]] | None = None) -> OverBudget:
+    def _over(self, blamed: list[int]) -> OverBudget:
         """Who is to blame, the largest first, and of what must stay of a history the largest item."""
-        sizes = {self._pieces[index].section.name: self._asked[index] for index in fixed}
-        largest = ""
-        if stays is not None:
-            index, items = stays
-            sizes[self._pieces[index].section.name] = sum(map(self._count, items))
-            item = max(items, key=self._count)
-            largest = f"; the largest that must stay is item {cut(item.id)!r} with {self._count(item):,}"
+        sizes = {self._pieces[index].section.name: self._needed(index) for index in blamed}
+        stays = [item for items in self._cores.values() for item in items]
         over = max(self._total(sum(sizes.values())) - self._budget.available, 1)
         parts = sorted(sizes, key=lambda name: -sizes[name])
         told = [f"{name!r} {sizes[name]:,}" for name in parts]
@@ -165,10 +195,19 @@ class _Fit:
             told += [f"{what} {size:,}"] if size else []
         return OverBudget(
             f"what is required is {over:,} more than the {self._budget.available:,} tokens there are: "
-            f"{', '.join(told)}{largest}",
+            f"{', '.join(told)}{self._largest(stays)}",
             over,
             tuple(parts),
         )
+
+    def _needed(self, index: int) -> int:
+        return self._core(index) if index in self._cores else self._asked[index]
+
+    def _largest(self, stays: list[Item]) -> str:
+        if not stays:
+            return ""
+        item = max(stays, key=self._count)
+        return f"; the largest that must stay is item {cut(item.id)!r} with {self._count(item):,}"
 
 
 def _is_fixed(piece: Piece) -> bool:

@@ -12,11 +12,12 @@ logger = logging.getLogger("quire.context")
 
 
 class Piece(NamedTuple):
-    """One section, and what it has to show: a view where it is elastic, or items."""
+    """One section, and what it has to show: a view as it is, or items; `source` is the view they are from."""
 
     section: Settings
     content: View | tuple[Item, ...]
     failure: str | None = None
+    source: View | None = None
 
     @property
     def is_elastic(self) -> bool:
@@ -27,36 +28,21 @@ class Piece(NamedTuple):
 async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
     """What each enabled section has to show, in order, so that one may set parameters for a later one."""
     shown = [section for section in sections if settings_of(section).enabled]
-    if ask.input is not None and any(isinstance(section, Input) for section in shown):
+    if ask.input is not None and any(isinstance(section, Input) and section.required for section in shown):
         shown = [section.without_input() if isinstance(section, History) else section for section in shown]
     return tuple([await _asked(section, ask) for section in shown])
 
 
 async def _asked(section: Section, ask: Ask) -> Piece:
     settings = settings_of(section)
+    source = ask.view(section.transcript) if isinstance(section, History) else None
     try:
         content = await section.items(ask)
-        return Piece(settings, content if isinstance(content, View) else items_of(content, settings.name))
+        items = content if isinstance(content, View) else items_of(content, settings.name)
+        return Piece(settings, items, source=source)
     except Exception as fault:
         if settings.required:
+            fault.add_note(f"in section {settings.name!r}")
             raise
         logger.warning("section %s failed and is left out: %s", settings.name, type(fault).__name__)
         return Piece(settings, (), f"it failed: {type(fault).__name__}")
-
-
-def without_repeats(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with each item once: in a view, or else in the first that has it."""
-    ids: set[str] = set()
-    views = [piece.content for piece in pieces if isinstance(piece.content, View)]
-    kept: list[Piece] = []
-    for piece in pieces:
-        content = piece.content
-        if not isinstance(content, View):
-            content = tuple(item for item in content if item.id not in ids and not _is_in(views, item.id))
-            ids.update(item.id for item in content)
-        kept.append(piece if len(content) == len(piece.content) else piece._replace(content=content))
-    return tuple(kept)
-
-
-def _is_in(views: Sequence[View], item_id: str) -> bool:
-    return any(view.log.find(item_id, view.end) is not None for view in views)

@@ -1,12 +1,14 @@
 """Policies by name, to compare them on a conversation: what one would use, and what others do."""
 
 from quire.compactors import Cascade, ClearToolResults, Compactor, Planner, Summarize, TruncateOldest
+from quire.errors import InvalidValue, cut
 
 KEEP_ALL = "keep-all"
+_CHOICE = (ClearToolResults(), TruncateOldest())
 
 POLICIES: dict[str, Compactor | None] = {
     "default": TruncateOldest(),
-    "planner": Planner(ClearToolResults(), TruncateOldest()),
+    "planner": Planner(*_CHOICE),
     "clear-in-batches": Cascade(ClearToolResults(), TruncateOldest()),
     "cut-to-75": TruncateOldest(floor=0.75),
     "summarize": Summarize(unit="tokens", size=512),
@@ -15,3 +17,10 @@ POLICIES: dict[str, Compactor | None] = {
     KEEP_ALL: None,
 }
 """A name for each; with none, everything is kept."""
+
+
+def compactor_for(policy: str, model: str | None = None) -> Compactor | None:
+    """The compactor of a policy; a planner goes by the prices of the model."""
+    if policy not in POLICIES:
+        raise InvalidValue(f"no policy {cut(policy)!r}; there are {', '.join(POLICIES)}")
+    return Planner(*_CHOICE, model=model) if policy == "planner" else POLICIES[policy]

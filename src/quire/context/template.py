@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from quire.context.advice import advice
 from quire.context.context import Context
 from quire.context.counts import Counts
 from quire.context.fit import fit
-from quire.context.gathering import Piece, gather, without_repeats
+from quire.context.gathering import Piece, gather
 from quire.context.receipt import Receipt
+from quire.context.repeats import without_repeats
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.sections import Ask, Section, settings_of
 from quire.tokens import Budget, Counter, counter_for
@@ -30,6 +33,9 @@ class Template:
         for name in names:
             if names.count(name) > 1:
                 raise InvalidValue(f"two sections are called {cut(name)!r}")
+        for name in budget.shares:
+            if name not in names:
+                raise InvalidValue(f"the budget has a share for {cut(name)!r}, and there is no such section")
 
     def __repr__(self) -> str:
         return f"<Template {', '.join(section.name for section in self.sections)}>"
@@ -90,19 +96,17 @@ class Template:
         model = model or self.model
         counter = counter or counter_for(model or _COMMON)
         schemas = self._counts.schemas(ask.tools, counter)
-        fitted = fit(
-            without_repeats(pieces),
-            budget=self.budget,
-            counter=counter,
-            schemas=schemas,
-            count=self._counts.of(counter),
-        )
+        count = self._counts.of(counter)
+        fitted = fit(pieces, budget=self.budget, counter=counter, schemas=schemas, count=count)
+        fitted = without_repeats(fitted, count)
         receipt = Receipt(fitted, counter, self.budget.available, schemas, advice(fitted, model))
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous)
 
     def _with(self, *sections: Section) -> "Template":
-        return Template(*sections, budget=self.budget, model=self.model)
+        names = {section.name for section in sections}
+        shares = {name: share for name, share in self.budget.shares.items() if name in names}
+        return Template(*sections, budget=replace(self.budget, shares=shares), model=self.model)
 
     def _index(self, name: str) -> int:
         for index, section in enumerate(self.sections):

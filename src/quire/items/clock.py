@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from quire.errors import WrongType
+
 Clock = Callable[[], float]
 
 _COUNTER_BITS = 22  # more ids in a millisecond than can be made: two threads with different times never meet
@@ -34,6 +36,8 @@ def new_id() -> str:
 def use_clock(clock: Clock) -> Generator[None]:
     """Take the time from `clock` for a while, in the whole process."""
     global _clock
+    if not callable(clock):
+        raise WrongType(f"a clock is called for the time; {type(clock).__name__} is not")
     previous, _clock = _clock, clock
     try:
         yield
@@ -46,4 +50,5 @@ def _renew_process_part() -> None:
     _process = os.urandom(6).hex()
 
 
-os.register_at_fork(after_in_child=_renew_process_part)
+if hasattr(os, "register_at_fork"):  # not everywhere can a process be forked
+    os.register_at_fork(after_in_child=_renew_process_part)

@@ -13,13 +13,22 @@ import msgspec
 from quire.errors import Damaged, InvalidValue, QuireError, Unencodable, WrongType, cut
 from quire.items.frozen import NOTHING
 from quire.items.kinds import Note
-from quire.items.newer import KEPT, damaged, put_back, read_leniently, with_kept, write_unknown
+from quire.items.newer import (
+    KEPT,
+    damaged,
+    put_back,
+    read_leniently,
+    read_without_tags,
+    with_kept,
+    write_unknown,
+)
 from quire.items.portable import is_plain, portable, reread, restored, verbatim
 from quire.items.settle import HALF_A_PAIR
 from quire.items.union import KINDS, Item, Known
 from quire.items.unknown import Unknown
 
 _CANNOT_WRITE = (TypeError, ValueError, OverflowError, RecursionError)
+_UNWRITABLE = "a value that the format cannot say"
 _extras_of = attrgetter("extras")
 
 
@@ -47,8 +56,8 @@ class Codec:
             return self._encode(batch)
         except _CANNOT_WRITE:
             for index, item in enumerate(items):
-                self._fields(item, f"$[{index}]")  # only typed texts can still be at fault: find the one
-            raise
+                self._fields(item, f"$[{index}]")  # only typed values can still be at fault: find the one
+            raise Unencodable(_UNWRITABLE, "$") from None
 
     def encode_item(self, item: Item) -> bytes:
         """One item."""
@@ -57,7 +66,7 @@ class Codec:
             return self._encode(item if _is_native(item) else self._fields(item, "$"))
         except _CANNOT_WRITE:
             self._fields(item, "$")
-            raise
+            raise Unencodable(_UNWRITABLE, "$") from None
 
     def decode(self, data: bytes) -> list[Item]:
         """The items of one array."""
@@ -103,9 +112,9 @@ class Codec:
         )
         try:
             written: dict[str, Any] = self._decode_raw(self._encode(typed))
-        except UnicodeEncodeError:
+        except _CANNOT_WRITE:
             _blame_text(typed, path)
-            raise
+            raise Unencodable(_UNWRITABLE, path) from None
         for name, value in free.items():
             written[name] = portable(value, f"{path}.{name}", self._tag_bytes)
         if KEPT in item.extras:
@@ -156,10 +165,18 @@ class Codec:
         try:
             item: Item = msgspec.convert(raw, Known)
         except (msgspec.ValidationError, QuireError) as fault:
-            return self._restore(read_leniently(raw, path, str(fault)), path)  # pyright: ignore
+            return self._read_closer(raw, path, str(fault))  # pyright: ignore
         except UnicodeEncodeError:  # it would quote the text
             raise Damaged(f"a text {HALF_A_PAIR}", path) from None
         return item if _is_native(item) else self._accept(item, path)
+
+    def _read_closer(self, raw: dict[str, Any], path: str, fault: str) -> Item:
+        # Tags are levels of their own, so what was written may be nested deeper than what it stands for.
+        try:
+            item = read_without_tags(raw, path) if self._tag_bytes else None
+            return self._restore(read_leniently(raw, path, fault), path) if item is None else item
+        except RecursionError:
+            raise Damaged("nested too deep", path) from None
 
 
 def _some_have_free_values(items: Sequence[Item]) -> bool:

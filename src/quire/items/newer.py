@@ -14,7 +14,7 @@ from quire.errors import Damaged, QuireError, Unencodable, WrongType
 from quire.items.edits import Span
 from quire.items.kinds import Address, Note, Opaque, Wording
 from quire.items.parts import Audio, File, Image
-from quire.items.portable import verbatim
+from quire.items.portable import restored, verbatim
 from quire.items.settle import HALF_A_PAIR, without_content
 from quire.items.union import KNOWN, Item, Known, kind_of
 from quire.items.unknown import UNTIMED, Unknown
@@ -52,6 +52,21 @@ def read_leniently(raw: Mapping[str, Any], path: str, fault: str) -> Item:
         raise damaged(str(again), path) from None
     except UnicodeEncodeError:  # it would quote the text
         raise Damaged(f"a text {HALF_A_PAIR}", path) from None
+
+
+def read_without_tags(raw: Mapping[str, Any], path: str) -> Item | None:
+    """One item whose free values are turned back before they are looked at; none where that is not all."""
+    kind = raw.get("kind")
+    if not isinstance(kind, str) or kind not in KNOWN:
+        return None
+    free = [name for name in ("extras", "content") if name in raw and (name == "extras" or kind == "note")]
+    try:
+        item = _convert({**raw, **{name: restored(raw[name], path) for name in free}}, KNOWN[kind])
+    except (msgspec.ValidationError, QuireError, UnicodeEncodeError):
+        return None
+    if KEPT in item.extras:
+        raise Damaged("this key is reserved", f"{path}.extras.{KEPT}")
+    return item
 
 
 def damaged(fault: str, path: str) -> Damaged:

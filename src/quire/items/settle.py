@@ -71,8 +71,18 @@ def _settled(where: str, wanted: Any, value: Any) -> Any:
         raise _explained(where, fault) from None
     except UnicodeEncodeError:  # it would quote the text
         raise InvalidValue(f"{where} {HALF_A_PAIR}") from None
+    settled = _exact(settled)
     _check_texts(where, settled)
     return settled
+
+
+def _exact(settled: Any) -> Any:
+    """The same with plain texts: a subclass, such as a text marked as safe, is written by no format."""
+    if isinstance(settled, str):
+        return settled if type(settled) is str else str.__str__(settled)
+    if type(settled) is tuple and any(isinstance(part, str) for part in settled):  # pyright: ignore
+        return tuple([_exact(part) for part in settled])  # pyright: ignore
+    return settled  # pyright: ignore[reportUnknownVariableType]
 
 
 def _frozen(where: str, value: Any) -> Any:
@@ -87,6 +97,8 @@ def _frozen_mapping(where: str, value: Any) -> Mapping[str, Any]:
         raise WrongType(f"{where} must be a mapping, not {type(value).__name__}")
     if not value:
         return NOTHING
+    if not all(isinstance(key, str) for key in value):  # pyright: ignore[reportUnknownVariableType]
+        raise WrongType(f"{where} has a key that is no text")
     return value if type(value) is FrozenDict else _frozen(where, dict(value))  # pyright: ignore
 
 

@@ -97,6 +97,17 @@ def resolved(log: Log, edit: Hide | Summary, end: int) -> Cover:
     return Cover(united(area), frozenset(summaries), isinstance(edit, Summary))
 
 
+def area_of_summary(log: Log, position: int, end: int) -> list[Interval]:
+    """What the summary at a position covers: found out once, for an edit names only what came before it."""
+    areas = log.segment(position).areas
+    area = areas.get(position)
+    if area is None:
+        summary = log.item(position)
+        assert isinstance(summary, Summary)
+        area = areas.setdefault(position, resolved(log, summary, end).area)
+    return area
+
+
 def spans_of(log: Log, area: Sequence[Interval], summaries: Iterable[int] = ()) -> tuple[Span, ...]:
     """An area and summaries as spans, each beginning and ending with content."""
     spans: list[Span] = []

@@ -11,7 +11,7 @@ import msgspec
 
 from quire.errors import EditRefused, cut
 from quire.items import Edit, Hide, Item, Mask, Message, Opaque, Pin, Summary, ToolResult, Undo
-from quire.state.active import ActiveEdits, Cover, located, resolved
+from quire.state.active import ActiveEdits, Cover, area_of_summary, located, resolved
 from quire.state.bounds import bounds
 from quire.state.judging import folded, judge, judge_mask, judge_return
 from quire.state.log import EDIT, Log
@@ -56,7 +56,9 @@ class Editor:
     def _cover(self, edit: Summary | Hide) -> Shape:
         cover = resolved(self._log, edit, self._end)
         judge(self._log, self._end, cover, self._open)
-        pinned = self._group_area(self._shape.pins)
+        # No group is taken in part, so those that matter have their first item in the area.
+        pins = (head for interval in cover.area for head in self._shape.pins.between(*interval))
+        pinned = self._group_area(pins)
         area = [part for interval in cover.area for part in subtracted(interval, pinned)]
         named = [p for p in cover.summaries if p in self._shape.summaries]
         if isinstance(edit, Hide):
@@ -64,7 +66,7 @@ class Editor:
         # What is shown, and not for a pin alone, is under no summary: there is none to look for.
         untouched = area == cover.area and self._is_shown(area)
         gone = folded(self._log, self._end, cover, named if untouched else self._shape.summaries)
-        return self._spliced(area, [self._summary_run(edit, cover)], gone, [self._end])
+        return self._spliced(area, [self._summary_run(edit, cover.area)], gone, [self._end])
 
     def _mask(self, edit: Mask) -> Shape:
         position = located(self._log, edit.target, self._end)
@@ -137,7 +139,7 @@ class Editor:
         for position in shown - before:
             summary = self._log.item(position)
             assert isinstance(summary, Summary)
-            runs.append(self._summary_run(summary, active.covers[position]))
+            runs.append(self._summary_run(summary, active.covers[position].area))
         shape = self._spliced(area, runs, before - shown, shown - before)
         return shape._replace(pins=self._shape.pins.turned_into(active.pins))
 
@@ -193,14 +195,15 @@ class Editor:
             return Run(self._shape.tail, self._end)
         return find_run(self._shape.branches, (self._log.time(position), position, 1))
 
-    def _summary_run(self, summary: Summary, cover: Cover) -> Run:
-        place = min(bounds(self._log, cover.area))[1]
+    def _summary_run(self, summary: Summary, area: Sequence[Interval]) -> Run:
+        place = min(bounds(self._log, area))[1]
         return Run(place, place, summary)
 
     def _summary_key(self, position: int) -> Key:
         summary = self._log.item(position)
         assert isinstance(summary, Summary)
-        return self._summary_run(summary, resolved(self._log, summary, self._end)).key(self._log.time)
+        area = area_of_summary(self._log, position, self._end)
+        return self._summary_run(summary, area).key(self._log.time)
 
     def _group_area(self, heads: Iterable[int]) -> list[Interval]:
         return united((p, p + 1) for head in heads for p in self._log.group(head, self._end))

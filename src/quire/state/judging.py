@@ -7,11 +7,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup, cut
-from quire.items import Summary
-from quire.state.active import Cover, resolved
+from quire.state.active import Cover, area_of_summary
 from quire.state.folding import some_meet
 from quire.state.log import EDIT, Log
-from quire.state.positions import far_groups, first_position, positions
+from quire.state.positions import far_groups
 from quire.state.shape import Interval, contains, subtracted
 
 
@@ -19,8 +18,8 @@ def judge(log: Log, end: int, cover: Cover, open_calls: Iterable[int]) -> None:
     """Refuse to take away a call that waits, part of a group, or the last message of the user."""
     if not cover.area and (cover.is_summary or not cover.summaries):
         raise EditRefused("the edit takes nothing away")
-    for position in open_calls:
-        if any(contains(cover.area, member) for member in log.group(position, end)):
+    for head, position in one_per_group(log, open_calls).items():
+        if any(contains(cover.area, member) for member in log.group(head, end)):
             raise CallPending(f"call {cut(log.item(position).id)!r} still waits for its result")
     last = last_user(log, end)
     if last is not None and contains(cover.area, last):
@@ -28,6 +27,11 @@ def judge(log: Log, end: int, cover: Cover, open_calls: Iterable[int]) -> None:
     for position in _at_the_edges(log, end, cover.area):
         if len({contains(cover.area, member) for member in log.group(position, end)}) > 1:
             raise SplitsGroup(f"the edit takes part of the group of {cut(log.item(position).id)!r}")
+
+
+def one_per_group(log: Log, open_calls: Iterable[int]) -> dict[int, int]:
+    """For the heads of the groups that wait, one of the calls they wait for: there may be many."""
+    return {log.head(position): position for position in open_calls}
 
 
 def judge_mask(log: Log, end: int, position: int) -> None:
@@ -42,14 +46,17 @@ def folded(log: Log, end: int, cover: Cover, summaries: Iterable[int]) -> list[i
 
 
 def _folds(log: Log, end: int, cover: Cover, position: int) -> bool:
-    older = log.item(position)
-    assert isinstance(older, Summary)
-    area = resolved(log, older, end).area
+    area = area_of_summary(log, position, end)
+    if position not in cover.summaries and (
+        area[0][0] >= cover.area[-1][1] or area[-1][1] <= cover.area[0][0]
+    ):
+        return False
     outside = [part for interval in area for part in subtracted(interval, cover.area)]
     if outside == area and position not in cover.summaries:
         return False
     if outside:
-        raise EditRefused(f"the summary must cover all that {cut(older.id)!r} covers, or nothing of it")
+        older = cut(log.item(position).id)
+        raise EditRefused(f"the summary must cover all that {older!r} covers, or nothing of it")
     return True
 
 
@@ -61,16 +68,12 @@ def judge_return(back: Collection[int], shown: Iterable[int], covers: Mapping[in
 
 def last_user(log: Log, end: int) -> int | None:
     """The position of the user's message that is shown last."""
-    some_late = any(segment.late for segment in log.segments)
-    if some_late and first_position(log, "late", 0, end) is not None:
-        users = positions(log, "users", 0, end)
-        return max(users, key=lambda p: (log.time(p), p), default=None)
-    for segment in reversed(log.segments):
-        index = bisect_left(segment.users, end)
+    users: list[int] = []
+    for segment, stop in log.seen(end):
+        index = bisect_left(segment.users, stop)
         if index:
-            return segment.users[index - 1]
-        end = min(end, segment.start)
-    return None
+            users.append(segment.last_users[index - 1])
+    return max(users, key=lambda p: (log.time(p), p), default=None)
 
 
 def _at_the_edges(log: Log, end: int, area: Sequence[Interval]) -> Iterator[int]:
@@ -79,6 +82,7 @@ def _at_the_edges(log: Log, end: int, area: Sequence[Interval]) -> Iterator[int]
         for position in (start, stop - 1):
             if log.head(position) != EDIT:
                 yield position
+    low, high = (area[0][0], area[-1][1]) if area else (end, 0)
     for head, members in far_groups(log, end):
-        if any(contains(area, p) for p in (head, *members)):
+        if head < high and members[-1] >= low and any(contains(area, p) for p in (head, *members)):
             yield head

@@ -13,7 +13,7 @@ from typing import Any
 from quire.errors import InvalidLimit, cut
 from quire.items import Edit, Item
 from quire.state.ids import Strays
-from quire.state.shape import Shape
+from quire.state.shape import Interval, Shape
 from quire.tokens import Counter
 from quire.tokens.asking import count_by
 from quire.tokens.numbers import MOST
@@ -28,7 +28,7 @@ class Segment:
     """Items in order of arrival, with what is known about each by its position."""
 
     __slots__ = (
-        *("arrived", "edits", "far", "heads", "highest", "items", "late", "marks"),
+        *("areas", "arrived", "edits", "far", "heads", "highest", "items", "last_users", "late", "marks"),
         *("memos", "placed", "places", "shapes", "start", "strays", "sums", "users"),
     )
 
@@ -39,6 +39,7 @@ class Segment:
         self.heads = array("I")  # the position of the first member of the item's group
         self.far: dict[int, list[int]] = {}  # members of a group that do not directly follow the others
         self.users = array("I")  # positions of the messages of users
+        self.last_users = array("I")  # for each of these: which of them was shown last once it had come
         self.marks = array("I")  # positions of what is structural: instructions, configuration, handoffs
         self.edits = array("I")
         self.late = array("I")  # positions of what is shown elsewhere than where it arrived
@@ -48,6 +49,7 @@ class Segment:
         self.strays = Strays()
         self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
         self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
+        self.areas: dict[int, list[Interval]] = {}  # what summaries cover, once somebody looked
         self.memos: dict[Hashable, Any] = {}  # what readers of views worked out and can take further
 
     def copy_until(self, end: int, highest: str) -> "Segment":
@@ -62,6 +64,7 @@ class Segment:
         for name in ("users", "marks", "edits", "late"):
             positions = getattr(self, name)
             setattr(copy, name, positions[: bisect_left(positions, end)])
+        copy.last_users = self.last_users[: len(copy.users)]
         copy.far = {
             head: [p for p in members if p < end] for head, members in self.far.copy().items() if head < end
         }

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire.errors import EditRefused, UnknownId, WrongType
+from quire.errors import EditRefused, UnknownId, WrongType, cut
 from quire.items import Edit, Item, Message, Summary, ToolCall, now
 from quire.state.closing import is_closing
 from quire.state.groups import Group, is_edit
-from quire.state.own_edits import marked, own_edits
+from quire.state.own_edits import marked, own_edits, own_ids
 from quire.state.transcript import Transcript, checked_transcript
 
 logger = logging.getLogger("quire.state")
@@ -25,22 +25,31 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     The child's edits of its own items come along, also of items that an earlier merge brought. What it did to
     the view of inherited items was its own affair, and results that only closed a call for it stay behind.
     """
+    _check_agent(agent_id)
     own = own_items(parent, child)
-    new = [_merged(item, agent_id, own[0].id) for item in own]
+    marks = _marks(parent, child, own)
+    new = [_merged(item, agent_id, marks[item.id]) for item in own]
     parent.extend(new)
     return [*new, *_brought(parent, own_edits(parent, child, _shared_length(parent, child)))]
 
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Record the child's final answer as said now; gives back what was new."""
+    _check_agent(agent_id)
+    checked_transcript(parent)
     spoken = reversed(checked_transcript(child).view.groups())
     answer = next((group.items[-1] for group in spoken if _is_answer(group)), None)
-    if answer is None or answer.id in checked_transcript(parent):
+    if answer is None or answer.id in parent:
         return []
     recorded = child.get(answer.id)  # as it was said, should it be masked by now
     said = msgspec.structs.replace(_merged(recorded, agent_id, answer.id), created_at=now())
     parent.append(said)
     return [said]
+
+
+def _check_agent(agent_id: object) -> None:
+    if agent_id is not None and not isinstance(agent_id, str):
+        raise WrongType(f"the id of an agent is a text, not {type(agent_id).__name__}")
 
 
 def _is_answer(group: Group) -> bool:
@@ -66,6 +75,7 @@ class SummaryPlan(NamedTuple):
 
 def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
     """A plan to record what the child did in a few words; none where there is nothing new to tell."""
+    _check_agent(agent_id)
     items = own_items(parent, child)
     told = [index for index, item in enumerate(items, 1) if _summary_id(item) in parent]
     items = items[told[-1] if told else 0 :]
@@ -96,6 +106,22 @@ def _shared_length(parent: Transcript, child: Transcript) -> int:
     return min(shared, len(parent), len(child))
 
 
+def _marks(parent: Transcript, child: Transcript, own: Sequence[Item]) -> dict[str, str]:
+    """For each of the child's own items a mark of its group, so that what it kept apart stays apart."""
+    view = child.view
+    ours = own_ids(parent, child.recorded(_shared_length(parent, child))) | {item.id for item in own}
+    firsts: dict[int, str] = {}
+    marks: dict[str, str] = {}
+    for item in own:
+        position = view.position(item.id)
+        head = view.log.head(position)
+        if head not in firsts:
+            members = (view.log.item(p).id for p in view.log.group(position, view.end))
+            firsts[head] = next(member for member in members if member in ours)
+        marks[item.id] = firsts[head]
+    return marks
+
+
 def _merged(item: Item, agent_id: str | None, merge: str) -> Item:
     """The item with its agent, and with the mark that keeps it apart from the parent's own."""
     if agent_id is not None and item.agent_id is None:
@@ -109,6 +135,9 @@ def _brought(parent: Transcript, edits: Sequence[Edit]) -> list[Item]:
     while accepted := [edit for edit in edits if _accepted(parent, edit)]:
         brought += accepted
         edits = [edit for edit in edits if edit.id not in parent]
+    if edits:
+        behind = ", ".join(cut(edit.id) for edit in edits)
+        logger.warning("edits of the child that do not fit the parent stay behind: %s", behind)
     return brought
 
 
@@ -116,6 +145,5 @@ def _accepted(parent: Transcript, edit: Edit) -> bool:
     try:
         parent.append(edit)
     except (EditRefused, UnknownId):
-        logger.debug("edit %s of the child does not fit the parent and stays behind", edit.id)
         return False
     return True

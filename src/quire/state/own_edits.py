@@ -11,6 +11,7 @@ import msgspec
 from quire.items import Edit, Hide, Item, Mask, Pin, Summary, Undo, Unknown
 from quire.state.active import ActiveEdits, resolved, spans_of
 from quire.state.closing import is_closing
+from quire.state.folding import holds
 from quire.state.groups import MERGED, is_edit
 from quire.state.log import EDIT
 from quire.state.positions import positions
@@ -34,24 +35,42 @@ def marked(item: Item, merge: str) -> Item:
 def own_edits(parent: Transcript, child: Transcript, since: int) -> list[Edit]:
     """The child's edits in force that the parent does not have, in the child's order and as they fit there.
 
-    An edit that was taken back stays behind with what took it back, unless the parent has it by now.
+    An edit that was taken back stays behind with what took it back, unless the parent has it by now. So does
+    one that is under a later edit which the parent has: there it would come out on top.
     """
     view = child.view
-    own = _own_ids(parent, child.recorded(since))
-    undone = ActiveEdits(view.log, view.end).undone
+    own = own_ids(parent, child.recorded(since))
+    active = ActiveEdits(view.log, view.end)
     found: dict[str, Edit] = {}
     for position in positions(view.log, "edits", since, view.end):
         edit = view.log.item(position)
         assert is_edit(edit)
         if _concerned(view, edit) <= own:
             own.add(edit.id)
-            fitting = None if position in undone or edit.id in parent else _fitted(parent, view, edit, found)
+            stays = (
+                position in active.undone or edit.id in parent or _is_under(position, active, view, parent)
+            )
+            fitting = None if stays else _fitted(parent, view, edit, found)
             if fitting is not None:
                 found[edit.id] = fitting
     return list(found.values())
 
 
-def _own_ids(parent: Transcript, recorded: Iterable[Item]) -> set[str]:
+def _is_under(position: int, active: ActiveEdits, view: View, parent: Transcript) -> bool:
+    """Whether a later edit that the parent has by now does the same to all that this one is about."""
+    edit = view.log.item(position)
+    if isinstance(edit, Mask):
+        later = [active.masks[view.position(edit.target)]]
+    elif isinstance(edit, Summary) and position not in view.shape.summaries:
+        area = active.covers[position].area
+        covers = active.covers.items()
+        later = [p for p, cover in covers if p > position and cover.is_summary and holds(cover.area, area)]
+    else:
+        return False
+    return any(p > position and view.log.item(p).id in parent for p in later)
+
+
+def own_ids(parent: Transcript, recorded: Iterable[Item]) -> set[str]:
     """The ids of what the parent has from the child."""
     own: set[str] = set()
     for item in recorded:

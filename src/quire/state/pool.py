@@ -57,8 +57,9 @@ class Pool:
 
     def evicted_by(self, note: Note) -> Note | None:
         """The note that would have to go for this one."""
+        is_new = _key_of(note) not in self._notes
         full = self._limit is not None and len(self._notes) >= self._limit
-        return next(iter(self._notes.values())) if full and _key_of(note) not in self._notes else None
+        return next(iter(self._notes.values())) if full and is_new else None
 
     def get(self, key: str) -> Note:
         """The note with this key."""

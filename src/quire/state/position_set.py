@@ -5,6 +5,7 @@ take memory by the square of their number. The bits of 64 positions make a leaf,
 """
 
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import TypeAlias
 
 Node: TypeAlias = "int | tuple[Node, ...]"
@@ -42,6 +43,10 @@ class PositionSet:
 
     def __iter__(self) -> Iterator[int]:
         return _positions(self._root, self._levels, 0)
+
+    def between(self, start: int, stop: int) -> Iterator[int]:
+        """Those from `start` to before `stop`; what lies elsewhere is not looked at."""
+        return (p for p in _positions(self._root, self._levels, 0, start, stop) if start <= p < stop)
 
     def __bool__(self) -> bool:
         return self._root != 0
@@ -83,16 +88,19 @@ def _turned(node: Node, level: int, position: int, on: bool) -> Node:
     return changed if any(changed) else 0
 
 
-def _positions(node: Node, level: int, start: int) -> Iterator[int]:
+def _positions(node: Node, level: int, start: int, first: int = 0, stop: float = inf) -> Iterator[int]:
+    """The positions in a node, but for nodes in it that end before `first` or begin at `stop` or after."""
     if isinstance(node, int):
         while node:
             lowest = node & -node
             yield start + lowest.bit_length() - 1
             node ^= lowest
         return
-    for index, inner in enumerate(node):
-        if inner:
-            yield from _positions(inner, level - 1, start + (index << _shift(level)))
+    width = 1 << _shift(level)
+    for inner in node:
+        if inner and start < stop and start + width > first:
+            yield from _positions(inner, level - 1, start, first, stop)
+        start += width
 
 
 def _shift(level: int) -> int:

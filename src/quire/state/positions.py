@@ -49,8 +49,12 @@ def far_groups(log: Log, end: int) -> list[tuple[int, list[int]]]:
     for segment, stop in log.seen(end):
         if segment.far:
             far = segment.far.copy()  # another thread may be adding to it
-            found += [(head, [p for p in members if p < stop]) for head, members in far.items()]
+            found += [(head, _below(members, stop)) for head, members in far.items()]
     return [(head, members) for head, members in found if members]
+
+
+def _below(members: list[int], stop: int) -> list[int]:
+    return members if members and members[-1] < stop else [p for p in members if p < stop]
 
 
 def scattered(log: Log, end: int) -> set[int]:

@@ -7,8 +7,8 @@ wide one.
 from collections.abc import Collection, Iterable, Iterator
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import ConfigChange, Hide, Item, Message, Summary, ToolCall, ToolResult
-from quire.state.active import resolved, spans_of
+from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
+from quire.state.active import area_of_summary, spans_of
 from quire.state.bounds import bounds
 from quire.state.judging import last_user
 from quire.state.positions import last_positions, positions, scattered
@@ -92,9 +92,7 @@ def _start_of_turns(view: View, turns: int) -> Place | None:
 def _summaries_before(view: View, cut: Place) -> Iterator[int]:
     """The summaries of nothing but what was said before a place; others tell of a turn that is kept."""
     for position in view.shape.summaries:
-        summary = view.log.item(position)
-        assert isinstance(summary, Summary)
-        if max(bounds(view.log, resolved(view.log, summary, view.end).area))[:2] < cut:
+        if max(bounds(view.log, area_of_summary(view.log, position, view.end)))[:2] < cut:
             yield position
 
 

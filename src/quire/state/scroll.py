@@ -12,8 +12,9 @@ from quire.errors import OutOfRange
 from quire.items import Item
 from quire.state.growing import added_since, was_edited
 from quire.state.shape import Interval, Run, contains, subtracted
-from quire.state.view import View
+from quire.state.view import View, checked_view, slice_of
 from quire.tokens import Counter
+from quire.tokens.numbers import whole
 
 
 class Scroll(Sequence[Item]):
@@ -28,6 +29,8 @@ class Scroll(Sequence[Item]):
         start: int = 0,
         after: tuple[Item, ...] = (),
     ) -> None:
+        if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(checked_view(view)):
+            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {start}")
         self.before = before
         self.view = view
         self.start = start
@@ -46,9 +49,9 @@ class Scroll(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
+            start, stop, step = slice_of(index, len(self))
             return self._slice(start, stop) if step == 1 else list(self)[index]
-        place = index + len(self) if index < 0 else index
+        place = index + len(self) if whole(index, "an index") < 0 else index
         if not 0 <= place < len(self):
             raise OutOfRange(f"there are {len(self)} items; there is none at {index}")
         return self._slice(place, place + 1)[0]

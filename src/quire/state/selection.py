@@ -5,8 +5,9 @@ Small questions that can be joined with `&`, `|` and `~`, instead of flags.
 
 from collections.abc import Callable, Iterable
 
-from quire.errors import WrongType
-from quire.items import ConfigChange, Handoff, Item, Message, Reasoning, Summary, ToolCall, ToolResult
+from quire.errors import InvalidValue, WrongType, cut
+from quire.items import KINDS, ConfigChange, Handoff, Item, Message, Reasoning, Summary, ToolCall, ToolResult
+from quire.items.kinds import ROLES
 from quire.state.groups import checked_items
 from quire.tokens.numbers import named
 
@@ -50,16 +51,16 @@ def select(items: Iterable[Item], keep: Callable[[Item], bool]) -> list[Item]:
 def by_role(*roles: str) -> Where:
     """Messages in one of these roles."""
     for role in roles:
-        named(role, "a role")
+        if named(role, "a role") not in ROLES:
+            raise InvalidValue(f"there is no role {cut(role)!r}; there are {', '.join(sorted(ROLES))}")
     return Where(lambda item: isinstance(item, Message) and item.role in roles)
 
 
 def of_kind(*kinds: type[Item]) -> Where:
     """Items of one of these kinds."""
-    try:
-        isinstance(None, kinds)  # pyright: ignore[reportUnnecessaryIsInstance]
-    except TypeError:
-        raise WrongType("a kind of item is a class, such as Message") from None
+    for kind in kinds:
+        if not isinstance(kind, type) or kind not in KINDS:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType("a kind of item is a class, such as Message")
     return Where(lambda item: isinstance(item, kinds))
 
 

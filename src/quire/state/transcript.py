@@ -248,6 +248,7 @@ class Transcript:
         segment, position = self._segment, self._end
         if isinstance(item, Message):
             if item.role == "user":
+                segment.last_users.append(position if self._aside is None else self._last_user(position))
                 segment.users.append(position)
             elif item.role != "assistant":
                 segment.marks.append(position)
@@ -262,6 +263,11 @@ class Transcript:
         self._last_head = head
         segment.record(item, head)
         self._end += 1
+
+    def _last_user(self, late: int) -> int:
+        """The message of the user that is shown last of those in the segment, with one that came late."""
+        users = (*self._segment.last_users[-1:], late)
+        return max(users, key=lambda position: (self._log.time(position), position))
 
     def _show(self, shape: Shape) -> None:
         self._shape = shape

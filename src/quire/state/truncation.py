@@ -12,9 +12,10 @@ from functools import partial
 from quire.errors import Irreducible
 from quire.items import Hide
 from quire.state.active import spans_of
-from quire.state.judging import last_user
+from quire.state.judging import last_user, one_per_group
 from quire.state.log import Log
-from quire.state.positions import first_position, positions, scattered
+from quire.state.positions import first_position, positions
+from quire.state.saving import Savings
 from quire.state.scroll import Scroll, without
 from quire.state.shape import Interval, Run, contains, subtracted, united
 from quire.state.view import View, checked_view
@@ -62,8 +63,8 @@ class _Cut:
             if run.stand_in is not None
         }
         self._masked = sorted(self._stub_tokens)
-        self._scattered = scattered(self._log, view.end)
         self._protected = united((p, p + 1) for p in self._protected_positions())
+        self._savings = Savings(view, self._runs, counter, self._protected)
 
     def area(self) -> list[Interval]:
         """What has to go."""
@@ -76,18 +77,10 @@ class _Cut:
         """The least that can be left out in whole turns to be enough, if that can be."""
         # Protected items only make a cut save less, so the right one lies between the cut that would be
         # enough without them and the one that would be enough if all of them stood before it.
-        astride = ((p, p + 1) for head in self._scattered for p in self._log.group(head, self._view.end))
-        stays = united([*self._protected, *astride])
-        kept = sum(self._log.tokens(start, stop, self._counter) for start, stop in stays)
-        users = self._users_between(self._place_saving(0), self._place_saving(kept))
-        areas: dict[int, list[Interval]] = {}
-
-        def enough(user: int) -> bool:
-            areas[user] = self._area_before(user)
-            return self._is_enough(areas[user])
-
-        index = bisect_left(users, True, key=enough)
-        return areas[users[index]] if index < len(users) else None
+        users = self._users_between(self._place_saving(0), self._place_saving(self._savings.most_kept))
+        surplus = self._counted - self._allowed
+        index = bisect_left(users, surplus, key=self._savings.before)
+        return self._area_before(users[index]) if index < len(users) else None
 
     def _place_saving(self, kept: int) -> tuple[int, int]:
         """The first run and position such that leaving out all before, but for `kept` tokens, is enough."""
@@ -116,9 +109,6 @@ class _Cut:
                 return [*users, following]
         return users
 
-    def _is_enough(self, area: Sequence[Interval]) -> bool:
-        return self._counted - self._area_tokens(area) <= self._allowed
-
     def _area_tokens(self, area: Sequence[Interval]) -> int:
         tokens = sum(self._log.tokens(start, stop, self._counter) for start, stop in area)
         if self._masked:
@@ -138,15 +128,8 @@ class _Cut:
                 break
             before.append((run.start, run.stop))
         area = [part for interval in united(before) for part in subtracted(interval, self._protected)]
-        astride = united((p, p + 1) for p in self._astride(area))
+        astride = united((p, p + 1) for p in self._savings.astride(user))
         return [part for interval in area for part in subtracted(interval, astride)] if astride else area
-
-    def _astride(self, area: Sequence[Interval]) -> Iterator[int]:
-        """Members of groups that an area holds in part."""
-        for head in self._scattered:
-            members = self._log.group(head, self._view.end)
-            if len({contains(area, p) for p in members}) > 1:
-                yield from members
 
     def _area_inside_last_turn(self, user: int | None) -> list[Interval]:
         area = self._area_before(user) if user is not None else []
@@ -189,8 +172,8 @@ class _Cut:
         yield from positions(log, "marks", 0, end)
         for head in self._view.shape.pins:
             yield from log.group(head, end)
-        for call in self._view.pending():
-            yield from log.group(self._view.position(call.id), end)
+        for head in one_per_group(log, (self._view.position(call.id) for call in self._view.pending())):
+            yield from log.group(head, end)
         last = last_user(log, end)
         if last is not None:
             yield last

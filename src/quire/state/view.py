@@ -34,6 +34,16 @@ def checked_view(view: object) -> "View":
     return view
 
 
+def slice_of(index: slice, length: int) -> tuple[int, int, int]:
+    """Where a slice of a sequence of some length starts and stops, and by how much it goes on."""
+    if index.step == 0:
+        raise InvalidValue("a slice goes on by at least one")
+    try:
+        return index.indices(length)
+    except TypeError:
+        raise WrongType("a slice is made of whole numbers") from None
+
+
 class View(Sequence[Item]):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
 
@@ -79,7 +89,8 @@ class View(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            return self._sliced(index)
+            start, stop, step = slice_of(index, len(self))
+            return self._slice(start, stop) if step == 1 else list(self)[index]
         whole(index, "an index")
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
@@ -187,15 +198,6 @@ class View(Sequence[Item]):
 
     def _shown(self, run: Run) -> Sequence[Item]:
         return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
-
-    def _sliced(self, index: slice) -> list[Item]:
-        if index.step == 0:
-            raise InvalidValue("a slice goes on by at least one")
-        try:
-            start, stop, step = index.indices(len(self))
-        except TypeError:
-            raise WrongType("a slice is made of whole numbers") from None
-        return self._slice(start, stop) if step == 1 else list(self)[index]
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         found: list[Item] = []

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Generic, TypeVar
 
 from quire.errors import InvalidLimit, WrongType
@@ -38,9 +39,10 @@ class Window(Generic[T]):
 
     def add(self, *things: T) -> list[T]:
         """Put things in, and give back those that fell out."""
-        everything = [*self._things, *things]
+        excess = max(len(self._things) + len(things) - self.limit, 0)
+        fallen = [*islice(self._things, excess), *things[: max(excess - len(self._things), 0)]]
         self._things.extend(things)
-        return everything[: len(everything) - len(self._things)]
+        return fallen
 
     def clear(self) -> list[T]:
         """Take everything out."""

@@ -1,24 +1,48 @@
 """The formulas by which providers turn the size of an image into tokens. Their figures are in `media`."""
 
+from functools import cache
 from math import ceil, floor, sqrt
 
 import msgspec
 
+from quire.errors import WrongType
 from quire.items import Image
+from quire.tokens.numbers import number, whole
 from quire.tokens.pictures import size_of
 
 USUAL_SIZE = (1024, 1024)
 """Width and height of an image that does not say."""
 
+_CHARGED = ("base", "each", "auto", "high", "low")  # these may be nothing; sizes are divided by the others
 
-class Budgeted(msgspec.Struct, frozen=True):
+
+class _Figures(msgspec.Struct, frozen=True):
+    """Figures of a provider, checked when they are put together."""
+
+    def __post_init__(self) -> None:
+        for name, where, wanted in _kinds_of_figures(type(self)):
+            figure = getattr(self, name)
+            if wanted is float:
+                number(figure, where, least=0)
+            elif wanted is int:
+                whole(figure, where, least=0 if name in _CHARGED else 1)
+            elif not isinstance(figure, wanted):
+                raise WrongType(f"{where} is {wanted.__name__}, not {type(figure).__name__}")
+
+
+@cache
+def _kinds_of_figures(kind: type[_Figures]) -> list[tuple[str, str, type]]:
+    return [(f.name, f"{kind.__name__}.{f.name}", f.type) for f in msgspec.structs.fields(kind)]
+
+
+class Budgeted(_Figures, frozen=True):
     """Limits that an image is shrunk to: the longest side in pixels, and how many patches may cover it."""
 
     side: int
     patches: int
 
 
-class Tiles(msgspec.Struct, frozen=True):
+class Tiles(_Figures, frozen=True):
     """A base and so much for each tile, once the image fits a square and its short side is brought down."""
 
     base: int
@@ -37,7 +61,7 @@ class Tiles(msgspec.Struct, frozen=True):
         return self.base + self.each * columns * rows
 
 
-class Patches(msgspec.Struct, frozen=True):
+class Patches(_Figures, frozen=True):
     """Patches of 32 pixels times a factor; what exceeds the budget of its detail is shrunk to fit it."""
 
     factor: float
@@ -62,7 +86,7 @@ class Patches(msgspec.Struct, frozen=True):
         return ceil(width / self.patch - 1e-6) * ceil(height / self.patch - 1e-6)
 
 
-class Grid(msgspec.Struct, frozen=True):
+class Grid(_Figures, frozen=True):
     """One token for each cell of 28 pixels, once the image is the largest that keeps within both limits."""
 
     limits: Budgeted
@@ -90,7 +114,7 @@ class Grid(msgspec.Struct, frozen=True):
         return max(1, ceil(round(side) / self.cell))
 
 
-class Crops(msgspec.Struct, frozen=True):
+class Crops(_Figures, frozen=True):
     """The same for each crop: a small image is one, a large one is cut by two thirds of its short side."""
 
     each: int
@@ -106,7 +130,7 @@ class Crops(msgspec.Struct, frozen=True):
         return self.each * ceil(width / unit) * ceil(height / unit)
 
 
-class Levels(msgspec.Struct, frozen=True):
+class Levels(_Figures, frozen=True):
     """A fixed figure for each level of detail, whatever the size."""
 
     auto: int

@@ -78,11 +78,15 @@ MEDIA: dict[str, Media] = {
 
 def media_tokens(part: Image | Audio | File, media: Media) -> int:
     """Tokens of one part that is not text; a transcript is text and is counted as such by the caller."""
+    if not isinstance(media, Media):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"expected Media, such as MEDIA['claude'], not {type(media).__name__}")
     if isinstance(part, Image):
         return image_tokens(part, media.image)
     if isinstance(part, Audio):
         return 0 if media.second is None else round(media.second * _seconds(part))
-    return media.page * _pages(part)
+    if isinstance(part, File):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return media.page * _pages(part)
+    raise WrongType(f"expected an image, a recording or a file, not {type(part).__name__}")
 
 
 def _seconds(audio: Audio) -> float:

@@ -39,6 +39,10 @@ def _check_whole(facts: msgspec.Struct, *names: str) -> None:
             whole(getattr(facts, name), f"{type(facts).__name__}.{name}", least=0)
 
 
+CACHE_SECONDS: dict[Provider, int] = {"openai": 300, "anthropic": 300}
+"""The least that a cached prefix lives, by the providers' own words; Google gives no such word."""
+
+
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Images of a request, bytes of one in base64, pixels of its longer side; smaller ones beyond `many`."""
 
@@ -68,6 +72,11 @@ class ModelFacts(msgspec.Struct, frozen=True):
     flat_until: int | None = None
     provider: Provider | None = None
     images: ImageLimits = ImageLimits()
+
+    @property
+    def cache_seconds(self) -> int | None:
+        """How long what was cached lives when nobody asks for it, where the provider says so."""
+        return None if self.provider is None else CACHE_SECONDS.get(self.provider)
 
     def __post_init__(self) -> None:
         _check_whole(self, "window", "output", "cache_minimum", "flat_until")

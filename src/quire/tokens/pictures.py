@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from quire.errors import WrongType
+
 _START_OF_FRAME = frozenset((*range(0xC0, 0xD0),)) - {0xC4, 0xC8, 0xCC}
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
 _MOST_SEGMENTS = 10_000
@@ -9,6 +11,8 @@ _MOST_SEGMENTS = 10_000
 
 def size_of(data: bytes) -> tuple[int, int] | None:
     """The size in pixels that an image's header tells."""
+    if not isinstance(data, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"an image is read from bytes, not {type(data).__name__}")
     for signature, offset, read in _READERS:
         if data.startswith(signature, offset):
             size = read(data)

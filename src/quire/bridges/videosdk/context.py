@@ -20,7 +20,7 @@ from quire.errors import WrongType
 from quire.items import Item
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, select
 from quire.tokens import Counter, counter_for
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import MOST, whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
@@ -132,7 +132,7 @@ class ChatContext(Reading, Adding):
         old = old_turns(transcript.view, keep_recent_turns)
         if old is None:
             return self
-        plan = Summarize().plan_for(transcript.view, Room(0, self._kept.counter), old)
+        plan = Summarize().plan_for(transcript.view, Room(MOST, self._kept.counter), old)
         text = await self._gist(llm, old.items)
         if text and transcript is self._kept.transcript:
             record(transcript, plan, text=text)

@@ -11,14 +11,11 @@ from quire.providers.native import BESIDE
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import NO_OUTPUT, failed, mended
 
+Table = Mapping[str, str]
+
 
 def write_plain(
-    items: Sequence[Item],
-    start: int,
-    stop: int,
-    sheet: Sheet,
-    names: Mapping[str, str],
-    roles: Mapping[str, str],
+    items: Sequence[Item], start: int, stop: int, sheet: Sheet, names: Table, roles: Table
 ) -> int:
     """Write turns from `start` on, and give the place of the first item that was not written.
 
@@ -34,12 +31,8 @@ def write_plain(
             # What may be one turn with the words of the model is written with them, or not at all.
             alone = item.role != "assistant" or type(follower) is Message
             joins = not alone and follower.agent_id == item.agent_id
-            if (
-                type(text) is not str
-                or not text
-                or item.state is not None
-                or (item.extras and BESIDE in item.extras)
-            ):
+            beside = item.state is not None or (item.extras and BESIDE in item.extras)
+            if type(text) is not str or not text or beside:
                 return start
             if not alone and type(follower) is not ToolCall:
                 return start
