@@ -9,7 +9,7 @@ from quire.errors import InvalidValue, OverBudget, UnknownId, UnknownKey, WrongT
 from quire.items import Hide, Item, Mask, Message, Pin, Role, Span, Summary, ToolCall, ToolResult
 from quire.sections import Additional, Ask, Custom, History, Input, Instructions
 from quire.state import Transcript
-from quire.tokens import Budget
+from quire.tokens import Budget, Share
 from tests.context.building import built
 from tests.counting import FourCharacters, Items
 
@@ -168,6 +168,66 @@ def test_what_cannot_be_shrunk_is_an_error_that_names_the_parts(what: str) -> No
     assert caught.value.parts[0] == ("instructions" if what == "instructions" else "history")
     assert caught.value.over > 300
     assert what == "instructions" or "'huge'" in str(caught.value)
+
+
+@pytest.mark.parametrize("history", [History(), History(turns=3)], ids=["whole", "chosen"])
+def test_what_a_tool_just_gave_is_not_dropped(history: History) -> None:
+    items: list[Item] = [Message("user", "go", id="u"), ToolCall("c", "look", id="c")]
+    transcript = Transcript([*items, ToolResult("c", "look", "word " * 1_000, id="r")])
+    template = Template(history, Input(), budget=Budget(window=300))
+    with pytest.raises(OverBudget, match="'r'"):
+        built(template, Ask(views={"main": transcript.view}, input=transcript.view[-1]), FourCharacters())
+
+
+def test_pins_and_masks_of_a_chosen_history_hold() -> None:
+    transcript = said(*(f"{'qa'[n % 2]}{n:02}" for n in range(41)))
+    transcript.extend([Pin("q00"), Mask("a39", "[cut]")])
+    template = Template(History(turns=20), budget=Budget(window=60))
+    context = built(template, Ask(views={"main": transcript.view}), FourCharacters())
+    assert context.explain("q00").fate == "pinned" and "q00" in ids(context)
+    assert context.explain("a39").fate == "masked"
+    assert context.explain("a01").rule == "not chosen"
+
+
+def test_two_histories_share_one_budget_or_are_both_to_blame() -> None:
+    main = Transcript([Message("user", "old " * 200, id="m1"), Message("user", "big " * 500, id="m2")])
+    other = Transcript([Message("user", "old " * 200, id="o1"), Message("user", "small " * 100, id="o2")])
+    ask = Ask(views={"main": main.view, "other": other.view})
+    both = [History(), History("other", name="other")]
+    with pytest.raises(OverBudget) as caught:
+        built(Template(*both, budget=Budget(window=620)), ask, FourCharacters())
+    assert set(caught.value.parts) == {"history", "other"}
+    assert ids(built(Template(*both, budget=Budget(window=700)), ask, FourCharacters())) == ["m2", "o2"]
+
+
+def test_what_one_section_must_leave_out_another_may_bring_back() -> None:
+    transcript = said(*(f"{'qa'[n % 2]}{n:02}" for n in range(41)))
+    old = transcript.view[0]
+    transcript.append(Hide((Span("q02", "q02"),)))
+    recall = Custom("recall", lambda ask: [old, transcript.get("q02"), transcript.view[-1]])
+    template = Template(recall, History(), budget=Budget(window=60))
+    context = built(template, Ask(views={"main": transcript.view}), FourCharacters())
+    assert ids(context)[:2] == ["q00", "q02"] and ids(context).count("q40") == 1
+    assert context.explain("q00").section == context.explain("q02").section == "recall"
+    assert context.explain("q40").section == "history"
+    assert len({entry.item_id for entry in context.receipt.entries}) == len(context.receipt.entries)
+
+
+def test_a_required_section_keeps_what_an_optional_one_had_no_room_for() -> None:
+    note = Message("system", "IMPORTANT fact " * 10, id="n")
+    template = Template(
+        Custom("maybe", lambda ask: [note], required=False, share=Share(maximum=5)),
+        Custom("must", lambda ask: [note]),
+        History(),
+        budget=Budget(window=90),
+    )
+    context = built(template, Ask(views={"main": said("q " * 60).view}), FourCharacters())
+    assert "n" in ids(context) and context.explain("n").section == "must"
+
+
+def test_a_share_for_nobody_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="no such section"):
+        Template(History(), budget=Budget(window=90, shares={"histroy": Share(maximum=5)}))
 
 
 def test_a_receipt_is_a_table_and_a_page() -> None:

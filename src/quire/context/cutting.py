@@ -5,9 +5,10 @@ provider's cache is of use in between.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from quire.errors import Irreducible
-from quire.items import Item, Message
+from quire.items import Item, Message, ToolResult
 from quire.state import Group, View, groups, structural
 from quire.state.positions import positions
 from quire.state.scroll import Scroll
@@ -15,6 +16,18 @@ from quire.state.truncation import newest
 from quire.tokens import Counter
 
 Count = Callable[[Item], int]
+
+
+class Steps(NamedTuple):
+    """What is granted, how much of it is the same in each turn, and the step in which the oldest go."""
+
+    granted: int
+    steady: int
+    step: int
+
+    def going(self, asked: int) -> int:
+        """How much goes: enough, and a multiple of the step."""
+        return -(-max(asked - self.steady, 0) // self.step) * self.step
 
 
 class Sums:
@@ -31,28 +44,25 @@ class Sums:
         return counted
 
 
-def cut_view(view: View, room: int, step: int, counter: Counter) -> Scroll:
-    """The newest of a view, within its room. `Irreducible` where what must stay is larger."""
-    sums = Sums(counter)
-    lowest = view.counted(counter) - _going(view.counted(counter), room, step)
+def cut_view(view: View, steps: Steps, counter: Counter) -> Scroll:
+    """The newest of a view, within what is granted. `Irreducible` where what must stay is larger."""
+    sums, asked = Sums(counter), view.counted(counter)
     try:
-        return newest(view, tokens=max(lowest, 0), counter=sums)
+        return newest(view, tokens=max(asked - steps.going(asked), 0), counter=sums)
     except Irreducible:
-        return newest(view, tokens=room, counter=sums)
+        return newest(view, tokens=steps.granted, counter=sums)
 
 
-def cut_newest(
-    items: Sequence[Item], room: int, step: int, count: Count, source: View | None
-) -> tuple[Item, ...]:
-    """The newest of a list that grows at its end, within its room; what must stay of its source stays."""
+def cut_newest(items: Sequence[Item], steps: Steps, count: Count, source: View | None) -> tuple[Item, ...]:
+    """The newest of a list that grows at its end, as with a view; what must stay of its source stays."""
     found = groups(items)
     sizes = [sum(map(count, group.items)) for group in found]
     must = set(_must_stay(found, source))
     needed = sum(sizes[index] for index in must)
-    if needed > room:
+    if needed > steps.granted:
         parts = tuple(item.id for index in sorted(must) for item in found[index].items)
-        raise Irreducible(f"{needed:,} tokens must stay, and there is room for {room:,}", parts)
-    going = min(_going(sum(sizes), room, step), sum(sizes) - needed)
+        raise Irreducible(f"{needed:,} tokens must stay, and there is room for {steps.granted:,}", parts)
+    going = min(steps.going(sum(sizes)), sum(sizes) - needed)
     gone: set[int] = set()
     for index in range(len(found)):
         if going > 0 and index not in must:
@@ -91,16 +101,17 @@ def frame_tokens(view: View, counter: Counter) -> int:
     return sum(map(counter.count, marks))
 
 
-def _going(asked: int, room: int, step: int) -> int:
-    """How much goes: enough, and a multiple of the step."""
-    return -(-max(asked - room, 0) // step) * step
-
-
 def _must_stay(found: Sequence[Group], source: View | None) -> Iterator[int]:
-    """The frame of a conversation, pins, calls that wait, and the last message of the user."""
+    """The frame of a conversation, pins, calls that wait, and what is to be answered."""
     last = max((index for index, group in enumerate(found) if _is_users(group)), default=-1)
+    just_given = len(found) - 1 if found and isinstance(found[-1].items[-1], ToolResult) else -1
     for index, group in enumerate(found):
-        if index == last or group.pending or structural(group.items[0]) or _is_pinned(group, source):
+        if (
+            index in (last, just_given)
+            or group.pending
+            or structural(group.items[0])
+            or _is_pinned(group, source)
+        ):
             yield index
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quire.context.cutting import Count, cut_last, cut_newest, cut_view, frame_tokens, must_stay
+from quire.context.cutting import Count, Steps, cut_last, cut_newest, cut_view, frame_tokens, must_stay
 from quire.context.gathering import Piece
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item
@@ -139,29 +139,28 @@ class _Fit:
         if asked <= grant:
             return self._whole(index)
         if isinstance(piece.content, View):
-            shown = cut_view(piece.content, *self._steps(grant), self._counter)
+            shown = cut_view(piece.content, self._steps(grant), self._counter)
             return Fitted(piece, shown, shown.counted(self._counter), asked, _OLDEST)
         if piece.is_elastic:
-            kept = cut_newest(piece.content, *self._steps(grant), self._count, piece.source)
+            kept = cut_newest(piece.content, self._steps(grant), self._count, piece.source)
         else:
             kept = cut_last(piece.content, grant, self._count)
         rule = _OLDEST if piece.is_elastic else "more than its share"
         return Fitted(piece, Scroll(kept), self._size(kept), asked, rule)
 
-    def _steps(self, grant: int) -> tuple[int, int]:
-        """The room of what is elastic, and the step in which its oldest go.
+    def _steps(self, grant: int) -> Steps:
+        """In which steps the oldest go: told from what does not change between turns.
 
-        Both are told from what does not change between turns. What does is given quarters of the room, so
-        that a cut does not move to and fro with its size.
+        What does change is given quarters of the room, so that a cut does not move to and fro with its size.
         """
         stable = self._budget.available - self._schemas - self._frame()
         quarter = stable // 4
         if quarter < 1 or grant < quarter:
-            return grant, max(grant // 2, 1)
+            return Steps(grant, grant, max(grant // 2, 1))
         taken = max(stable - (grant - self._frame_within()), 0)
         rounded = stable - -(-taken // quarter) * quarter + self._frame_within()
         room = rounded if 0 < rounded <= grant and rounded > self._frame_within() else grant
-        return room, 2 * quarter
+        return Steps(grant, room, 2 * quarter)
 
     def _frame(self) -> int:
         """The counts of all that is shown in each turn as it is, in the history or before it."""

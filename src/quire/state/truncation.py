@@ -1,8 +1,8 @@
 """Leaving out the oldest: the one way to shrink that needs no words.
 
 The cut falls where a turn of the user begins; only when the last turn alone is too large does it fall inside
-that turn, between groups. Instructions, configuration, handoffs, summaries, pins, calls that wait and the
-last message of the user are never left out.
+that turn, between groups. Instructions, configuration, handoffs, summaries, pins, calls that wait, the last
+message of the user and a result that was not answered yet are never left out.
 """
 
 from bisect import bisect_left, bisect_right
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from quire.errors import Irreducible
-from quire.items import Hide
+from quire.items import Hide, ToolResult
 from quire.state.active import spans_of
 from quire.state.judging import last_user, one_per_group
 from quire.state.log import Log
@@ -163,7 +163,7 @@ class _Cut:
         stays = total_by(self._counter, self._counted - self._area_tokens(area))
         return Irreducible(
             f"{stays} tokens must stay and {self._tokens} are allowed; {len(parts)} items "
-            "are instructions, summaries, pins, calls that wait, or the last message of the user",
+            "are instructions, summaries, pins, calls that wait, or what is to be answered",
             parts,
         )
 
@@ -177,6 +177,14 @@ class _Cut:
         last = last_user(log, end)
         if last is not None:
             yield last
+        yield from self._just_given()
+
+    def _just_given(self) -> Iterable[int]:
+        """What tools gave last, with its calls, where that is what the model is to answer."""
+        newest = self._runs[-1].stop - 1 if self._runs else -1
+        if newest >= 0 and isinstance(self._log.item(newest), ToolResult):
+            return self._log.group(newest, self._view.end)
+        return ()
 
 
 def _reaching(log: Log, run: Run, tokens: int, counter: Counter) -> int:
