@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from quire.errors import Irreducible, OutOfRange
 from quire.items import Message
 from quire.state import Transcript, truncate
+from quire.state.growing import keep, memos
 from quire.state.scroll import Scroll
 from quire.state.truncation import newest
 from tests.counting import FourCharacters
@@ -46,3 +47,12 @@ def test_a_scroll_reads_like_a_list(ops: list[Op], start: int, part: slice) -> N
     assert [scroll[index] for index in range(-len(listed), len(listed))] == [*listed, *listed]
     with pytest.raises(OutOfRange):
         scroll[len(listed)]
+
+
+def test_the_latest_of_each_sort_is_kept() -> None:
+    view = Transcript([Message("user", "q")]).view
+    keep(view, "a text", "worked out")
+    for number in range(10):
+        keep(view, number, number)
+    assert memos(view)["a text"] == "worked out"
+    assert [key for key in memos(view) if isinstance(key, int)] == [6, 7, 8, 9]

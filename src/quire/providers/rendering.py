@@ -10,11 +10,9 @@ from quire.providers.definitions import Tool, read_tools
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
 from quire.providers.downgrades import Downgrade, refuse_losses
 from quire.state import View
-from quire.state.growing import memos
+from quire.state.growing import keep, memos
 from quire.state.scroll import Scroll
 from quire.tokens.counter import Definition
-
-_KEPT = 4  # renderings of one transcript that are kept to go on from, one for each provider and model
 
 
 class Marks(NamedTuple):
@@ -163,10 +161,7 @@ def _keep(
     wire: str, model: str | None, items: Scroll, tools: list[Tool], dialogue: Dialogue, boundary: int
 ) -> None:
     if items.view is not None and boundary == items.settled:
-        kept = memos(items.view)
-        kept[(wire, model)] = _Draft(items, tools, dialogue)
-        for key in list(kept)[:-_KEPT]:
-            kept.pop(key, None)
+        keep(items.view, (wire, model), _Draft(items, tools, dialogue))
 
 
 def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> int:

@@ -10,10 +10,8 @@ from quire.sections.shown import without_last
 from quire.sections.sifting import Change, Question, Sift, is_users
 from quire.sections.waiting import function
 from quire.state import View
-from quire.state.growing import memos
+from quire.state.growing import keep, memos
 from quire.tokens.numbers import named, whole
-
-_KEPT = 4  # of what histories worked out from one transcript, to go on from
 
 
 class _Key:
@@ -85,7 +83,7 @@ class History(Settings):
         sift = earlier if earlier and earlier.goes_on_in(view) else Sift(self._where, self._transform)
         sift.read(view)
         chosen = sift.newest(view, self._cut(sift.kept))
-        _keep(view, self._key, sift)
+        keep(view, self._key, sift)
         return chosen if is_sifted or len(chosen) < len(view) else view
 
     def _cut(self, items: list[Item]) -> int:
@@ -100,10 +98,3 @@ class History(Settings):
 
 def _is_last(view: View, item: Item | None) -> bool:
     return item is not None and is_users(item) and len(view) > 0 and view[-1].id == item.id
-
-
-def _keep(view: View, key: _Key, sift: Sift) -> None:
-    kept = memos(view)
-    kept[key] = sift
-    for older in [known for known in list(kept) if isinstance(known, _Key)][:-_KEPT]:
-        kept.pop(older, None)

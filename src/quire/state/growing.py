@@ -7,10 +7,22 @@ from quire.items import Item
 from quire.state.positions import first_position, positions
 from quire.state.view import View
 
+_KEPT = 4
+"""Of one sort, such as renderings: one for each provider and model that is in use at a time."""
+
 
 def memos(view: View) -> dict[Hashable, Any]:
     """What readers worked out from views of this transcript and keep, each under a key of its own."""
     return view.log.segments[-1].memos
+
+
+def keep(view: View, key: Hashable, found: object) -> None:
+    """Keep what was worked out, to be taken further; of each sort of thing the latest few are kept."""
+    kept = memos(view)
+    kept[key] = found
+    alike = [known for known, value in list(kept.items()) if type(value) is type(found)]
+    for older in alike[:-_KEPT]:
+        kept.pop(older, None)
 
 
 def was_edited(view: View) -> bool:
