@@ -31,7 +31,7 @@ class Request(NamedTuple):
     """Words to be written: `prompt` for a model, `size` in tokens at most, to stand in place of `spans`.
 
     `revision` is that of the view it was planned on, and `items` are what the words are about. With `room` it
-    is known whether they are worth it: words that do not fit and leave no less than before are not used.
+    is known whether they are worth it: words that are far too long and make nothing smaller are not used.
     """
 
     prompt: tuple[Item, ...]

@@ -12,6 +12,8 @@ from quire.state import Pool, Transcript, View
 
 logger = logging.getLogger("quire.compactors")
 
+_SLACK = 8  # tokens by which a few words may be more than a very small size
+
 
 class Outcome(NamedTuple):
     """What became of a plan: `kept` or `discarded`, and why."""
@@ -60,15 +62,18 @@ def _recorded(transcript: Transcript, edits: Sequence[Edit], plan: Plan, pool: P
 
 
 def _is_no_gain(view: View, summary: Summary, request: Request) -> bool:
-    """Whether words do not fit, and leave no less than they take away, as far as that can be told."""
+    """Whether words are far longer than was asked for, do not fit, and leave no less than they take away."""
     if request.room is None:
+        return False
+    counter = request.room.counter
+    if counter.count(summary) - counter.count(Summary("-")) <= 2 * request.size + _SLACK:
         return False
     try:
         after = foreseen(view, (summary,))
     except (EditRefused, UnknownId):
         return False  # recording it says why
-    left = after.tokens(request.room.counter)
-    return left > request.room.tokens and left >= view.tokens(request.room.counter)
+    left = after.tokens(counter)
+    return left > request.room.tokens and left >= view.tokens(counter)
 
 
 def _unfit(transcript: Transcript, request: Request, text: object) -> str | None:
