@@ -12,8 +12,8 @@ from quire.items import Item, Message, ToolResult
 from quire.state import Group, View, groups, structural
 from quire.state.positions import positions
 from quire.state.scroll import Scroll
+from quire.state.staying import must_stay
 from quire.state.truncation import newest
-from quire.tokens import Counter
 
 Count = Callable[[Item], int]
 
@@ -31,22 +31,29 @@ class Steps(NamedTuple):
 
 
 class Sums:
-    """A counter whose total is the sum of its counts, for parts of a request that is totalled as a whole."""
+    """A counter whose total is the sum of its counts, for parts of a request that is totalled as a whole.
 
-    __slots__ = ("count", "key")
+    `count` may remember: what stands before a cut is counted in every turn.
+    """
 
-    def __init__(self, counter: Counter) -> None:
-        self.key = counter.key
-        self.count = counter.count
+    __slots__ = ("_count", "key")
+
+    def __init__(self, key: str, count: Count) -> None:
+        self.key = key
+        self._count = count
+
+    def count(self, item: Item) -> int:
+        """The count of one item alone."""
+        return self._count(item)
 
     def total(self, counted: int) -> int:
         """The sum itself."""
         return counted
 
 
-def cut_view(view: View, steps: Steps, counter: Counter) -> Scroll:
+def cut_view(view: View, steps: Steps, sums: Sums) -> Scroll:
     """The newest of a view, within what is granted. `Irreducible` where what must stay is larger."""
-    sums, asked = Sums(counter), view.counted(counter)
+    asked = view.counted(sums)
     try:
         return newest(view, tokens=max(asked - steps.going(asked), 0), counter=sums)
     except Irreducible:
@@ -83,11 +90,11 @@ def cut_last(items: Sequence[Item], room: int, count: Count) -> tuple[Item, ...]
     return tuple(item for item in items if item.id in kept)
 
 
-def must_stay(content: View | tuple[Item, ...], source: View | None, counter: Counter) -> list[Item]:
+def core(content: View | tuple[Item, ...], source: View | None, sums: Sums) -> list[Item]:
     """What no cut takes from a history."""
     if isinstance(content, View):
         try:
-            return list(newest(content, tokens=0, counter=Sums(counter)))
+            return list(newest(content, tokens=0, counter=sums))
         except Irreducible as fault:
             parts = set(fault.parts)
             return [item for item in content if item.id in parts]
@@ -95,32 +102,29 @@ def must_stay(content: View | tuple[Item, ...], source: View | None, counter: Co
     return [item for index in _must_stay(found, source) for item in found[index].items]
 
 
-def frame_tokens(view: View, counter: Counter) -> int:
-    """The counts of what gives a conversation its frame, such as instructions: it is always shown."""
-    marks = (view.log.item(position) for position in positions(view.log, "marks", 0, view.end))
-    return sum(map(counter.count, marks))
+def frame_tokens(view: View, sums: Sums) -> int:
+    """The counts of what gives a conversation its frame, such as instructions: it is in every turn."""
+    marks = positions(view.log, "marks", 0, view.end)
+    return sum(view.log.tokens(p, p + 1, sums) for p in marks if view.run_at(p) is not None)
 
 
 def _must_stay(found: Sequence[Group], source: View | None) -> Iterator[int]:
-    """The frame of a conversation, pins, calls that wait, and what is to be answered."""
-    last = max((index for index, group in enumerate(found) if _is_users(group)), default=-1)
-    just_given = len(found) - 1 if found and isinstance(found[-1].items[-1], ToolResult) else -1
+    """The groups that stay: by the rule for views where the items are from one, else told from the list."""
+    if source is not None:
+        ids = {source.log.item(position).id for position in must_stay(source)}
+    else:
+        ids = {item.id for item in _to_be_answered(found)}
     for index, group in enumerate(found):
-        if (
-            index in (last, just_given)
-            or group.pending
-            or structural(group.items[0])
-            or _is_pinned(group, source)
-        ):
+        if group.pending or structural(group.items[0]) or any(item.id in ids for item in group.items):
             yield index
 
 
-def _is_users(group: Group) -> bool:
-    first = group.items[0]
-    return isinstance(first, Message) and first.role == "user"
+def _to_be_answered(found: Sequence[Group]) -> Iterator[Item]:
+    """The last message of the user, and what a tool gave last if nothing came after it."""
+    yield from [group.items[0] for group in found if _is_users(group.items[0])][-1:]
+    if found and isinstance(found[-1].items[-1], ToolResult):
+        yield found[-1].items[-1]
 
 
-def _is_pinned(group: Group, source: View | None) -> bool:
-    if source is None:
-        return False
-    return any(source.log.head(source.position(item.id)) in source.shape.pins for item in group.items)
+def _is_users(item: Item) -> bool:
+    return isinstance(item, Message) and item.role == "user"

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quire.context.cutting import Count, Steps, cut_last, cut_newest, cut_view, frame_tokens, must_stay
+from quire.context.cutting import Count, Steps, Sums, core, cut_last, cut_newest, cut_view, frame_tokens
 from quire.context.gathering import Piece
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item
@@ -67,6 +67,7 @@ class _Fit:
         self._counter = counter
         self._schemas = schemas
         self._count = count
+        self._sums = Sums(counter.key, count)
         self._asked = [self._size(piece.content) for piece in pieces]
         self._cores: dict[int, list[Item]] = {}  # of what is elastic: what must stay, once that matters
 
@@ -107,7 +108,7 @@ class _Fit:
         elastic = [index for index in flexible if self._pieces[index].is_elastic]
         for index in elastic:
             piece = self._pieces[index]
-            self._cores[index] = must_stay(piece.content, piece.source, self._counter)
+            self._cores[index] = core(piece.content, piece.source, self._sums)
         if sum(map(self._core, elastic)) > room:
             raise self._over([*fixed, *elastic])
         try:
@@ -139,8 +140,8 @@ class _Fit:
         if asked <= grant:
             return self._whole(index)
         if isinstance(piece.content, View):
-            shown = cut_view(piece.content, self._steps(grant), self._counter)
-            return Fitted(piece, shown, shown.counted(self._counter), asked, _OLDEST)
+            shown = cut_view(piece.content, self._steps(grant), self._sums)
+            return Fitted(piece, shown, shown.counted(self._sums), asked, _OLDEST)
         if piece.is_elastic:
             kept = cut_newest(piece.content, self._steps(grant), self._count, piece.source)
         else:
@@ -153,24 +154,24 @@ class _Fit:
 
         What does change is given quarters of the room, so that a cut does not move to and fro with its size.
         """
-        stable = self._budget.available - self._schemas - self._frame()
+        within = self._frame_within()
+        stable = self._budget.available - self._schemas - self._static() - within
         quarter = stable // 4
         if quarter < 1 or grant < quarter:
             return Steps(grant, grant, max(grant // 2, 1))
-        taken = max(stable - (grant - self._frame_within()), 0)
-        rounded = stable - -(-taken // quarter) * quarter + self._frame_within()
-        room = rounded if 0 < rounded <= grant and rounded > self._frame_within() else grant
-        return Steps(grant, room, 2 * quarter)
+        taken = max(stable - (grant - within), 0)
+        steady = stable - -(-taken // quarter) * quarter + within
+        return Steps(grant, steady if within < steady <= grant else grant, 2 * quarter)
 
-    def _frame(self) -> int:
-        """The counts of all that is shown in each turn as it is, in the history or before it."""
-        static = (piece.section.stability == "static" for piece in self._pieces)
-        counted = (asked for asked, is_static in zip(self._asked, static, strict=True) if is_static)
-        return sum(counted) + self._frame_within() + self._counter.total(0)
+    def _static(self) -> int:
+        """The counts of what is the same in each turn, outside of histories."""
+        sized = zip(self._pieces, self._asked, strict=True)
+        static = (asked for piece, asked in sized if piece.section.stability == "static")
+        return sum(static) + self._counter.total(0)
 
     def _frame_within(self) -> int:
         views = (piece.content for piece in self._pieces if isinstance(piece.content, View))
-        return sum(frame_tokens(view, self._counter) for view in views)
+        return sum(frame_tokens(view, self._sums) for view in views)
 
     def _whole(self, index: int) -> Fitted:
         content = self._pieces[index].content

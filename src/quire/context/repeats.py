@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from quire.context.cutting import Count
 from quire.context.fit import Fitted
-from quire.state import View
 from quire.state.scroll import Scroll
+
+_REPEATED = "shown elsewhere"
 
 
 def without_repeats(fitted: Sequence[Fitted], count: Count) -> tuple[Fitted, ...]:
@@ -26,19 +27,12 @@ def without_repeats(fitted: Sequence[Fitted], count: Count) -> tuple[Fitted, ...
     return tuple(kept)
 
 
-_REPEATED = "shown elsewhere"
-
-
 def _has(scroll: Scroll, item_id: str) -> bool:
-    """Whether a part of a view shows an item."""
+    """Whether a history shows an item: before its cut, or from where its view goes on."""
     view = scroll.view
-    if view is None or view.log.find(item_id, view.end) is None:
-        return any(item.id == item_id for item in scroll.before)
-    if view.fate(item_id).state not in ("shown", "pinned", "masked"):
+    if view is None or any(item.id == item_id for item in scroll.before):
+        return view is not None
+    position = view.log.find(item_id, view.end)
+    if position is None or view.run_at(position) is None or scroll.start >= len(view):
         return False
-    return not scroll.start or item_id not in _gone(scroll, view)
-
-
-def _gone(scroll: Scroll, view: View) -> set[str]:
-    kept = {item.id for item in scroll.before}
-    return {item.id for item in view[: scroll.start] if item.id not in kept}
+    return (view.log.time(position), position) >= view.place_at(scroll.start)

@@ -1,6 +1,5 @@
 """What a view shows and where it stands in the log: this room's one door to what is below views."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from quire.items import Hide, Item, Mask, Pin, Undo
@@ -47,17 +46,6 @@ def _shown(view: View, run: Run, most: int) -> list[Shown]:
 def members(view: View, head: int) -> list[int]:
     """The positions of a group."""
     return view.log.group(head, view.end) if head >= 0 else [head]
-
-
-def must_stay(view: View) -> Iterator[int]:
-    """The positions of pins, of calls that wait and of the last message of the user, in whole groups."""
-    for head in view.shape.pins:
-        yield from members(view, head)
-    for call in view.pending():
-        yield from members(view, view.position(call.id))
-    last = last_user_position(view)
-    if last is not None:
-        yield last
 
 
 def last_user_position(view: View) -> int | None:

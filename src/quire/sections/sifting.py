@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from quire.errors import WrongType
 from quire.items import KINDS, Item, Message, ToolResult
-from quire.sections.shown import NEVER_SHOWN, Shown, last_shown, last_user_position, members, must_stay
+from quire.sections.shown import NEVER_SHOWN, Shown, last_shown, last_user_position, members
 from quire.state import View, structural
 from quire.state.groups import answers
 from quire.state.growing import added_since
+from quire.state.staying import must_stay
 
 T = TypeVar("T")
 Question = Callable[[Item], bool]

@@ -12,7 +12,7 @@ from quire.errors import OutOfRange
 from quire.items import Item
 from quire.state.growing import added_since, was_edited
 from quire.state.shape import Interval, Run, contains, subtracted
-from quire.state.view import View, checked_view, slice_of
+from quire.state.view import View, checked_view, place_of, slice_of
 from quire.tokens import Counter
 from quire.tokens.numbers import whole
 
@@ -51,9 +51,7 @@ class Scroll(Sequence[Item]):
         if isinstance(index, slice):
             start, stop, step = slice_of(index, len(self))
             return self._slice(start, stop) if step == 1 else list(self)[index]
-        place = index + len(self) if whole(index, "an index") < 0 else index
-        if not 0 <= place < len(self):
-            raise OutOfRange(f"there are {len(self)} items; there is none at {index}")
+        place = place_of(index, len(self))
         return self._slice(place, place + 1)[0]
 
     def __repr__(self) -> str:

@@ -6,18 +6,19 @@ message of the user and a result that was not answered yet are never left out.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from quire.errors import Irreducible
-from quire.items import Hide, ToolResult
+from quire.items import Hide
 from quire.state.active import spans_of
-from quire.state.judging import last_user, one_per_group
+from quire.state.judging import last_user
 from quire.state.log import Log
 from quire.state.positions import first_position, positions
 from quire.state.saving import Savings
 from quire.state.scroll import Scroll, without
 from quire.state.shape import Interval, Run, contains, subtracted, united
+from quire.state.staying import must_stay
 from quire.state.view import View, checked_view
 from quire.tokens import Counter
 from quire.tokens.asking import total_by
@@ -63,7 +64,7 @@ class _Cut:
             if run.stand_in is not None
         }
         self._masked = sorted(self._stub_tokens)
-        self._protected = united((p, p + 1) for p in self._protected_positions())
+        self._protected = united((p, p + 1) for p in must_stay(view))
         self._savings = Savings(view, self._runs, counter, self._protected)
 
     def area(self) -> list[Interval]:
@@ -166,25 +167,6 @@ class _Cut:
             "are instructions, summaries, pins, calls that wait, or what is to be answered",
             parts,
         )
-
-    def _protected_positions(self) -> Iterable[int]:
-        log, end = self._log, self._view.end
-        yield from positions(log, "marks", 0, end)
-        for head in self._view.shape.pins:
-            yield from log.group(head, end)
-        for head in one_per_group(log, (self._view.position(call.id) for call in self._view.pending())):
-            yield from log.group(head, end)
-        last = last_user(log, end)
-        if last is not None:
-            yield last
-        yield from self._just_given()
-
-    def _just_given(self) -> Iterable[int]:
-        """What tools gave last, with its calls, where that is what the model is to answer."""
-        newest = self._runs[-1].stop - 1 if self._runs else -1
-        if newest >= 0 and isinstance(self._log.item(newest), ToolResult):
-            return self._log.group(newest, self._view.end)
-        return ()
 
 
 def _reaching(log: Log, run: Run, tokens: int, counter: Counter) -> int:

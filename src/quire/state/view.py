@@ -44,6 +44,14 @@ def slice_of(index: slice, length: int) -> tuple[int, int, int]:
         raise WrongType("a slice is made of whole numbers") from None
 
 
+def place_of(index: int, length: int) -> int:
+    """Where in a sequence of some length an index is; below zero it is counted from the end."""
+    place = index + length if whole(index, "an index") < 0 else index
+    if not 0 <= place < length:
+        raise OutOfRange(f"there are {length} items; there is none at {index}")
+    return place
+
+
 class View(Sequence[Item]):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
 
@@ -91,11 +99,8 @@ class View(Sequence[Item]):
         if isinstance(index, slice):
             start, stop, step = slice_of(index, len(self))
             return self._slice(start, stop) if step == 1 else list(self)[index]
-        whole(index, "an index")
-        position = index + len(self) if index < 0 else index
-        if not 0 <= position < len(self):
-            raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
-        return self._slice(position, position + 1)[0]
+        place = place_of(index, len(self))
+        return self._slice(place, place + 1)[0]
 
     def runs(self, backwards: bool = False) -> Iterator[Run]:
         """The runs that are shown, the tail included."""
