@@ -6,6 +6,7 @@ from itertools import takewhile
 from quire.context.fates import Entry
 from quire.context.fit import Fitted
 from quire.context.receipt import Receipt
+from quire.errors import WrongType
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state.scroll import Scroll
@@ -29,6 +30,8 @@ class Context:
         key: str | None = None,
         previous: "Context | None" = None,
     ) -> None:
+        if not isinstance(previous, Context | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"the context before this one is a Context, not {type(previous).__name__}")
         self.receipt = receipt
         self.tools = tuple(tools)
         self.model = model
@@ -41,7 +44,7 @@ class Context:
 
     def render(self, provider: str | Provider, *, model: str | None = None, strict: bool = False) -> Rendered:
         """The payload for a provider: `**context.render("openai")` are the arguments of its client."""
-        wire = provider_for(provider) if isinstance(provider, str) else provider
+        wire = provider_for(provider)
         return wire.render(
             self.items, model=model or self.model, tools=self.tools, plan=self.plan, strict=strict
         )

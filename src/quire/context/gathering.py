@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Sequence
+from inspect import isawaitable
 from typing import NamedTuple
 
+from quire.errors import WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, History, Input, Section, Settings, items_of, settings_of
 from quire.state import View
@@ -27,6 +29,8 @@ class Piece(NamedTuple):
 
 async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
     """What each enabled section has to show, in order, so that one may set parameters for a later one."""
+    if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
     shown = [section for section in sections if settings_of(section).enabled]
     if ask.input is not None and any(isinstance(section, Input) and section.required for section in shown):
         shown = [section.without_input() if isinstance(section, History) else section for section in shown]
@@ -37,7 +41,10 @@ async def _asked(section: Section, ask: Ask) -> Piece:
     settings = settings_of(section)
     source = ask.view(section.transcript) if isinstance(section, History) else None
     try:
-        content = await section.items(ask)
+        asked = section.items(ask)
+        if not isawaitable(asked):  # pyright: ignore[reportUnnecessaryComparison]
+            raise WrongType(f"`items` of section {cut(settings.name)!r} is to be an async function")
+        content = await asked
         items = content if isinstance(content, View) else items_of(content, settings.name)
         return Piece(settings, items, source=source)
     except Exception as fault:

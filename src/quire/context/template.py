@@ -14,6 +14,7 @@ from quire.context.repeats import without_repeats
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.sections import Ask, Section, settings_of
 from quire.tokens import Budget, Counter, counter_for
+from quire.tokens.numbers import named
 
 _COMMON = "gpt-5.6"
 """Counted for where nobody says which model it is for."""
@@ -104,11 +105,12 @@ class Template:
         return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous)
 
     def _with(self, *sections: Section) -> "Template":
-        names = {section.name for section in sections}
+        names = {settings_of(section).name for section in sections}
         shares = {name: share for name, share in self.budget.shares.items() if name in names}
         return Template(*sections, budget=replace(self.budget, shares=shares), model=self.model)
 
     def _index(self, name: str) -> int:
+        named(name, "the name of a section")
         for index, section in enumerate(self.sections):
             if section.name == name:
                 return index

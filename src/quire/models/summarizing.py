@@ -6,7 +6,7 @@ from typing import Any
 
 from quire.compactors.plan import Plan, Request
 from quire.compactors.recording import Outcome, record
-from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError
+from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, WrongType
 from quire.items import Item, Message
 from quire.models.model import Model
 from quire.models.replies import words_of
@@ -41,10 +41,14 @@ async def compact(
     Where the model fails, the transcript stays as it was, and the outcome says why. Meanwhile others may
     append: the words are kept only if what they are about is still shown as it was.
     """
+    if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a plan is carried out, not {type(plan).__name__}")
     if plan.request is None:
         return record(transcript, plan, pool=pool)
     if model is None:
         raise InvalidValue(f"{plan.by} asks for words: a model is needed to write them")
+    if not callable(getattr(model, "ask", None)):
+        raise WrongType(f"a Model is asked for words, not {type(model).__name__}")
     if plan.notes and pool is None:
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
     try:

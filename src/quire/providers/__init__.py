@@ -1,6 +1,6 @@
 """How it is spoken: four wires, each a pure two-way codec, and what they would refuse."""
 
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.anthropic import Anthropic
 from quire.providers.caching import CachePlan
 from quire.providers.checking import RULES, Fault, check
@@ -45,8 +45,12 @@ PROVIDERS: dict[str, Provider] = {
 """The wires by name. A new one is added here, and every law of speaking runs on it."""
 
 
-def provider_for(name: str) -> Provider:
-    """The wire of this name."""
+def provider_for(name: str | Provider) -> Provider:
+    """The wire of this name; one that was made already is given back."""
+    if not isinstance(name, str):
+        if not callable(getattr(name, "render", None)):
+            raise WrongType(f"a provider is named by a text, or can `render`: not {type(name).__name__}")
+        return name
     if name not in PROVIDERS:
-        raise InvalidValue(f"no provider {name!r}; there are {', '.join(PROVIDERS)}")
+        raise InvalidValue(f"no provider {cut(name)!r}; there are {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

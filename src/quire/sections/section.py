@@ -36,6 +36,13 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     now: float = 0.0
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.views, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"views are given by transcript, not as {type(self.views).__name__}")
+        for name, view in self.views.items():
+            if not isinstance(view, View):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType(f"the view of {cut(str(name))!r} is a View, not {type(view).__name__}")
+
     def view(self, name: str = "main") -> View:
         """The view of a transcript by its name."""
         if name not in self.views:
