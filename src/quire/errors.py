@@ -24,6 +24,11 @@ or content.
     ├── CodecError (ValueError)
     │   ├── Unencodable                  a value no codec can write, with its path
     │   └── Damaged                      bytes that are not what they should be, with the place of the fault
+    ├── Conflict (RuntimeError)          another wrote first, and what was to be added no longer fits
+    ├── StoreError (OSError)
+    │   ├── StoreFailed                  a store cannot be reached, read or written now
+    │   ├── StoreDamaged                 what a store holds is not what was written to it
+    │   └── NewerStore                   a store that a newer version of Quire made
     ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
     └── MissingExtra (ImportError)       an optional part is not installed
 """
@@ -138,6 +143,34 @@ class Unencodable(CodecError):
 
 class Damaged(CodecError):
     """Bytes that are not what they should be."""
+
+
+class Conflict(QuireError, RuntimeError):
+    """Another wrote first; `expected` is the version that was assumed, `found` the one that is there."""
+
+    def __init__(self, message: str, expected: int = 0, found: int = 0) -> None:
+        super().__init__(message, expected, found)
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class StoreError(QuireError, OSError):
+    """Something is wrong with a store."""
+
+
+class StoreFailed(StoreError):
+    """A store cannot be reached, read or written now; what it answered itself is the cause."""
+
+
+class StoreDamaged(StoreError):
+    """What a store holds is not what was written to it."""
+
+
+class NewerStore(StoreError):
+    """A store that a newer version of Quire made."""
 
 
 class ModelFailed(QuireError, RuntimeError):

@@ -1,0 +1,98 @@
+"""What a store is. Nothing here keeps anything.
+
+A store holds one log of entries per place. An entry is one item as JSON, in a stream: a transcript by its
+name, or one of the session's own. The version of a place is how many entries it has; the first has version 1.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from quire.stores.place import Place
+
+Durability = Literal["process", "power"]
+"""What an append that returned has survived: the end of this process, or also the loss of power."""
+
+
+class Entry(NamedTuple):
+    """What is handed to a store: an item as JSON, and the stream it belongs to."""
+
+    stream: str
+    body: bytes
+
+
+class Stored(NamedTuple):
+    """What a store gives back."""
+
+    version: int
+    stream: str
+    body: bytes
+
+
+class Store(ABC):
+    """Where items rest. Every verb may be called from any thread; a verb that returned is done."""
+
+    reports: tuple[str, ...] = ()
+    """What was found damaged and mended when the store was opened, such as the torn end of a file."""
+
+    @staticmethod
+    def open(
+        url: "str | Path | Store",
+        *,
+        durable: Durability = "process",
+        key: bytes | None = None,
+    ) -> "Store":
+        """The store of an address: `memory:`, `sqlite:///file.db`, `postgresql://…`, or a path by its ending.
+
+        With a `key` of 32 bytes, content is encrypted before it is written. A store that is open already is
+        given back as it is.
+        """
+        from quire.stores.opening import opened
+
+        return opened(url, durable=durable, key=key)
+
+    @abstractmethod
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+        """Add entries, all or none, where the version is the expected one, and give the new version.
+
+        `Conflict` where another came first, and then nothing is added.
+        """
+
+    @abstractmethod
+    def read(self, place: Place, *, after: int = 0) -> list[Stored]:
+        """The entries of a place from a version on, in order; none for a place nobody wrote to."""
+
+    @abstractmethod
+    def version(self, place: Place) -> int:
+        """How many entries a place has."""
+
+    @abstractmethod
+    def conversations(self, scope: str) -> list[str]:
+        """The names of the conversations of one scope, sorted."""
+
+    @abstractmethod
+    def scopes(self) -> list[str]:
+        """All scopes, sorted: for whoever runs the store, never for a tenant."""
+
+    @abstractmethod
+    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+        """Put other bodies in the place of those at some versions; `None` takes away the whole conversation.
+
+        What was there can afterwards not be read from the store's files. Versions stay as they are. After the
+        whole conversation is gone, its version is 0 again and it is listed no more.
+        """
+
+    @abstractmethod
+    def wait(self, place: Place, version: int, timeout: float) -> int:
+        """The version of a place, as soon as it is another than this one or the time is over."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections; closing twice is fine. Other verbs are then `StoreFailed`."""
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
