@@ -13,6 +13,7 @@ or content.
     │   └── DuplicateId                  an id that is in the transcript already
     ├── UnknownId (KeyError)             no such item here
     ├── UnknownKey (KeyError)            no such note in the pool
+    ├── UnknownHook (KeyError)           no hook of this name was declared
     ├── OutOfRange (IndexError)          a position or revision that does not exist
     ├── EditRefused (ValueError)         an edit that would leave a history no provider takes
     │   ├── SplitsGroup                  a call without its result, or the other way round
@@ -24,11 +25,13 @@ or content.
     ├── CodecError (ValueError)
     │   ├── Unencodable                  a value no codec can write, with its path
     │   └── Damaged                      bytes that are not what they should be, with the place of the fault
+    ├── CapReached (RuntimeError)        what a conversation or a scope may spend is spent
     ├── Conflict (RuntimeError)          another wrote first, and what was to be added no longer fits
     ├── StoreError (OSError)
     │   ├── StoreFailed                  a store cannot be reached, read or written now
     │   ├── StoreDamaged                 what a store holds is not what was written to it
     │   └── NewerStore                   a store that a newer version of Quire made
+    ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
     ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
     └── MissingExtra (ImportError)       an optional part is not installed
 """
@@ -77,6 +80,10 @@ class UnknownId(_Missing):
 
 class UnknownKey(_Missing):
     """No note with this key is in the pool."""
+
+
+class UnknownHook(_Missing):
+    """No hook of this name was declared in this process."""
 
 
 class OutOfRange(QuireError, IndexError):
@@ -145,6 +152,10 @@ class Damaged(CodecError):
     """Bytes that are not what they should be."""
 
 
+class CapReached(QuireError, RuntimeError):
+    """What a conversation or a scope may spend is spent: the turn was not sent."""
+
+
 class Conflict(QuireError, RuntimeError):
     """Another wrote first; `expected` is the version that was assumed, `found` the one that is there."""
 
@@ -171,6 +182,10 @@ class StoreDamaged(StoreError):
 
 class NewerStore(StoreError):
     """A store that a newer version of Quire made."""
+
+
+class Forgotten(QuireError, LookupError):
+    """What is asked for was forgotten on purpose, and cannot be shown again."""
 
 
 class ModelFailed(QuireError, RuntimeError):

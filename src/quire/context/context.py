@@ -1,6 +1,6 @@
 """The context: what the model sees this turn."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 
 from quire.context.fates import Entry
@@ -11,6 +11,10 @@ from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state.scroll import Scroll
 from quire.tokens.counter import Definition
+
+
+Heard = Callable[["Context", Provider, str | None, Rendered], None]
+"""Is told of each rendering of a context: by whom, for which model, and what it gave."""
 
 
 class Context:
@@ -29,9 +33,11 @@ class Context:
         model: str | None = None,
         key: str | None = None,
         previous: "Context | None" = None,
+        heard: Heard | None = None,
     ) -> None:
         if not isinstance(previous, Context | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the context before this one is a Context, not {type(previous).__name__}")
+        self._heard = heard
         self.receipt = receipt
         self.tools = tuple(tools)
         self.model = model
@@ -45,9 +51,11 @@ class Context:
     def render(self, provider: str | Provider, *, model: str | None = None, strict: bool = False) -> Rendered:
         """The payload for a provider: `**context.render("openai")` are the arguments of its client."""
         wire = provider_for(provider)
-        return wire.render(
-            self.items, model=model or self.model, tools=self.tools, plan=self.plan, strict=strict
-        )
+        model = model or self.model
+        rendered = wire.render(self.items, model=model, tools=self.tools, plan=self.plan, strict=strict)
+        if self._heard is not None:
+            self._heard(self, wire, model, rendered)
+        return rendered
 
     def explain(self, item: Item | str) -> Entry:
         """What became of one candidate."""

@@ -29,24 +29,30 @@ class Piece(NamedTuple):
 
 async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
     """What each enabled section has to show, in order, so that one may set parameters for a later one."""
+    return tuple([await asked(section, ask) for section in enabled(sections, ask)])
+
+
+def enabled(sections: Sequence[Section], ask: Ask) -> list[Section]:
+    """The sections that are to be asked, the history without an input that has a section of its own."""
     if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
     shown = [section for section in sections if settings_of(section).enabled]
     if ask.input is not None and any(isinstance(section, Input) and section.required for section in shown):
-        shown = [section.without_input() if isinstance(section, History) else section for section in shown]
-    return tuple([await _asked(section, ask) for section in shown])
+        return [section.without_input() if isinstance(section, History) else section for section in shown]
+    return shown
 
 
-async def _asked(section: Section, ask: Ask) -> Piece:
+async def asked(section: Section, ask: Ask) -> Piece:
+    """What one section has to show; one that is optional and fails shows nothing."""
     settings = settings_of(section)
     source = ask.view(section.transcript) if isinstance(section, History) else None
     try:
-        asked = section.items(ask)
-        if not isawaitable(asked):  # pyright: ignore[reportUnnecessaryComparison]
+        items = section.items(ask)
+        if not isawaitable(items):  # pyright: ignore[reportUnnecessaryComparison]
             raise WrongType(f"`items` of section {cut(settings.name)!r} is to be an async function")
-        content = await asked
-        items = content if isinstance(content, View) else items_of(content, settings.name)
-        return Piece(settings, items, source=source)
+        content = await items
+        shown = content if isinstance(content, View) else items_of(content, settings.name)
+        return Piece(settings, shown, source=source)
     except Exception as fault:
         if settings.required:
             fault.add_note(f"in section {settings.name!r}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from quire.context.advice import advice
-from quire.context.context import Context
+from quire.context.context import Context, Heard
 from quire.context.counts import Counts
 from quire.context.fit import fit
 from quire.context.gathering import Piece, gather
@@ -92,8 +92,9 @@ class Template:
         model: str | None = None,
         counter: Counter | None = None,
         previous: Context | None = None,
+        heard: Heard | None = None,
     ) -> Context:
-        """The context of what was gathered: pure, and the same for the same."""
+        """The context of what was gathered: pure, and the same for the same. `heard` is told of renderings."""
         model = model or self.model
         counter = counter or counter_for(model or _COMMON)
         schemas = self._counts.schemas(ask.tools, counter)
@@ -102,7 +103,7 @@ class Template:
         fitted = without_repeats(fitted, count)
         receipt = Receipt(fitted, counter, self.budget.available, schemas, advice(fitted, model))
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
-        return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous)
+        return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, heard=heard)
 
     def _with(self, *sections: Section) -> "Template":
         names = {settings_of(section).name for section in sections}

@@ -59,6 +59,7 @@ class Options(TypedDict, total=False):
     stability: Stability
     share: Share | None
     keeps: Literal["first", "newest"]
+    independent: bool
 
 
 class Section(Protocol):
@@ -79,6 +80,7 @@ class Settings:
 
     A required section is in the context whole, or there is none; its failure is an error. An optional one is
     given its share, and left out where it fails. `keeps` says which end of it stays where it is too large.
+    An independent one neither sets parameters nor reads them, so a session may ask it beside others.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Settings:
         stability: Stability = "volatile",
         share: Share | None = None,
         keeps: Literal["first", "newest"] = "first",
+        independent: bool = False,
     ) -> None:
         self.name = named(name, "the name of a section")
         self.enabled = _switch(enabled, "enabled")
@@ -103,6 +106,7 @@ class Settings:
         self.stability: Stability = stability
         self.share = share
         self.keeps: Literal["first", "newest"] = keeps
+        self.independent = _switch(independent, "independent")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"

@@ -156,12 +156,17 @@ class Transcript:
 
         Calls that wait are closed in it, and marked so.
         """
-        child = Transcript.__new__(Transcript)  # a fork needs no empty log of its own to begin with
-        child._segment, child._log, child._owned = self._segment, self._log, False
-        child._set_tip(self._tip())
+        child = self.copy()
         if child._open:
             child.extend(closing_results(child.view))
         return child
+
+    def copy(self) -> "Transcript":
+        """A transcript with the same past, calls that wait included: to try what would become of it."""
+        copy = Transcript.__new__(Transcript)  # it needs no empty log of its own to begin with
+        copy._segment, copy._log, copy._owned = self._segment, self._log, False
+        copy._set_tip(self._tip())
+        return copy
 
     def _tip(self) -> _Tip:
         marks = (self._latest, self._aside, self._last_head, self._last_far)

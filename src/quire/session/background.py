@@ -1,0 +1,196 @@
+"""Compaction beside the conversation: a turn never waits for it, and never sees half of it.
+
+A plan is noted in the log before a model is asked, so that a process that starts after a crash finds it. The
+model works on a snapshot; what it wrote is kept only if what it is about is still shown as it was. One plan
+is under way at a time for each transcript, also among several processes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from quire.compactors import Compactor, Outcome, Plan, Room, record
+from quire.errors import Irreducible, ModelFailed, QuireError
+from quire.items import Hide, Note, Span, now
+from quire.models import Model, summarized
+from quire.session.events import Compacted, Compacting
+from quire.session.hooks import Hooks
+from quire.session.ledger import Ledger
+from quire.session.streams import MAIN, PLANS, POOL
+from quire.session.workspace import Workspace, Written
+from quire.state import View
+
+logger = logging.getLogger("quire.session")
+
+LEASE = 600.0
+"""Seconds after which a plan that nobody finished is taken for left behind."""
+
+_FIRST_PAUSE = 5.0
+_LONGEST_PAUSE = 600.0
+
+
+class Metrics(msgspec.Struct):
+    """What the compaction of a session has done.
+
+    `hits` are turns whose history was small enough as it was, `misses` those that had to be cut because no
+    compaction had come in time.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    started: int = 0
+    completed: int = 0
+    discarded: int = 0
+    failed: int = 0
+    pending: int = 0
+    fault: str | None = None
+
+
+class Background:
+    """Keeps one transcript of a conversation small, by a compactor and a model that writes for it."""
+
+    def __init__(
+        self, ledger: Ledger, hooks: Hooks, compactor: Compactor, model: Model | None, name: str = MAIN
+    ) -> None:
+        self._ledger = ledger
+        self._hooks = hooks
+        self._compactor = compactor
+        self._model = model
+        self._name = name
+        self._task: asyncio.Task[None] | None = None
+        self._marker: Note | None = None
+        self._rests_until = 0.0
+        self._pause = _FIRST_PAUSE
+        self.metrics = Metrics()
+
+    def consider(self, view: View, room: Room, *, was_cut: bool) -> None:
+        """Look at what a turn showed, and begin to make it smaller where that is due."""
+        if was_cut:
+            self.metrics.misses += 1
+        else:
+            self.metrics.hits += 1
+        if self._is_busy():
+            return
+        plan = self._planned(view, room)
+        if plan is None:
+            self._drop_left_behind()
+        elif plan.request is None:
+            self._finish(plan, None)
+        elif self._model is not None:
+            self._start(plan)
+
+    async def close(self, how: Literal["wait", "hand over"] = "wait") -> None:
+        """Wait for what is under way, or leave it to whoever opens the conversation next."""
+        task, marker = self._task, self._marker
+        if task is None or task.done():
+            return
+        if how == "wait":
+            await asyncio.wait([task])
+            return
+        task.cancel()
+        await asyncio.wait([task])
+        if marker is not None:
+            self._ledger.commit(
+                lambda ws: [*_ended(ws, marker), Written(PLANS, _marker_of(marker.content, 0.0))]
+            )
+
+    def _is_busy(self) -> bool:
+        under_way = self._task is not None and not self._task.done()
+        return under_way or now() < self._rests_until or self._is_others()
+
+    def _is_others(self) -> bool:
+        """Whether another process is at work on it."""
+        return any(plan.content["until"] > now() for plan in self._open_plans(self._ledger.workspace))
+
+    def _planned(self, view: View, room: Room) -> Plan | None:
+        try:
+            return self._compactor.plan(view, room)
+        except Irreducible as fault:
+            self.metrics.fault = str(fault)
+            logger.warning("nothing of %s can be made smaller: %s", self._ledger.place, fault)
+            return None
+
+    def _start(self, plan: Plan) -> None:
+        self._hooks.fire(Compacting(self._ledger.place, self._name, plan))
+        content = {"by": plan.by, "transcript": self._name, "revision": self._ledger.workspace.version}
+        marker = _marker_of(content, now() + LEASE)
+        left = self._open_plans(self._ledger.workspace)
+        self._ledger.commit(
+            lambda ws: [*(entry for one in left for entry in _ended(ws, one)), Written(PLANS, marker)]
+        )
+        if left:
+            logger.info("a plan left behind in %s is taken up again", self._ledger.place)
+        self.metrics.started += 1
+        self.metrics.pending = 1
+        self._marker = marker
+        self._task = asyncio.get_running_loop().create_task(self._carry_out(plan))
+
+    async def _carry_out(self, plan: Plan) -> None:
+        assert plan.request is not None and self._model is not None
+        try:
+            text = await summarized(self._model, plan.request)
+            self._finish(plan, text)
+        except ModelFailed as fault:
+            self._fail(plan, fault)
+        except QuireError as fault:
+            self._fail(plan, fault)
+        finally:
+            self.metrics.pending = 0
+
+    def _finish(self, plan: Plan, text: str | None) -> None:
+        """Record a plan by compare and swap: on the state as it then is, or not at all."""
+        outcomes: list[Outcome] = []
+
+        def change(workspace: Workspace) -> list[Written]:
+            pool = workspace.pool.fork()
+            outcome = record(workspace.transcripts[self._name].copy(), plan, text=text, pool=pool)
+            outcomes.append(outcome)
+            kept = [Written(self._name, edit) for edit in outcome.edits]
+            notes = [Written(POOL, note) for note in plan.notes] if outcome.fate == "kept" else []
+            return [*kept, *notes, *_ended(workspace, self._marker)]
+
+        self._ledger.commit(change)
+        self._marker = None
+        outcome = outcomes[-1]
+        if outcome.fate == "kept":
+            self.metrics.completed += 1
+            self._pause, self.metrics.fault = _FIRST_PAUSE, None
+        else:
+            self.metrics.discarded += 1
+        self._hooks.fire(Compacted(self._ledger.place, self._name, plan, outcome))
+
+    def _fail(self, plan: Plan, fault: QuireError) -> None:
+        """Count a failure, and rest before the next try, longer each time."""
+        self.metrics.failed += 1
+        self.metrics.fault = str(fault)
+        self._rests_until = now() + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        logger.warning(
+            "the summary of %s failed, next try in %.0f s: %s", self._ledger.place, self._pause, fault
+        )
+        marker, self._marker = self._marker, None
+        self._ledger.commit(lambda workspace: _ended(workspace, marker))
+        self._hooks.fire(Compacted(self._ledger.place, self._name, plan, Outcome("discarded", str(fault))))
+
+    def _open_plans(self, workspace: Workspace) -> list[Note]:
+        return [plan for plan in workspace.plans.values() if plan.content["transcript"] == self._name]
+
+    def _drop_left_behind(self) -> None:
+        left = self._open_plans(self._ledger.workspace)
+        if left:
+            logger.info("a plan left behind in %s is not needed any more", self._ledger.place)
+            self._ledger.commit(lambda ws: [entry for one in left for entry in _ended(ws, one)])
+
+
+def _marker_of(content: Mapping[str, object], until: float) -> Note:
+    return Note(content={**content, "until": until}, description="plan")
+
+
+def _ended(workspace: Workspace, marker: Note | None) -> list[Written]:
+    """What says that a plan is no longer under way."""
+    if marker is None or marker.id not in workspace.plans:
+        return []
+    return [Written(PLANS, Hide((Span(marker.id, marker.id),)))]

@@ -1,0 +1,113 @@
+"""Side ways of a conversation: forks that are kept, drafts that may come to nothing, and what was before."""
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any, Literal, Self
+
+from quire.errors import Conflict, InvalidValue, WrongType, cut
+from quire.items import Item, Note
+from quire.models import Model, asking
+from quire.session.events import Added, Adding
+from quire.session.ledger import Ledger
+from quire.session.merging import kept_of, summary_of
+from quire.session.opening import shared_ledger
+from quire.session.recording import Recording
+from quire.session.streams import MAIN, ORIGIN, POOL, checked_name, free_name, is_own, labelled
+from quire.session.workspace import Written
+from quire.state import Transcript, View, fork_scoped
+from quire.stores import MemoryStore, Place
+
+Keep = Literal["all", "result", "summary"]
+
+
+class Branching(Recording):
+    """The verbs for forks, drafts and the past."""
+
+    def new(self, label: str) -> str:
+        """A name for another transcript: `label_a`, `label_b`, … the first that is free."""
+        return free_name(checked_name(label), self.transcripts)
+
+    def timeline(self, labels: str | Iterable[str] | None = None) -> list[Item]:
+        """What several transcripts show, woven by time, each item once.
+
+        A label stands for a transcript of that name and for all that begin with it and an underscore.
+        """
+        found: dict[str, Item] = {}
+        for name in labelled(self.transcripts, labels):
+            for item in self.view(name):
+                found.setdefault(item.id, item)
+        return sorted(found.values(), key=lambda item: item.created_at)
+
+    def at(self, version: int) -> dict[str, View]:
+        """What each transcript showed at an earlier version of the conversation."""
+        return self._ledger.workspace.at(version)
+
+    def fork(
+        self, name: str, *, turns: int | None = None, tools: Iterable[str] | None = None, of: str = MAIN
+    ) -> Self:
+        """Another conversation that begins with this one's past, at `conversation/name`: free at any length.
+
+        Its past can be narrowed to the last so many turns of the user and to some tools. Calls that wait are
+        closed in it. It has the notes of the pool, and both go their own ways.
+        """
+        place = Place(self.place.scope, f"{self.place.conversation}/{checked_name(name)}")
+        with self._ledger.lock:
+            self.view(of)
+            parent = self._ledger.workspace.transcripts[of]
+            child = fork_scoped(parent, turns=turns, tools=None if tools is None else list(tools))
+            beginning = self._beginning(parent, child, of)
+        ledger = shared_ledger(self._ledger.store, place)
+        try:
+            ledger.commit(lambda _: beginning, expected=0)
+        except Conflict:
+            raise InvalidValue(f"there is a fork {cut(name)!r} of this conversation already") from None
+        return type(self)(ledger, **self._options())
+
+    @contextmanager
+    def draft(self) -> Generator[Self, None, None]:
+        """A fork that is merged when the block ends well, all at once, and forgotten when it raises."""
+        with self._ledger.lock:
+            beginning = self._ledger.workspace.child()
+        draft = type(self)(Ledger(MemoryStore(), self.place, lambda: beginning.child()), **self._options())
+        draft.hooks = type(self.hooks)()  # they hear of it when it is merged
+        yield draft
+        self._merge_draft(draft._ledger.recorded())
+
+    async def merge(
+        self, child: Self, *, keep: Keep = "all", model: Model | None = None, agent_id: str | None = None
+    ) -> tuple[Item, ...]:
+        """Take in what a fork did: all of it, its final answer, or a summary that a model writes."""
+        if not isinstance(child, Branching):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a session merges a session, not {type(child).__name__}")
+        theirs = child._ledger.workspace.transcripts[MAIN]
+        if keep == "summary":
+            if model is None:
+                raise InvalidValue("a model is needed to write the summary of a fork")
+            return await summary_of(self._ledger, theirs, asking(model), agent_id)
+        if keep not in ("all", "result"):
+            raise InvalidValue("what is kept of a fork is all, its result or a summary")
+        written = self._ledger.commit(lambda workspace: kept_of(workspace, theirs, keep, agent_id))
+        return tuple(item for _, item in written)
+
+    def _options(self) -> dict[str, Any]:
+        """What a session beside this one is opened with."""
+        return {"redact": self._redact}
+
+    def _beginning(self, parent: Transcript, child: Transcript, of: str) -> list[Written]:
+        content = {"conversation": self.place.conversation, "transcript": of, "revision": len(parent)}
+        own = child.recorded(len(parent))  # what closes its calls, and narrows its past
+        notes = [Written(POOL, note) for note in self._ledger.workspace.pool]
+        return [Written(ORIGIN, Note(content=content)), *(Written(MAIN, item) for item in own), *notes]
+
+    def _merge_draft(self, written: list[Written]) -> None:
+        if not written:
+            return
+        said: dict[str, tuple[Item, ...]] = {}
+        for stream, item in written:
+            if not is_own(stream):
+                said[stream] = (*said.get(stream, ()), item)
+        for stream, items in said.items():
+            self.hooks.fire(Adding(self.place, stream, items))
+        self._ledger.commit(lambda _: written)
+        for stream, items in said.items():
+            self.hooks.fire(Added(self.place, stream, items))

@@ -1,0 +1,74 @@
+"""Building a context in a session: sections asked, caps kept, renderings remembered."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quire.context import Context, Piece
+from quire.context.gathering import asked, enabled
+from quire.providers import Rendered
+from quire.sections import Ask, Section, settings_of
+from quire.session.writing import Redact, redacted
+from quire.state import View
+from quire.tokens import Calibrated
+
+
+class Sent(NamedTuple):
+    """The request that an answer is expected to."""
+
+    provider: str
+    model: str | None
+    rendered: Rendered
+    context: Context
+    counter: Calibrated | None
+
+    def learn(self, reported: int) -> None:
+        """Teach the counter what the request really took."""
+        counted = sum(self.context.tokens.values()) + self.context.receipt.schemas
+        if self.counter is not None and counted:
+            self.counter.learn(counted, reported)
+
+
+async def gathered(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
+    """What the sections have to show: those that are independent side by side, the rest in order."""
+    shown = enabled(sections, ask)
+    beside = {
+        index: asyncio.ensure_future(asked(section, ask))
+        for index, section in enumerate(shown)
+        if settings_of(section).independent
+    }
+    try:
+        in_order = {
+            index: await asked(section, ask) for index, section in enumerate(shown) if index not in beside
+        }
+        return tuple([in_order[i] if i in in_order else await beside[i] for i in range(len(shown))])
+    finally:
+        await _ended(list(beside.values()))
+
+
+async def _ended(tasks: Sequence["asyncio.Future[Piece]"]) -> None:
+    """No section goes on after one has failed."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def redacted_pieces(redact: Redact | None, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Pieces as they may be sent. What is in a transcript was redacted when it was kept."""
+    if redact is None:
+        return tuple(pieces)
+    return tuple(_redacted_piece(redact, piece) for piece in pieces)
+
+
+def _redacted_piece(redact: Redact, piece: Piece) -> Piece:
+    if isinstance(piece.content, View):
+        return piece
+    source = piece.source
+    return piece._replace(
+        content=tuple(
+            item
+            if source is not None and source.log.find(item.id, source.end) is not None
+            else redacted(redact, item)
+            for item in piece.content
+        )
+    )

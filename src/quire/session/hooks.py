@@ -1,0 +1,151 @@
+"""Functions that hear events. Several may hear the same; they are called in the order they were given.
+
+A hook that hears of something about to happen may refuse it by raising: then nothing has changed. One that
+hears of something done can lose nothing: its error is logged and kept in `failures`.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple
+
+from quire.errors import InvalidValue, UnknownHook, WrongType, cut
+from quire.session.events import BEFORE, EVENTS, Event
+from quire.tokens.numbers import named
+
+logger = logging.getLogger("quire.session")
+
+_MOST_FAILURES = 100
+
+
+class Hook:
+    """A function with the events that it hears. It is called as the function itself."""
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        events: tuple[type, ...],
+        where: Callable[[Any], bool] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.function = function
+        self.events = events
+        self.where = where
+        self.name = named(name or function.__name__, "the name of a hook")
+        self.is_async = iscoroutinefunction(function)
+
+    def __call__(self, event: Any) -> Any:
+        return self.function(event)
+
+    def __repr__(self) -> str:
+        return f"<Hook {self.name!r} of {', '.join(event.__name__ for event in self.events)}>"
+
+    def hears(self, event: Event) -> bool:
+        """Whether it is to be called for an event."""
+        return isinstance(event, self.events) and (self.where is None or self.where(event))
+
+
+_declared: dict[str, Hook] = {}
+
+
+def hook(
+    *events: type, where: Callable[[Any], bool] | None = None, name: str | None = None
+) -> Callable[[Callable[[Any], Any]], Hook]:
+    """Declare a function as a hook of some events: all that happens, or only `where` a question says yes.
+
+    It is known by its name from then on, so that a session that was saved finds it again.
+    """
+    for event in events:
+        if event not in EVENTS:
+            known = ", ".join(one.__name__ for one in EVENTS)
+            raise WrongType(
+                f"a hook hears events, not {getattr(event, '__name__', event)!r}; there are {known}"
+            )
+    if not events:
+        raise InvalidValue("a hook hears at least one event")
+
+    def declared(function: Callable[[Any], Any]) -> Hook:
+        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+            raise WrongType(f"a hook is a function, not {type(function).__name__}")
+        made = Hook(function, events, where, name)
+        earlier = _declared.get(made.name)
+        if earlier is not None and not _is_same(earlier.function, function):
+            raise InvalidValue(f"another hook is called {cut(made.name)!r} already")
+        _declared[made.name] = made
+        return made
+
+    return declared
+
+
+def hook_named(name: str) -> Hook:
+    """The hook that was declared under a name."""
+    if name not in _declared:
+        raise UnknownHook(f"no hook {cut(name)!r} was declared here")
+    return _declared[name]
+
+
+def _is_same(one: Callable[[Any], Any], other: Callable[[Any], Any]) -> bool:
+    """Whether two functions are the same one; a module that is loaded again declares its hooks again."""
+    return one is other or (one.__module__, one.__qualname__, one.__code__.co_filename) == (
+        other.__module__,
+        other.__qualname__,
+        other.__code__.co_filename,
+    )
+
+
+class Failure(NamedTuple):
+    """A hook that failed after the fact."""
+
+    hook: str
+    event: str
+    fault: str
+
+
+class Hooks:
+    """Hooks in order, and what failed of them."""
+
+    def __init__(self, hooks: Iterable[Hook | str] = ()) -> None:
+        given = [hook_named(one) if isinstance(one, str) else one for one in hooks]
+        for one in given:
+            if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
+        self._hooks = given
+        self.failures: list[Failure] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def names(self) -> list[str]:
+        """The names to save; `Hooks(names)` gives them back."""
+        return [one.name for one in self._hooks]
+
+    def fire(self, event: Event) -> None:
+        """Call the hooks of an event; those that have to be awaited are refused here."""
+        for one in self._hearing(event):
+            if one.is_async:
+                raise WrongType(f"hook {cut(one.name)!r} is async: use a verb that is awaited, such as `add`")
+            try:
+                one(event)
+            except Exception as fault:
+                self._report(one, event, fault)
+
+    async def fire_and_wait(self, event: Event) -> None:
+        """Call the hooks of an event, and await those that are async."""
+        for one in self._hearing(event):
+            try:
+                answer = one(event)
+                if isinstance(answer, Awaitable):
+                    await answer
+            except Exception as fault:
+                self._report(one, event, fault)
+
+    def _hearing(self, event: Event) -> list[Hook]:
+        return [one for one in self._hooks if one.hears(event)]
+
+    def _report(self, one: Hook, event: Event, fault: Exception) -> None:
+        """Let a hook refuse what has not happened yet; what has happened stays, and its failure is kept."""
+        if isinstance(event, BEFORE):
+            raise fault
+        failure = Failure(one.name, type(event).__name__, type(fault).__name__)
+        self.failures = [*self.failures, failure][-_MOST_FAILURES:]
+        logger.warning("hook %s failed on %s: %s", *failure)

@@ -1,0 +1,172 @@
+"""One conversation as this process knows it, and the one way to write to it.
+
+Whatever is written is computed from the state it will be written to. Where another process wrote first, its
+entries are taken in and the change is computed again: that is a rebase, and it needs no second way.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Sequence
+from threading import RLock
+from time import sleep
+
+from quire.errors import Conflict, Damaged, QuireError, StoreDamaged, cut
+from quire.items import JSON, Item, ToolResult
+from quire.session.streams import FORGOTTEN
+from quire.session.workspace import Workspace, Written
+from quire.stores import Entry, Place, Store, Stored
+
+logger = logging.getLogger("quire.session")
+
+Change = Callable[[Workspace], Sequence[Written]]
+"""What to write, given the state that it is written to; nothing is written where it raises."""
+
+_TRIES = 1_000
+_LONGEST_PAUSE = 0.02
+
+
+class Ledger:
+    """The log of one place and the state it amounts to. Any thread may write; one does at a time."""
+
+    def __init__(self, store: Store, place: Place, origin: Callable[[], Workspace] = Workspace) -> None:
+        """`origin` gives the state that the log begins with."""
+        self.store = store
+        self.place = place
+        self.lock = RLock()
+        self._origin = origin
+        self._known = b""  # the last entry that was taken in
+        self.workspace = origin()
+        self.catch_up()
+
+    def catch_up(self) -> list[Written]:
+        """Take in what others have written, and give it."""
+        with self.lock:
+            stored = self.store.read(self.place, after=max(self.workspace.version - 1, 0))
+            if self.workspace.version and (not stored or stored[0].body != self._known):
+                stored = self._begin_again()
+            elif self.workspace.version:
+                stored = stored[1:]
+            return self._taken(stored)
+
+    def recorded(self) -> list[Written]:
+        """All entries of the log, in order."""
+        return read_entries(self.place, self.store.read(self.place))
+
+    def read_at(self, versions: Sequence[int]) -> list[Item]:
+        """The items at some versions, in order, as they are stored."""
+        if not versions:
+            return []
+        wanted = set(versions)
+        stored = self.store.read(self.place, after=min(versions) - 1)
+        return [item for _, item in read_entries(self.place, [e for e in stored if e.version in wanted])]
+
+    def reload(self) -> None:
+        """Read everything again, because something before the end has changed."""
+        with self.lock:
+            self._taken(self._begin_again())
+
+    def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
+        """Write a change, and give what was written once it is kept.
+
+        Where others wrote first it is computed again on what they wrote, unless an `expected` version says
+        that it is meant for that one alone. `Conflict` where it then no longer fits.
+        """
+        with self.lock:
+            waiting: frozenset[str] | None = None
+            for attempt in range(_TRIES):
+                self._check_expected(expected)
+                written = self._computed(change, waiting)
+                if not written:
+                    return []
+                try:
+                    return self._written(written)
+                except Conflict:
+                    waiting = waiting or self._waiting_calls()
+                    self._give_way(attempt)
+            raise Conflict(f"others kept writing to {self.place}", self.workspace.version)
+
+    def _check_expected(self, expected: int | None) -> None:
+        if expected is not None and expected != self.workspace.version:
+            raise Conflict(
+                f"{self.place} is at version {self.workspace.version}, not at {expected}",
+                expected,
+                self.workspace.version,
+            )
+
+    def _computed(self, change: Change, waiting: frozenset[str] | None) -> list[Written]:
+        """The change on the present state; `waiting` are the calls that waited before others wrote."""
+        try:
+            written = list(change(self.workspace))
+            if waiting is not None:
+                self._check_answers(written, waiting)
+            return written
+        except QuireError as fault:
+            if waiting is None or isinstance(fault, Conflict):
+                raise
+            raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
+
+    def _written(self, written: list[Written]) -> list[Written]:
+        """Keep what was computed: in the store first, since only what is there has happened."""
+        self.workspace.check(written)
+        entries = [Entry(stream, JSON.encode_item(item)) for stream, item in written]
+        self.store.append(self.place, entries, expected=self.workspace.version)
+        self.workspace.apply(written)
+        self._known = entries[-1].body
+        return written
+
+    def _give_way(self, attempt: int) -> None:
+        """Let the others finish, and take in what they wrote."""
+        if attempt:  # the more often, the longer: writers that retry at once only meet each other again
+            sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+        self.catch_up()
+
+    def _taken(self, stored: Sequence[Stored]) -> list[Written]:
+        if not stored:
+            return []
+        written = read_entries(self.place, stored)
+        if any(stream == FORGOTTEN for stream, _ in written) and self.workspace.version:
+            self.reload()  # what was forgotten is in the entries read before
+            return written
+        self._apply(written, stored)
+        return written
+
+    def _apply(self, written: list[Written], stored: Sequence[Stored]) -> None:
+        try:
+            self.workspace.apply(written)
+        except StoreDamaged:
+            raise
+        except QuireError as fault:
+            raise StoreDamaged(f"{self.place}: what is stored does not fit together: {fault}") from fault
+        self._known = stored[-1].body
+
+    def _begin_again(self) -> list[Stored]:
+        self.workspace, self._known = self._origin(), b""
+        return self.store.read(self.place)
+
+    def _waiting_calls(self) -> frozenset[str]:
+        transcripts = self.workspace.transcripts.values()
+        return frozenset(call.call_id for one in transcripts for call in one.view.pending())
+
+    def _check_answers(self, written: Iterable[Written], waiting: frozenset[str]) -> None:
+        """Two may append side by side; two may not answer the same call."""
+        still = self._waiting_calls()
+        for _, item in written:
+            if isinstance(item, ToolResult) and item.call_id in waiting - still:
+                raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
+def read_entries(place: Place, stored: Sequence[Stored]) -> list[Written]:
+    """What stored entries say. They are read as one array, which is a good deal faster than one by one."""
+    whole = b"[" + b",".join(entry.body for entry in stored) + b"]"
+    try:
+        items = JSON.decode(whole)
+    except Damaged:
+        items = [_read(place, entry) for entry in stored]
+    return [Written(entry.stream, item) for entry, item in zip(stored, items, strict=True)]
+
+
+def _read(place: Place, entry: Stored) -> Item:
+    try:
+        return JSON.decode_item(entry.body)
+    except Damaged as fault:
+        raise StoreDamaged(f"{place}: the entry of version {entry.version} is damaged: {fault}") from fault

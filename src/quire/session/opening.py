@@ -1,0 +1,77 @@
+"""Ledgers and stores that are open in this process: one of each, however many sessions use them."""
+
+import atexit
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from quire.errors import StoreError
+from quire.items import Note
+from quire.session.ledger import Ledger
+from quire.session.workspace import Workspace
+from quire.state import Transcript
+from quire.stores import Durability, Place, Store
+
+_MOST_LEDGERS = 64
+"""How many conversations of one store stay in memory after their sessions are gone, the latest used."""
+
+_lock = Lock()
+_stores: dict[tuple[str, Durability, bytes | None], Store] = {}
+_ledgers: "WeakKeyDictionary[Store, dict[Place, Ledger]]" = WeakKeyDictionary()
+
+
+def shared_store(url: str | Path | Store, durable: Durability, key: bytes | None) -> Store:
+    """The store of an address, opened once; it is closed when the process ends."""
+    if isinstance(url, Store):
+        return Store.open(url, key=key)
+    name = (str(url), durable, key)
+    if str(url) == "memory:":
+        return Store.open(url, key=key)  # a memory that is asked for anew is a new one
+    with _lock:
+        if name not in _stores:
+            _stores[name] = Store.open(url, durable=durable, key=key)
+        return _stores[name]
+
+
+def shared_ledger(store: Store, place: Place) -> Ledger:
+    """The ledger of a place, brought up to date: what was read before is not read again."""
+    with _lock:
+        known = _ledgers.setdefault(store, {})
+        ledger = known.pop(place, None)
+        if ledger is not None:
+            known[place] = ledger  # the latest used stands last
+    if ledger is not None:
+        ledger.catch_up()
+        return ledger
+    made = Ledger(store, place, lambda: Workspace(partial(_past, store, place.scope)))
+    with _lock:
+        ledger = known.setdefault(place, made)
+        while len(known) > _MOST_LEDGERS:
+            del known[next(iter(known))]
+    return ledger
+
+
+def _past(store: Store, scope: str, origin: Note) -> Transcript:
+    """The past of a fork, from the conversation of the same scope that it left."""
+    said = origin.content
+    parent = shared_ledger(store, Place(scope, said["conversation"]))
+    with parent.lock:
+        transcript = parent.workspace.transcripts[said["transcript"]]
+        if len(transcript) == said["revision"]:
+            return transcript.copy()
+        return Transcript(transcript.recorded()[: said["revision"]])
+
+
+def close_stores() -> None:
+    """Close every store that was opened by its address."""
+    with _lock:
+        stores = list(_stores.values())
+        _stores.clear()
+    for store in stores:
+        with suppress(StoreError):  # the process ends: nobody is left to be told
+            store.close()
+
+
+atexit.register(close_stores)

@@ -1,0 +1,94 @@
+"""The pool of a session: notes by key, each change of it recorded and heard."""
+
+from typing import NamedTuple
+
+from quire.errors import InvalidValue, WrongType
+from quire.items import Hide, Note, Span
+from quire.session.events import (
+    Added,
+    Adding,
+    Cleared,
+    Clearing,
+    Event,
+    Evicted,
+    Evicting,
+    Removed,
+    Removing,
+)
+from quire.session.streams import POOL
+from quire.session.workspace import Workspace, Written
+from quire.session.writing import Verbs
+from quire.state import Pool
+from quire.tokens.numbers import whole
+
+
+class _Told(NamedTuple):
+    """What hooks hear of a change before it is made, and after."""
+
+    before: tuple[Event, ...]
+    after: tuple[Event, ...]
+
+
+class Pooling(Verbs):
+    """The verbs of the pool. A note that comes when the pool is full puts the oldest out."""
+
+    _pool_limit: int | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """The notes at hand: a copy that may be read at leisure, and that changes nothing."""
+        return self._ledger.workspace.pool.fork()
+
+    def keep(self, note: Note) -> Note:
+        """Put a note into the pool; one of the same key gives its place to it."""
+        if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
+        if note.key is None:
+            raise InvalidValue("a note needs a key to be kept in a pool")
+        ready = self._ready([note])[0]
+        assert isinstance(ready, Note)
+        told = self._told_of(ready)
+        for event in told.before:
+            self.hooks.fire(event)
+        self._ledger.commit(lambda workspace: self._kept(workspace, ready))
+        for event in told.after:
+            self.hooks.fire(event)
+        return ready
+
+    def drop(self, key: str) -> Note:
+        """Take a note out of the pool, and give it."""
+        note = self._ledger.workspace.pool.get(key)
+        self.hooks.fire(Removing(self.place, note))
+        self._ledger.commit(lambda workspace: [_out(workspace.pool.get(key))])
+        self.hooks.fire(Removed(self.place, note))
+        return note
+
+    def clear_pool(self) -> list[Note]:
+        """Take all notes out of the pool, and give them."""
+        notes = tuple(self._ledger.workspace.pool)
+        self.hooks.fire(Clearing(self.place, notes))
+        self._ledger.commit(lambda workspace: [_out(note) for note in workspace.pool])
+        self.hooks.fire(Cleared(self.place, notes))
+        return list(notes)
+
+    def _told_of(self, note: Note) -> _Told:
+        leaving = self._leaving(self._ledger.workspace, note)
+        evicting = tuple(Evicting(self.place, one, note) for one in leaving)
+        evicted = tuple(Evicted(self.place, one, note) for one in leaving)
+        return _Told(
+            (*evicting, Adding(self.place, POOL, (note,))), (*evicted, Added(self.place, POOL, (note,)))
+        )
+
+    def _kept(self, workspace: Workspace, note: Note) -> list[Written]:
+        return [*map(_out, self._leaving(workspace, note)), Written(POOL, note)]
+
+    def _leaving(self, workspace: Workspace, note: Note) -> list[Note]:
+        """The oldest notes that have to go for this one."""
+        if self._pool_limit is None or note.key in workspace.pool:
+            return []
+        over = len(workspace.pool) + 1 - whole(self._pool_limit, "a limit", least=1)
+        return list(workspace.pool)[: max(over, 0)]
+
+
+def _out(note: Note) -> Written:
+    return Written(POOL, Hide((Span(note.id, note.id),)))

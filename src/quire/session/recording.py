@@ -1,0 +1,105 @@
+"""Answers of the user's own client, whole or streamed, recorded as items with what they used."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+from quire.providers import Parsed, Rendered, StreamReader, provider_for
+from quire.session.building import Sent
+from quire.session.events import Added, Adding
+from quire.session.pooling import Pooling
+from quire.session.responses import is_stream, wire_of
+from quire.session.spending import spent_on
+from quire.session.streams import MAIN, USAGE, checked_name
+from quire.session.workspace import Written
+
+
+class Recording(Pooling):
+    """The verbs for what a model answered."""
+
+    _sent: Sent | None = None
+
+    def record(self, response: Any, *, provider: str | None = None, to: str = MAIN) -> Parsed:
+        """Record a response as a client gave it, as its object or as JSON, or a stream that came to its end.
+
+        Whose it is, is told by its shape; `provider` says it. What it used is added to what was spent, and
+        teaches the counter.
+        """
+        if is_stream(response):
+            reading = _Reading(self._reader, provider)
+            for event in response:
+                reading.take(event)
+            return self._keep(reading.finished(), to)
+        name = provider or wire_of(response)
+        sent, model = self._asked(name)
+        return self._keep(provider_for(name).parse(response, sent=sent, model=model), to)
+
+    def listen(self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN) -> Iterator[Any]:
+        """Hand on the events of a stream, and record the answer once it has come to its end.
+
+        Whoever stops listening before has an answer that is marked as interrupted, and so it is recorded.
+        """
+        reading = _Reading(self._reader, provider)
+        try:
+            for event in events:
+                reading.take(event)
+                yield event
+        finally:
+            self._keep(reading.finished(), to)
+
+    async def listen_async(
+        self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN
+    ) -> AsyncIterator[Any]:
+        """`listen` for a stream that is awaited."""
+        reading = _Reading(self._reader, provider)
+        try:
+            async for event in events:
+                reading.take(event)
+                yield event
+        finally:
+            self._keep(reading.finished(), to)
+
+    def _keep(self, parsed: Parsed, to: str) -> Parsed:
+        """Record the items of an answer and what it used, at once."""
+        items, to = self._ready(parsed.items), checked_name(to)
+        written = [Written(to, item) for item in items]
+        if parsed.usage is not None:
+            written.append(Written(USAGE, spent_on(parsed.usage, parsed.model)))
+        if self.hooks:
+            self.hooks.fire(Adding(self.place, to, items))
+        self._ledger.commit(lambda _: written)
+        if self.hooks:
+            self.hooks.fire(Added(self.place, to, items))
+        self._learn(parsed)
+        return parsed._replace(items=items)
+
+    def _reader(self, name: str) -> StreamReader:
+        sent, model = self._asked(name)
+        return provider_for(name).stream(sent=sent, model=model)
+
+    def _asked(self, name: str) -> tuple[Rendered | None, str | None]:
+        """What was sent over a wire last, and to which model."""
+        if self._sent is None or self._sent.provider != name:
+            return None, None
+        return self._sent.rendered, self._sent.model
+
+    def _learn(self, parsed: Parsed) -> None:
+        """Teach the counter what a request really took."""
+        if self._sent is not None and parsed.usage is not None and parsed.usage.input:
+            self._sent.learn(parsed.usage.input)
+
+
+class _Reading:
+    """A stream on its way: whose it is, is told by its first event."""
+
+    def __init__(self, reader_for: Callable[[str], StreamReader], provider: str | None) -> None:
+        self._reader_for = reader_for
+        self._provider = provider
+        self._reader: StreamReader | None = None
+
+    def take(self, event: Any) -> None:
+        if self._reader is None:
+            self._reader = self._reader_for(self._provider or wire_of(event))
+        self._reader.feed(event)
+
+    def finished(self) -> Parsed:
+        return Parsed(()) if self._reader is None else self._reader.close()

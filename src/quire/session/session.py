@@ -1,0 +1,249 @@
+"""The session: one conversation's workspace, and the only one that writes to it."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextvars import Token
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from quire.compactors import Compactor, Room
+from quire.context import Context, Piece, Template
+from quire.items import Item, Message, Note, now
+from quire.models import Model
+from quire.providers import Provider, Rendered
+from quire.sections import Ask
+from quire.session.background import Background
+from quire.session.branching import Branching
+from quire.session.building import Sent, gathered, redacted_pieces
+from quire.session.current import enter, leave
+from quire.session.events import Building, Built
+from quire.session.following import followed
+from quire.session.forgetting import forget
+from quire.session.hooks import Hook, Hooks
+from quire.session.ledger import Ledger
+from quire.session.opening import shared_ledger, shared_store
+from quire.session.receipts import Kept, digest_of, receipt_of
+from quire.session.scope import scope_spending
+from quire.session.spending import Caps, Spending, check_caps
+from quire.session.streams import RECEIPTS
+from quire.session.workspace import Written
+from quire.session.writing import Redact
+from quire.state import View
+from quire.stores import Durability, Store, place_at
+from quire.tokens import Calibrated, Counter, counter_for
+from quire.tokens.counter import Definition
+
+_COMMON = "gpt-5.6"
+
+
+class Session(Branching):
+    """One conversation at an address: transcripts by name, a pool, and all that was seen and spent.
+
+    Writes are kept when they return. Any thread may use it; other sessions and processes may write to the
+    same conversation, and nobody loses anything.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        hooks: Iterable[Hook | str] = (),
+        redact: Redact | None = None,
+        caps: Caps | None = None,
+        pool_limit: int | None = None,
+        compactor: Compactor | None = None,
+        model: Model | None = None,
+    ) -> None:
+        super().__init__(ledger, hooks=Hooks(hooks), redact=redact)
+        self._pool_limit = pool_limit
+        self._caps = caps
+        self.compaction = None if compactor is None else Background(ledger, self.hooks, compactor, model)
+        self._counters: dict[str, Calibrated] = {}
+        self._previous: tuple[Template, Context] | None = None
+        self._tokens: list[Token[Session]] = []
+
+    @staticmethod
+    def open(
+        address: str | None = None,
+        *,
+        scope: str = "",
+        conversation: str = "",
+        store: str | Path | Store = "quire.db",
+        durable: Durability = "process",
+        key: bytes | None = None,
+        hooks: Iterable[Hook | str] = (),
+        redact: Redact | None = None,
+        caps: Caps | None = None,
+        pool_limit: int | None = None,
+        compactor: Compactor | None = None,
+        model: Model | None = None,
+    ) -> "Session":
+        """The session at `"scope/conversation"`, in the store of an address, made where there is none yet."""
+        place = place_at(address, scope=scope, conversation=conversation)
+        ledger = shared_ledger(shared_store(store, durable, key), place)
+        return Session(
+            ledger,
+            hooks=hooks,
+            redact=redact,
+            caps=caps,
+            pool_limit=pool_limit,
+            compactor=compactor,
+            model=model,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Session {self.place} at version {self.version}>"
+
+    async def build(
+        self,
+        template: Template,
+        *,
+        input: Item | str | None = None,
+        tools: Sequence[Definition] = (),
+        model: str | None = None,
+        counter: Counter | None = None,
+        inbox: Sequence[Message] = (),
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Context:
+        """What the model sees this turn. Each rendering of it is kept as a receipt."""
+        await self.hooks.fire_and_wait(Building(self.place, template))
+        self._check_caps()
+        model = model or template.model
+        counter = counter or self._counter(model)
+        ask = self._ask(input, tools, inbox, parameters)
+        pieces = redacted_pieces(self._redact, await gathered(template.sections, ask))
+        names = {id(view.log): name for name, view in ask.views.items()}
+        context = template.fit(
+            pieces,
+            ask,
+            model=model,
+            counter=counter,
+            previous=self._previous[1] if self._previous and self._previous[0] is template else None,
+            heard=partial(self._rendered, names, counter),
+        )
+        self._previous = (template, context)
+        self._compact(template, pieces, context, counter)
+        await self.hooks.fire_and_wait(Built(self.place, context))
+        return context
+
+    @property
+    def spending(self) -> Spending:
+        """What the conversation has used and cost."""
+        return self._ledger.workspace.spending
+
+    def receipts(self) -> list[Kept]:
+        """What was sent in this conversation, oldest first; each can be shown again as it was."""
+        workspace = self._ledger.workspace
+        versions = workspace.versions(RECEIPTS)
+        stored = self._ledger.read_at(versions)
+        return [
+            Kept(version, item, workspace)
+            for version, item in zip(versions, stored, strict=True)
+            if isinstance(item, Note)
+        ]
+
+    def forget(self, *ids: str) -> None:
+        """Forget items: their content is gone from memory, pool, receipts and store; a tombstone stays.
+
+        Without ids the whole conversation is taken out of the store, forks excepted.
+        """
+        if ids:
+            forget(self._ledger, ids)
+        else:
+            self._ledger.store.forget(self.place)
+            self._ledger.catch_up()
+
+    def follow(self, after: int | None = None) -> AsyncIterator[Written]:
+        """What is appended from now on, or from a version on, whoever does it, as it comes."""
+        return followed(self._ledger, self.version if after is None else after)
+
+    def refresh(self) -> list[Written]:
+        """Take in what other processes have written, and give it."""
+        return self._ledger.catch_up()
+
+    def _options(self) -> dict[str, Any]:
+        return {"redact": self._redact, "caps": self._caps, "pool_limit": self._pool_limit}
+
+    def _check_caps(self) -> None:
+        if self._caps is not None:
+            scope = scope_spending(self._ledger.store, self.place.scope) if self._caps.is_for_scope else None
+            check_caps(self._caps, self.spending, scope)
+
+    def _compact(
+        self, template: Template, pieces: Sequence[Piece], context: Context, counter: Counter
+    ) -> None:
+        """See to it that the main transcript stays small enough for what a turn leaves it."""
+        if self.compaction is None:
+            return
+        for piece in pieces:
+            if isinstance(piece.content, View) and piece.content.log is self.view().log:
+                others = context.receipt.tokens - context.tokens[piece.section.name]
+                room = Room(max(template.budget.available - others, 0), counter)
+                was_cut = piece.content.counted(counter) > context.tokens[piece.section.name]
+                self.compaction.consider(self.view(), room, was_cut=was_cut)
+                return
+
+    async def close(self, how: Literal["wait", "hand over"] = "wait") -> None:
+        """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next."""
+        if self.compaction is not None:
+            await self.compaction.close(how)
+
+    def _counter(self, model: str | None) -> Calibrated:
+        name = model or _COMMON
+        if name not in self._counters:
+            self._counters[name] = Calibrated(counter_for(name))
+        return self._counters[name]
+
+    def _ask(
+        self,
+        input: Item | str | None,
+        tools: Sequence[Definition],
+        inbox: Sequence[Message],
+        parameters: Mapping[str, Any] | None,
+    ) -> Ask:
+        given = self.view().get(input) if isinstance(input, str) else input
+        views: dict[str, View] = self._ledger.workspace.views()
+        return Ask(
+            views=views,
+            pool=self.pool,
+            tools=tuple(tools),
+            scope=self.place.scope,
+            conversation=self.place.conversation,
+            input=given,
+            inbox=tuple(inbox),
+            now=now(),
+            parameters=dict(parameters or {}),
+        )
+
+    def _rendered(
+        self,
+        names: Mapping[int, str],
+        counter: Counter,
+        context: Context,
+        wire: Provider,
+        model: str | None,
+        rendered: Rendered,
+    ) -> None:
+        """Keep what was rendered: it is about to be sent."""
+        self._sent = Sent(
+            wire.name, model, rendered, context, counter if isinstance(counter, Calibrated) else None
+        )
+        receipt = receipt_of(context, wire.name, model, digest_of(rendered.payload), names)
+        self._ledger.commit(lambda _: [Written(RECEIPTS, receipt)])
+
+    def __enter__(self) -> "Session":
+        self._tokens.append(enter(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        leave(self._tokens.pop())
+
+    async def __aenter__(self) -> "Session":
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, fault, trace)
+        await self.close()

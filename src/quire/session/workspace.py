@@ -1,0 +1,149 @@
+"""What a conversation holds, worked out from its log: transcripts, the pool, and what was spent."""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
+from quire.items import EDITS, KINDS, Hide, Item, Note
+from quire.session.spending import Spending
+from quire.session.streams import MAIN, ORIGIN, PLANS, POOL, USAGE, is_own
+from quire.state import Pool, Transcript, View
+from quire.tokens.numbers import whole
+
+
+class Written(NamedTuple):
+    """One item, and the stream it is for."""
+
+    stream: str
+    item: Item
+
+
+Origin = Callable[[Note], Transcript]
+"""The past that a fork begins with, given the note that says which."""
+
+
+class Workspace:
+    """The state of a conversation at a version. Entries are applied in order; nothing else changes it."""
+
+    def __init__(self, origin: Origin | None = None) -> None:
+        self._origin = origin
+        self.version = 0
+        self.transcripts: dict[str, Transcript] = {MAIN: Transcript()}
+        self._inherited: dict[str, int] = {}  # how much of a transcript is from before this log began
+        self.pool = Pool()
+        self.spending = Spending()
+        self.plans: dict[str, Note] = {}
+        """Compactions that were begun and not finished, by id."""
+        self._versions: dict[str, array[int]] = {}
+        self._kept: dict[str, Item] = {}  # the notes of the pool by id
+
+    def apply(self, written: Sequence[Written]) -> None:
+        """Take in what stands in the log next."""
+        start = 0
+        while start < len(written):  # runs of one stream at a time: a transcript takes several items at once
+            stop = start + 1
+            while stop < len(written) and written[stop].stream == written[start].stream:
+                stop += 1
+            self._apply(written[start].stream, [entry.item for entry in written[start:stop]])
+            start = stop
+
+    def check(self, written: Sequence[Written]) -> None:
+        """An error where the entries could not be applied; nothing is changed."""
+        by_stream: dict[str, list[Item]] = {}
+        for stream, item in written:
+            if type(item) not in KINDS:
+                raise WrongType(f"a session keeps items, not {type(item).__name__}")
+            if not is_own(stream):
+                by_stream.setdefault(stream, []).append(item)
+        for stream, items in by_stream.items():
+            self._check(self.transcripts.get(stream), items)
+
+    def _check(self, transcript: Transcript | None, items: list[Item]) -> None:
+        if any(type(item) in EDITS for item in items):
+            (Transcript() if transcript is None else transcript.copy()).extend(items)
+            return
+        known: set[str] = set()
+        for item in items:
+            if item.id in known or (transcript is not None and item.id in transcript):
+                raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
+            known.add(item.id)
+
+    def views(self) -> dict[str, View]:
+        """What each transcript shows now."""
+        return {name: transcript.view for name, transcript in self.transcripts.items()}
+
+    def child(self) -> "Workspace":
+        """The state of a log that begins where this one stands."""
+        child = Workspace(self._origin)
+        child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
+        child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
+        child.pool = self.pool.fork()
+        child._kept = dict(self._kept)
+        return child
+
+    def at(self, version: int) -> dict[str, View]:
+        """What each transcript showed at an earlier version; one that nobody had written to is not there."""
+        if not 0 <= whole(version, "a version") <= self.version:
+            raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
+        revisions = {
+            name: self._inherited.get(name, 0) + bisect_right(self.versions(name), version)
+            for name in self.transcripts
+        }
+        return {
+            name: self.transcripts[name].at(revision)
+            for name, revision in revisions.items()
+            if revision or name == MAIN
+        }
+
+    def versions(self, stream: str) -> Sequence[int]:
+        """The version of each entry of a stream, in order."""
+        return self._versions.get(stream, array("Q"))
+
+    def _apply(self, stream: str, items: list[Item]) -> None:
+        first = self.version + 1
+        self.version += len(items)
+        self._versions.setdefault(stream, array("Q")).extend(range(first, self.version + 1))
+        if stream == POOL:
+            self._pool(items)
+        elif stream == ORIGIN:
+            self._begin(items)
+        elif stream == PLANS:
+            self._plan(items)
+        elif stream == USAGE:
+            self.spending.take(items)
+        elif not is_own(stream):
+            self.transcripts.setdefault(stream, Transcript()).extend(items)
+
+    def _begin(self, items: Iterable[Item]) -> None:
+        """Begin with the past of another conversation."""
+        for item in items:
+            if self._origin is None or not isinstance(item, Note):
+                raise StoreDamaged("the conversation that this one was forked from is not known")
+            self.transcripts[MAIN] = self._origin(item)
+            self._inherited[MAIN] = len(self.transcripts[MAIN])
+
+    def _plan(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, Note):
+                self.plans[item.id] = item
+            elif isinstance(item, Hide):
+                for span in item.spans:
+                    self.plans.pop(span.first, None)
+
+    def _pool(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, Note):
+                self.pool.add(item)
+                self._kept[item.id] = item
+            elif isinstance(item, Hide):
+                for span in item.spans:
+                    self._put_out(span.first)
+
+    def _put_out(self, note_id: str) -> None:
+        note = self._kept.pop(note_id, None)
+        if not isinstance(note, Note) or note.key is None:
+            raise StoreDamaged("a note leaves the pool that never was in it")
+        if note.key in self.pool and self.pool.get(note.key).id == note_id:
+            self.pool.remove(note.key)

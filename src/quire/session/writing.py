@@ -1,0 +1,173 @@
+"""Writing to a conversation: items into a transcript, one verb for each, heard by hooks on the way."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from msgspec.json import encode
+
+from quire.errors import UnknownId, UnknownKey, WrongType, cut
+from quire.items import (
+    EDITS,
+    KINDS,
+    Content,
+    Handoff,
+    Item,
+    Message,
+    Pin,
+    ToolCall,
+    ToolResult,
+    Undo,
+    new_id,
+)
+from quire.session.events import Added, Adding
+from quire.session.hooks import Hooks
+from quire.session.ledger import Ledger
+from quire.session.streams import MAIN, checked_name
+from quire.session.workspace import Workspace, Written
+from quire.state import View
+from quire.stores import Place
+
+T = TypeVar("T")
+
+Redact = Callable[[Item], Item]
+"""Sees an item before it is stored, logged or sent, and gives what may be."""
+
+
+class Desk:
+    """Where one conversation is written: the ledger beneath, hooks beside, redaction before."""
+
+    def __init__(self, ledger: Ledger, *, hooks: Hooks, redact: Redact | None = None) -> None:
+        self._ledger = ledger
+        self._redact = redact
+        self.hooks = hooks
+
+    @property
+    def place(self) -> Place:
+        """Where the conversation rests."""
+        return self._ledger.place
+
+    @property
+    def version(self) -> int:
+        """How many entries the conversation has, as far as it was read."""
+        return self._ledger.workspace.version
+
+    @property
+    def transcripts(self) -> tuple[str, ...]:
+        """The names of the transcripts, `main` first."""
+        return tuple(self._ledger.workspace.transcripts)
+
+    def view(self, name: str = MAIN) -> View:
+        """What a transcript shows now."""
+        transcripts = self._ledger.workspace.transcripts
+        if name not in transcripts:
+            known = ", ".join(map(repr, transcripts))
+            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
+        return transcripts[name].view
+
+    def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
+        """Record items, all or none; they are kept when this returns. They are given back as they are kept.
+
+        What others wrote meanwhile comes before. With an `expected` version they must not have: `Conflict`.
+        """
+        items, to = self._ready(items), checked_name(to)
+        if self.hooks:
+            self.hooks.fire(Adding(self.place, to, items))
+        self._commit(items, to, expected)
+        if self.hooks:
+            self.hooks.fire(Added(self.place, to, items))
+        return items
+
+    async def add(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
+        """`append` without blocking the loop; hooks may be async."""
+        items, to = self._ready(items), checked_name(to)
+        await self.hooks.fire_and_wait(Adding(self.place, to, items))
+        await asyncio.to_thread(self._commit, items, to, expected)
+        await self.hooks.fire_and_wait(Added(self.place, to, items))
+        return items
+
+    def _commit(self, items: Sequence[Item], to: str, expected: int | None = None) -> None:
+        self._ledger.commit(lambda _: [Written(to, item) for item in items], expected=expected)
+
+    def _ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
+        ready = tuple(items)
+        for item in ready:
+            if type(item) not in KINDS:
+                raise WrongType(f"a session keeps items, not {type(item).__name__}")
+        return ready if self._redact is None else tuple(redacted(self._redact, item) for item in ready)
+
+
+def redacted(redact: Redact, item: Item) -> Item:
+    """An item as it may be kept: another content, but the same item."""
+    given = redact(item)
+    if type(given) is not type(item) or given.id != item.id:
+        raise WrongType("redaction gives the same item back, with other content")
+    return given
+
+
+class Verbs(Desk):
+    """What is said and done in a conversation, one verb for each. Each gives the item that it recorded."""
+
+    def user(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+        """Something the user said."""
+        return self._one(Message("user", content, **fields), to)
+
+    def assistant(
+        self, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
+    ) -> Message | None:
+        """Something the assistant said, and the calls it made with it."""
+        said = [Message("assistant", content, **fields)] if content else []
+        self.append(*said, *calls, to=to)
+        return said[0] if said else None
+
+    def system(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+        """An instruction."""
+        return self._one(Message("system", content, **fields), to)
+
+    def developer(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+        """An instruction of the developer."""
+        return self._one(Message("developer", content, **fields), to)
+
+    def tool(
+        self, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
+    ) -> ToolResult:
+        """What a tool gave for a call; its name is that of the call, where it waits here."""
+        return self._one(ToolResult(call_id, name or self._called(call_id, to), content, **fields), to)
+
+    def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
+        """A call that waits for its result."""
+        text = arguments if isinstance(arguments, str) else encode(arguments).decode()
+        return self._one(ToolCall(f"call_{new_id()}", name, text), to)
+
+    def handoff(self, to_agent: str, *, from_agent: str | None = None, to: str = MAIN) -> Handoff:
+        """Another agent goes on."""
+        return self._one(Handoff(to_agent, from_agent), to)
+
+    def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
+        """Keep an item shown, whatever else is cut, masked or summarised."""
+        return self._one(Pin(item_id), to)
+
+    def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
+        """Take an edit back; without an id, the last one that is in force."""
+        return self._one(Undo(edit_id or _last_edit(self._ledger.workspace, to)), to)
+
+    def _one(self, item: T, to: str) -> T:
+        return cast(T, self.append(cast(Item, item), to=to)[0])  # redaction gives back the same kind
+
+    def _called(self, call_id: str, to: str) -> str:
+        for call in self.view(to).pending():
+            if call.call_id == call_id:
+                return call.name
+        raise UnknownId(f"no call {cut(call_id)!r} waits for a result: say the name of the tool")
+
+
+def _last_edit(workspace: Workspace, name: str) -> str:
+    """The id of the last edit of a transcript that is in force."""
+    gone: set[str] = set()
+    for item in reversed(workspace.transcripts[name].recorded()):
+        if item.id in gone or type(item) not in EDITS:
+            continue
+        if not isinstance(item, Undo):
+            return item.id
+        gone.add(item.target)
+    raise UnknownId("there is no edit to take back")

@@ -1,0 +1,199 @@
+"""The SQLite store: one file, safe across threads and processes. The default."""
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from quire.errors import Conflict, OutOfRange, StoreDamaged
+from quire.stores.place import Place
+from quire.stores.sqlite_file import SQLiteFile
+from quire.stores.store import Durability, Entry, Store, Stored
+
+_BITS = 32
+_LAST = (1 << _BITS) - 1
+_REMEMBERED = 10_000
+_FIRST_NAP, _LONGEST_NAP = 0.005, 0.05
+
+# Without the entry before it the stream is NULL, which the table refuses: an append that expects too much
+# fails as one that expects too little does, by a constraint, and costs no statement more.
+_ADD = "INSERT INTO entries VALUES (?, (SELECT ? FROM entries WHERE at = ?), ?)"
+_ADD_MANY = "INSERT INTO entries VALUES (?, ?, ?)"
+_NUMBER = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
+_VERSION = f"""
+    SELECT (SELECT at & {_LAST} FROM entries
+            WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
+    FROM conversations WHERE scope = ? AND name = ?"""
+_READ = f"""
+    SELECT at & {_LAST}, stream, body FROM conversations JOIN entries
+    ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
+    WHERE scope = ? AND name = ? ORDER BY at"""
+
+_log = logging.getLogger("quire.stores")
+
+
+class SQLiteStore(Store):
+    """All conversations in one file.
+
+    `durable="process"` leaves it to the system when the disk is written: an append costs some 20 µs, and what
+    was acknowledged survives the end of the process, not always the loss of power. With `"power"` every
+    append waits for the disk. `forget` rewrites the whole file, for only so nothing of it stays behind.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
+        self._file = SQLiteFile(path, durable)
+        self._numbers: dict[Place, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<SQLiteStore {self._file.path!r}>"
+
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+        """Add entries, all or none, and give the new version."""
+        number = self._numbers.get(place)
+        if number is None or len(entries) != 1 or not 0 < expected < _LAST:
+            return self._append_checked(place, entries, expected)
+        at = (number << _BITS) + expected
+        stream, body = entries[0]
+        file = self._file
+        try:
+            with file.writing:
+                file.writer().execute(_ADD, (at + 1, stream, at, body))
+        except sqlite3.IntegrityError:  # another came first, or forgot the conversation
+            return self._append_checked(place, entries, expected)
+        except sqlite3.Error as error:
+            raise file.failure(error) from error
+        return expected + 1
+
+    def read(self, place: Place, *, after: int = 0) -> list[Stored]:
+        """The entries of a place from a version on."""
+        start = min(max(after, 0), _LAST)
+        with self._reading() as connection:
+            found = list(map(Stored._make, connection.execute(_READ, (start, *place))))
+        if found and (found[0].version, found[-1].version) != (start + 1, start + len(found)):
+            raise StoreDamaged(f"{place} has entries missing after version {start} in {self._file.path}")
+        return found
+
+    def version(self, place: Place) -> int:
+        """How many entries a place has."""
+        with self._reading() as connection:
+            return _version(connection, place)
+
+    def conversations(self, scope: str) -> list[str]:
+        """The names of the conversations of one scope."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT name FROM conversations WHERE scope = ? ORDER BY name", (scope,)
+            )
+            return [name for (name,) in rows]
+
+    def scopes(self) -> list[str]:
+        """All scopes."""
+        with self._reading() as connection:
+            return [
+                scope
+                for (scope,) in connection.execute("SELECT DISTINCT scope FROM conversations ORDER BY 1")
+            ]
+
+    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+        """Put other bodies in the place of some, or take the whole away; then rewrite the file."""
+        with self._writing() as connection:
+            number = _number(connection, place)
+            if bodies is not None:
+                _replace(connection, place, number or 0, bodies)
+            elif number is not None:
+                connection.execute(
+                    "DELETE FROM entries WHERE at BETWEEN ? AND ?", (number << _BITS, number << _BITS | _LAST)
+                )
+                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+        self._numbers.pop(place, None)
+        self._wipe(place)
+
+    def wait(self, place: Place, version: int, timeout: float) -> int:
+        """The version of a place once it is another than this one, or the time is over."""
+        until = time.monotonic() + timeout
+        nap = _FIRST_NAP
+        while (found := self.version(place)) == version:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(nap, left))
+            nap = min(nap * 1.5, _LONGEST_NAP)
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int) -> int:
+        with self._writing() as connection:
+            found = _version(connection, place)
+            if found != expected:
+                raise Conflict(f"{place} is at version {found}, not {expected}", expected, found)
+            if not entries:
+                return found
+            number = _number(connection, place) or _added(connection, place)
+            start = (number << _BITS) + found + 1
+            connection.executemany(_ADD_MANY, [(at, *entry) for at, entry in enumerate(entries, start)])
+        if len(self._numbers) >= _REMEMBERED:
+            self._numbers.clear()
+        self._numbers[place] = number
+        return found + len(entries)
+
+    def _wipe(self, place: Place) -> None:
+        # SQLite overwrites what it deletes, but not the copies it left when it moved rows between pages.
+        with self._file.guarded(), self._file.writing:
+            connection = self._file.writer()
+            connection.execute("VACUUM")
+            held = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if held:
+            left = f"{place}: a reader kept the log from being emptied; forgotten content may still be in it"
+            self.reports = (*self.reports, left)
+            _log.warning("%s", left)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._file.guarded(), self._file.reading:
+            yield self._file.reader()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._file.guarded(), self._file.writing:
+            connection = self._file.writer()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+
+def _version(connection: sqlite3.Connection, place: Place) -> int:
+    row = connection.execute(_VERSION, place).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+def _number(connection: sqlite3.Connection, place: Place) -> int | None:
+    row = connection.execute(_NUMBER, place).fetchone()
+    return int(row[0]) if row else None
+
+
+def _added(connection: sqlite3.Connection, place: Place) -> int:
+    return int(
+        connection.execute(
+            "INSERT INTO conversations (scope, name) VALUES (?, ?) RETURNING number", place
+        ).fetchone()[0]
+    )
+
+
+def _replace(connection: sqlite3.Connection, place: Place, number: int, bodies: Mapping[int, bytes]) -> None:
+    for version, body in bodies.items():
+        known = 0 < version <= _LAST
+        at = (number << _BITS) + version
+        if (
+            not known
+            or not connection.execute("UPDATE entries SET body = ? WHERE at = ?", (body, at)).rowcount
+        ):
+            raise OutOfRange(f"{place} has no version {version}")

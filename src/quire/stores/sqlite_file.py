@@ -1,0 +1,152 @@
+"""One SQLite file: made for its owner alone, with one connection to write and one to read."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from weakref import WeakSet
+
+from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
+from quire.stores.sqlite_schema import settle
+from quire.stores.store import Durability
+
+PATIENCE = 10.0
+"""How long a verb waits for another writer, in seconds."""
+
+_SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
+_REASONS = {
+    sqlite3.SQLITE_BUSY: f"is busy: another held it for {PATIENCE:.0f} seconds",
+    sqlite3.SQLITE_LOCKED: "is busy",
+    sqlite3.SQLITE_FULL: "has no room left",
+    sqlite3.SQLITE_READONLY: "may not be written",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_PERM: "may not be opened",
+    sqlite3.SQLITE_IOERR: "could not be read or written",
+}
+
+
+class SQLiteFile:
+    """A file and its two connections. Whoever uses one holds its lock: `writing`, `reading`."""
+
+    def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
+        if durable not in _SYNCHRONOUS:
+            raise InvalidValue('durable is "process" or "power"')
+        self.path = os.path.abspath(path)
+        self.writing = Lock()
+        self.reading = Lock()
+        self._synchronous = _SYNCHRONOUS[durable]
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._closed = False
+        _make(self.path)
+        with self.guarded(), self.writing:
+            self.writer()
+        _OPEN.add(self)
+
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes; opened again in a process that was forked off."""
+        if self._writer is None:
+            self._writer = self._connected()
+        return self._writer
+
+    def reader(self) -> sqlite3.Connection:
+        """The connection that reads, so that a long reading holds up no writer."""
+        if self._reader is None:
+            self._reader = self._connected()
+        return self._reader
+
+    def close(self) -> None:
+        """Close both connections, after those who use them now."""
+        with self.guarded(), self.writing, self.reading:
+            self._closed = True
+            self.drop()
+
+    def drop(self) -> None:
+        """Close both connections, both locks being held."""
+        connections, self._writer, self._reader = (self._writer, self._reader), None, None
+        for connection in connections:
+            if connection is not None:
+                connection.close()
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Whatever SQLite raises within becomes an error of ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self.failure(error) from error
+        except UnicodeEncodeError:
+            raise InvalidValue("a name is made of printable characters") from None
+
+    def failure(self, error: sqlite3.Error) -> StoreError:
+        """What an error of SQLite is called here."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreDamaged(f"{self.path} is not a SQLite database, and was left as it is")
+        if code == sqlite3.SQLITE_CORRUPT:
+            return StoreDamaged(f"{self.path} is damaged ({name})")
+        return StoreFailed(f"{self.path} {_REASONS.get(code, 'failed')} ({name})")
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreFailed(f"{self.path} was closed")
+        connection = sqlite3.connect(
+            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        try:
+            settle(connection, self.path, patience=PATIENCE)
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute("PRAGMA secure_delete = ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _make(path: str) -> None:
+    """Make a file that is not there yet, its owner's alone; SQLite gives those beside it the same mode."""
+    if os.path.isdir(path):
+        raise StoreFailed(f"{path} is a folder")
+    try:
+        for folder in reversed(Path(path).parents):
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+        if not os.path.exists(path):
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except (OSError, ValueError) as error:
+        raise StoreFailed(f"{path} cannot be made ({type(error).__name__})") from error
+
+
+_OPEN: WeakSet[SQLiteFile] = WeakSet()
+_HELD: list[SQLiteFile] = []
+"""The files whose locks are held while the process is forked."""
+
+
+def _before_fork() -> None:
+    # No connection is in use at the moment of forking, so that the child can close what it inherits.
+    for file in list(_OPEN):
+        file.writing.acquire()
+        file.reading.acquire()
+        _HELD.append(file)
+
+
+def _after_fork() -> None:
+    while _HELD:
+        file = _HELD.pop()
+        file.reading.release()
+        file.writing.release()
+
+
+def _after_fork_in_child() -> None:
+    # The locks that SQLite holds on files stay with the parent, and SQLite does not notice: an inherited
+    # connection, or a new one beside it, would write to a log that others believe they may delete.
+    for file in _HELD:
+        file.drop()
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
