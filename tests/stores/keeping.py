@@ -1,7 +1,7 @@
 """What the laws of keeping are tried with: every store, odd places, and a plain dictionary beside it."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from quire.stores import Entry, MemoryStore, Place, Store, Stored
-from tests.stores.every import SHELVES
+from tests.stores.every import SHELVES, Shelf
 
 MEMORY = "memory"
 NAMES = [MEMORY, *SHELVES]
@@ -56,32 +56,33 @@ STREAMS = ["main", "attempt_a", "a/b", "'", '"', "流", "x" * 500]
 class Kept:
     """A store that can be closed and opened again, where it outlives that."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self._folder = folder
-        self.is_lasting = name != MEMORY
-        self._shelf = SHELVES[name](folder) if self.is_lasting else None
+    def __init__(self, shelf: Shelf | None) -> None:
+        self._shelf = shelf
         self._opened: list[Store] = []
-        self._open_one = self._shelf.__enter__().open if self._shelf else MemoryStore
         self.store = self.open()
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where a store is that outlives this process."""
+        assert self._shelf is not None
+        return self._shelf
 
     def open(self) -> Store:
         """One more opening, as another process would have it; in memory there is only the one."""
-        if self._opened and not self.is_lasting:
+        if self._shelf is None and self._opened:
             return self.store
-        self._opened.append(self._open_one())
+        self._opened.append(MemoryStore() if self._shelf is None else self._shelf.open())
         return self._opened[-1]
 
     def reopen(self) -> None:
         """As after a restart."""
-        if self.is_lasting:
+        if self._shelf is not None:
             self.store.close()
             self.store = self.open()
 
     def close(self) -> None:
         for store in self._opened:
             store.close()
-        if self._shelf is not None:
-            self._shelf.__exit__(None, None, None)
 
 
 @contextmanager
@@ -92,12 +93,10 @@ def kept(name: str) -> Generator[Kept, None, None]:
             import_module(f"quire.stores.{module}")
         except ModuleNotFoundError as missing:
             pytest.skip(f"the store {name!r} cannot be loaded: {missing}")
-    with TemporaryDirectory() as folder:
-        held = Kept(name, Path(folder))
-        try:
-            yield held
-        finally:
-            held.close()
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        held = Kept(None if name == MEMORY else stack.enter_context(SHELVES[name](Path(folder))))
+        stack.callback(held.close)
+        yield held
 
 
 class Oracle:

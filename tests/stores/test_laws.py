@@ -1,4 +1,4 @@
-"""The laws of keeping (4, 17 and 18), and that a store is what a dictionary of lists would be, for every store."""
+"""The laws of keeping (4, 17, 18), and that each store is what a dictionary of lists would be."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from tests.stores.keeping import NAMES, ODD_NAMES, Kept, Oracle, bodies, entries
 pytestmark = pytest.mark.laws
 EVERY = pytest.mark.parametrize("name", NAMES)
 # Each example makes a store, and a server makes a database: a few go a long way.
-FEW = settings(max_examples=max(5, settings().max_examples // 20))
+FEW = settings(max_examples=max(5, settings().max_examples // 8))
 HERE = Place("ana", "q3")
 
 

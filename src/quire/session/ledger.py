@@ -97,17 +97,22 @@ class Ledger:
         """The change on the present state; `waiting` are the calls that waited before others wrote."""
         try:
             written = list(change(self.workspace))
+            self.workspace.check(written)
             if waiting is not None:
                 self._check_answers(written, waiting)
             return written
         except QuireError as fault:
-            if waiting is None or isinstance(fault, Conflict):
+            if isinstance(fault, Conflict):
                 raise
+            if waiting is None:
+                waiting = self._waiting_calls()
+                if not self.catch_up():
+                    raise
+                return self._computed(change, waiting)  # it may be about what others wrote
             raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
 
     def _written(self, written: list[Written]) -> list[Written]:
         """Keep what was computed: in the store first, since only what is there has happened."""
-        self.workspace.check(written)
         entries = [Entry(stream, JSON.encode_item(item)) for stream, item in written]
         self.store.append(self.place, entries, expected=self.workspace.version)
         self.workspace.apply(written)

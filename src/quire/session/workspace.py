@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
@@ -51,24 +51,17 @@ class Workspace:
 
     def check(self, written: Sequence[Written]) -> None:
         """An error where the entries could not be applied; nothing is changed."""
+        transcripts: Mapping[str, Transcript] = self.transcripts
         by_stream: dict[str, list[Item]] = {}
         for stream, item in written:
             if type(item) not in KINDS:
                 raise WrongType(f"a session keeps items, not {type(item).__name__}")
-            if not is_own(stream):
+            if stream == ORIGIN:
+                transcripts = {MAIN: self._past(item)}
+            elif not is_own(stream):
                 by_stream.setdefault(stream, []).append(item)
         for stream, items in by_stream.items():
-            self._check(self.transcripts.get(stream), items)
-
-    def _check(self, transcript: Transcript | None, items: list[Item]) -> None:
-        if any(type(item) in EDITS for item in items):
-            (Transcript() if transcript is None else transcript.copy()).extend(items)
-            return
-        known: set[str] = set()
-        for item in items:
-            if item.id in known or (transcript is not None and item.id in transcript):
-                raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
-            known.add(item.id)
+            _check(transcripts.get(stream), items)
 
     def views(self) -> dict[str, View]:
         """What each transcript shows now."""
@@ -119,10 +112,13 @@ class Workspace:
     def _begin(self, items: Iterable[Item]) -> None:
         """Begin with the past of another conversation."""
         for item in items:
-            if self._origin is None or not isinstance(item, Note):
-                raise StoreDamaged("the conversation that this one was forked from is not known")
-            self.transcripts[MAIN] = self._origin(item)
+            self.transcripts[MAIN] = self._past(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
+
+    def _past(self, origin: Item) -> Transcript:
+        if self._origin is None or not isinstance(origin, Note):
+            raise StoreDamaged("the conversation that this one was forked from is not known")
+        return self._origin(origin)
 
     def _plan(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -147,3 +143,15 @@ class Workspace:
             raise StoreDamaged("a note leaves the pool that never was in it")
         if note.key in self.pool and self.pool.get(note.key).id == note_id:
             self.pool.remove(note.key)
+
+
+def _check(transcript: Transcript | None, items: list[Item]) -> None:
+    """An error where a transcript would not take the items. Only edits have to be tried."""
+    if any(type(item) in EDITS for item in items):
+        (Transcript() if transcript is None else transcript.copy()).extend(items)
+        return
+    known: set[str] = set()
+    for item in items:
+        if item.id in known or (transcript is not None and item.id in transcript):
+            raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
+        known.add(item.id)

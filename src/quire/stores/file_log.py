@@ -151,6 +151,6 @@ class FileLog:
 
     def _mend(self, end: int, torn: int) -> None:
         self._file.cut(end, self._form.closing if end else self._form.empty)
-        report = f"the last {torn:,} bytes were of an append that never returned, and are cut off"
+        report = f"its end was torn: {torn:,} bytes of an append that never returned are cut off"
         logger.warning("%s: %s; %d entries stay", self.path, report, self.contents.count)
         self._report(f"{self.path}: {report}; {self.contents.count:,} entries stay")

@@ -46,13 +46,13 @@ def scan(file: BinaryIO, form: Form, contents: Contents, end: int, name: str) ->
     if rest in form.endings and not stop.in_batch:
         return Scanned(stop.end)
     unread = rest[stop.at - stop.end :]
-    if stop.in_batch and not unread:
+    if (stop.in_batch or unread) and not unread.strip(MORE_FOLLOWS):
         return Scanned(stop.end, torn=len(rest))
     fault = _scan_by_hand(file, form, whole := Contents())
     if fault is None:
         contents.take(whole)
         return Scanned(stop.end, by_hand=True)
-    if _is_torn(unread, rest.endswith(form.closing)):
+    if _has_begun(rest, form, stop.end) and _is_torn(unread, rest.endswith(form.closing)):
         return Scanned(stop.end, torn=len(rest))
     byte, count = max((stop.at, contents.count), (fault, whole.count))
     raise StoreDamaged(f"{name} is damaged at byte {byte:,}, after {count:,} whole elements")
@@ -94,6 +94,19 @@ def _put(contents: Contents, elements: list[tuple[Element, int, int]]) -> None:
     for element, start, end in elements:
         inner = start + element.inner
         contents.add(element.place, Spot(element.stream, inner, end - inner))
+
+
+def _has_begun(rest: bytes, form: Form, end: int) -> bool:
+    """Whether this can be what an append leaves, which overwrites the closing and ends with it."""
+    if form.closing.startswith(rest):
+        return True
+    written, zeros, _ = rest.partition(b"\0")
+    for start in (form.lead(end) + b"{", form.lead(end) + MORE_FOLLOWS + b"{"):
+        first_bytes = [start[:done] for done in range(len(start))]
+        over_closing = [done + form.closing[len(done) :] for done in first_bytes]
+        if written.startswith(start) or written in first_bytes or (written in over_closing and not zeros):
+            return True
+    return False
 
 
 def _is_torn(unread: bytes, has_closing: bool) -> bool:

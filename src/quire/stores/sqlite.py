@@ -4,13 +4,14 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from quire.errors import Conflict, OutOfRange, StoreDamaged
+from quire.errors import OutOfRange
 from quire.stores.place import Place
 from quire.stores.sqlite_file import SQLiteFile
 from quire.stores.store import Durability, Entry, Store, Stored
+from quire.stores.versions import checked, conflict, whole_row
 
 _BITS = 32
 _LAST = (1 << _BITS) - 1
@@ -44,18 +45,22 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = SQLiteFile(path, durable)
-        self._numbers: dict[Place, int] = {}
+        # What was checked already, so that the next append need not ask for it.
+        self._starts: dict[Place, int] = {}
+        self._streams: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self._file.path!r}>"
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
         """Add entries, all or none, and give the new version."""
-        number = self._numbers.get(place)
-        if number is None or len(entries) != 1 or not 0 < expected < _LAST:
+        start = self._starts.get(place)
+        if start is None or len(entries) != 1 or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected)
-        at = (number << _BITS) + expected
         stream, body = entries[0]
+        if stream not in self._streams:
+            return self._append_checked(place, entries, expected)
+        at = start + expected
         file = self._file
         try:
             with file.writing:
@@ -71,9 +76,7 @@ class SQLiteStore(Store):
         start = min(max(after, 0), _LAST)
         with self._reading() as connection:
             found = list(map(Stored._make, connection.execute(_READ, (start, *place))))
-        if found and (found[0].version, found[-1].version) != (start + 1, start + len(found)):
-            raise StoreDamaged(f"{place} has entries missing after version {start} in {self._file.path}")
-        return found
+        return whole_row(place, start, found)
 
     def version(self, place: Place) -> int:
         """How many entries a place has."""
@@ -107,7 +110,7 @@ class SQLiteStore(Store):
                     "DELETE FROM entries WHERE at BETWEEN ? AND ?", (number << _BITS, number << _BITS | _LAST)
                 )
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
-        self._numbers.pop(place, None)
+        self._starts.pop(place, None)
         self._wipe(place)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
@@ -127,19 +130,26 @@ class SQLiteStore(Store):
         self._file.close()
 
     def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int) -> int:
+        place, streams = checked(place, entries)
         with self._writing() as connection:
             found = _version(connection, place)
             if found != expected:
-                raise Conflict(f"{place} is at version {found}, not {expected}", expected, found)
+                raise conflict(place, expected, found)
             if not entries:
                 return found
             number = _number(connection, place) or _added(connection, place)
-            start = (number << _BITS) + found + 1
-            connection.executemany(_ADD_MANY, [(at, *entry) for at, entry in enumerate(entries, start)])
-        if len(self._numbers) >= _REMEMBERED:
-            self._numbers.clear()
-        self._numbers[place] = number
+            start = number << _BITS
+            rows = [(at, *entry) for at, entry in enumerate(entries, start + found + 1)]
+            connection.executemany(_ADD_MANY, rows)
+        self._remember(place, start, streams)
         return found + len(entries)
+
+    def _remember(self, place: Place, start: int, streams: set[str]) -> None:
+        if len(self._starts) >= _REMEMBERED or len(self._streams) >= _REMEMBERED:
+            self._starts.clear()
+            self._streams = set()
+        self._starts[place] = start
+        self._streams |= streams
 
     def _wipe(self, place: Place) -> None:
         # SQLite overwrites what it deletes, but not the copies it left when it moved rows between pages.
@@ -153,12 +163,12 @@ class SQLiteStore(Store):
             _log.warning("%s", left)
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Generator[sqlite3.Connection, None, None]:
         with self._file.guarded(), self._file.reading:
             yield self._file.reader()
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Generator[sqlite3.Connection, None, None]:
         with self._file.guarded(), self._file.writing:
             connection = self._file.writer()
             connection.execute("BEGIN IMMEDIATE")

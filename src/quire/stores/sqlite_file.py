@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -71,7 +71,7 @@ class SQLiteFile:
                 connection.close()
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
+    def guarded(self) -> Generator[None, None, None]:
         """Whatever SQLite raises within becomes an error of ours."""
         try:
             yield

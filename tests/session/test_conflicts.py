@@ -1,0 +1,65 @@
+"""Two writers on one conversation: nothing is lost, nothing comes twice, and what does not fit says so."""
+
+import pytest
+
+from quire.errors import Conflict
+from quire.items import Hide, Note, Span, ToolCall, ToolResult
+from quire.stores import MemoryStore
+from tests.session.opened import apart, ids, said, texts
+
+
+def test_what_others_wrote_comes_before() -> None:
+    store = MemoryStore()
+    one, other = apart(store), apart(store)
+    one.user("a")
+    other.user("b")
+    one.user("c")
+    other.refresh()
+    assert texts(one.view()) == texts(other.view()) == ["a", "b", "c"]
+    assert texts(apart(store).view()) == ["a", "b", "c"]
+
+
+def test_two_may_not_answer_the_same_call() -> None:
+    store = MemoryStore()
+    one = apart(store)
+    one.append(*said("look it up"), ToolCall("c1", "look"))
+    other = apart(store)
+    one.tool("first", call_id="c1")
+    with pytest.raises(Conflict, match="answered by another"):
+        other.append(ToolResult("c1", "look", "second"))
+    other.refresh()
+    assert [item.text for item in other.view() if isinstance(item, ToolResult)] == ["first"]
+
+
+def test_an_edit_of_what_another_hid_no_longer_fits() -> None:
+    store = MemoryStore()
+    one = apart(store)
+    a, b, *_ = one.append(*said("a", "b", "c", "d", "e"))
+    other = apart(store)
+    edit = one.append(Hide((Span(a.id, b.id),)))[0]
+    one.undo(edit.id)
+    with pytest.raises(Conflict, match="others wrote"):
+        other.append(one.view("main").get(edit.id))
+    assert ids(apart(store).view()) == ids(one.view())
+
+
+def test_notes_of_two_writers_are_bounded_together() -> None:
+    store = MemoryStore()
+    one, other = apart(store, pool_limit=2), apart(store, pool_limit=2)
+    one.keep(Note("1", key="a"))
+    other.keep(Note("2", key="b"))
+    one.keep(Note("3", key="c"))
+    other.refresh()
+    assert [note.key for note in one.pool] == [note.key for note in other.pool] == ["b", "c"]
+
+
+def test_a_conversation_that_was_forgotten_begins_again() -> None:
+    store = MemoryStore()
+    one, other = apart(store), apart(store)
+    one.append(*said("a", "b", "c"))
+    other.refresh()
+    one.forget()
+    assert one.version == 0 and texts(one.view()) == []
+    one.append(*said("x", "y", "z", "w"))
+    other.user("after")
+    assert texts(other.view()) == ["x", "y", "z", "w", "after"]

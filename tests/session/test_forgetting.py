@@ -1,0 +1,113 @@
+"""What is forgotten is gone: from memory, pool, receipts and store, in forks and for other readers."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from quire import Budget, Template
+from quire.errors import Forgotten, UnknownId
+from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
+from quire.providers import PROVIDERS
+from quire.sections import Additional, Catalogue, History, Instructions
+from quire.session import Session
+from quire.session.tombstones import is_tombstone
+from quire.stores import MemoryStore
+from tests.session.opened import PLACE, apart, said, session, texts
+
+SECRET = "the number is 4711-0815-1234"
+
+
+def kept_bytes(store: MemoryStore) -> bytes:
+    places = [PLACE._replace(conversation=name) for name in store.conversations("ana")]
+    return b"".join(entry.body for place in places for entry in store.read(place))
+
+
+def test_a_tombstone_stays_where_it_was() -> None:
+    store = MemoryStore()
+    one = session(store)
+    first = one.user(SECRET)
+    one.append(*said("q"), Message("assistant", "I will not repeat it."))
+    one.forget(first.id)
+    assert is_tombstone(one.view()[0]) and one.view()[0].id == first.id
+    assert texts(one.view())[0] == "[forgotten]"
+    assert b"4711" not in kept_bytes(store)
+    assert texts(apart(store).view()) == texts(one.view())
+    with pytest.raises(UnknownId):
+        one.forget("nobody")
+
+
+def test_what_was_made_from_it_goes_too() -> None:
+    store = MemoryStore()
+    one = session(store)
+    first = one.user(SECRET)
+    second = one.append(*said("b", "c", "d"))
+    one.append(ToolCall("c1", "look"))
+    result = one.tool(SECRET * 50, call_id="c1")
+    one.keep(Note(SECRET * 50, key="long", description="what look gave"))
+    one.append(Mask(result.id, f"[{SECRET[:30]}…]"))
+    one.append(Summary(f"They said {SECRET}.", (Span(first.id, second[0].id),)))
+    one.append(*said("e"))
+    one.forget(first.id, result.id)
+    assert b"4711" not in kept_bytes(store)
+    assert texts(one.view())[0] == "[forgotten]", "what the summary stood for is shown again"
+    assert one.pool.get("long").content is None
+
+
+def test_receipts_say_that_something_was_forgotten() -> None:
+    store = MemoryStore()
+    one = session(store)
+
+    async def copied(*_: object) -> list[Message]:
+        return [Message("system", f"Known: {SECRET}", id="copy", created_at=0.0)]
+
+    template = Template(
+        Instructions("Be brief."), History(), Additional(copied, name="known"), budget=Budget(window=8_000)
+    )
+    first = one.user(SECRET)
+    asyncio.run(one.build(template)).render("openai")
+    assert SECRET in str(one.receipts()[0].payload().payload)
+    one.forget(first.id)
+    assert b"4711" not in kept_bytes(store)
+    with pytest.raises(Forgotten):
+        one.receipts()[0].payload()
+
+
+def test_forks_forget_with_it() -> None:
+    store = MemoryStore()
+    one = session(store)
+    first = one.user(SECRET)
+    child = one.fork("checker")
+    child.assistant("seen")
+    other = apart(store)
+    one.forget(first.id)
+    child.refresh()
+    other.refresh()
+    assert texts(child.view()) == ["[forgotten]", "seen"]
+    assert texts(other.view()) == ["[forgotten]"]
+    assert b"4711" not in kept_bytes(store)
+
+
+@pytest.mark.parametrize("name", ["chat.db", "chat.json", "chat.jsonl"])
+def test_no_file_has_it_any_more(tmp_path: Path, name: str) -> None:
+    one = Session.open("ana/q3", store=tmp_path / name)
+    first = one.user(SECRET)
+    one.append(*said("a", "b", "c"))
+    assert any(b"4711" in file.read_bytes() for file in tmp_path.iterdir())
+    one.forget(first.id)
+    assert not [file.name for file in tmp_path.iterdir() if b"4711" in file.read_bytes()]
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_history_with_tombstones_can_be_sent(wire: str) -> None:
+    one = session()
+    one.append(*said("a", "b"), Message("user", "c"), ToolCall("c1", "look", '{"q": 1}'))
+    one.tool("found", call_id="c1")
+    one.append(Message("assistant", "d"), Message("user", "e"))
+    one.append(Pin(one.view()[0].id))
+    one.forget(*(item.id for item in one.view()))
+    template = Template(History(), Catalogue(), budget=Budget(window=8_000))
+    rendered = asyncio.run(one.build(template)).render(wire)
+    assert PROVIDERS[wire].check(rendered.payload) == []
+    assert "found" not in str(rendered.payload)
+    assert all(not isinstance(item, ToolResult) or item.text == "[forgotten]" for item in one.view())

@@ -1,0 +1,123 @@
+"""Events and hooks: all that hear are called in order, before they may refuse, after they lose nothing."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from quire.errors import InvalidValue, UnknownHook, WrongType
+from quire.items import Message, Note
+from quire.session import (
+    Added,
+    Adding,
+    Cleared,
+    Evicted,
+    Evicting,
+    Hooks,
+    Removed,
+    Removing,
+    hook,
+    hook_named,
+)
+from tests.session.opened import session, texts
+
+heard: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _silence() -> None:
+    heard.clear()
+
+
+@hook(Adding, Added)
+def hear_all(event: Any) -> None:
+    heard.append(event)
+
+
+@hook(Added, where=lambda event: event.stream == "main")
+async def hear_later(event: Any) -> None:
+    await asyncio.sleep(0)
+    heard.append(("later", event.stream))
+
+
+@hook(Adding)
+def refuse(event: Any) -> None:
+    if any(isinstance(item, Message) and "secret" in item.text for item in event.items):
+        raise PermissionError("no secrets here")
+
+
+@hook(Added, Evicted)
+def fail(event: Any) -> None:
+    raise RuntimeError("broken")
+
+
+@hook(Evicting, Evicted, Removing, Removed, Cleared)
+def hear_pool(event: Any) -> None:
+    heard.append(type(event).__name__)
+
+
+def test_hooks_hear_before_and_after_in_order() -> None:
+    one = session(hooks=[hear_all])
+    said = one.user("hello")
+    assert [type(event) for event in heard] == [Adding, Added]
+    assert heard[0].items == heard[1].items == (said,) and heard[0].place == one.place
+
+
+def test_a_hook_may_refuse_before() -> None:
+    one = session(hooks=[hear_all, refuse])
+    with pytest.raises(PermissionError):
+        one.user("a secret")
+    assert one.version == 0 and [type(event) for event in heard] == [Adding]
+
+
+def test_a_hook_that_fails_after_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    one = session(hooks=[fail, hear_all])
+    with caplog.at_level(logging.WARNING):
+        one.user("hello")
+    assert texts(one.view()) == ["hello"]
+    assert [type(event) for event in heard] == [Adding, Added]
+    assert one.hooks.failures == [("fail", "Added", "RuntimeError")]
+    assert "hook fail failed" in caplog.text
+
+
+def test_async_hooks_are_awaited_and_filtered() -> None:
+    one = session(hooks=[hear_later])
+    asyncio.run(one.add(Message("user", "hello")))
+    assert heard == [("later", "main")]
+    asyncio.run(one.add(Message("user", "hello"), to="side"))
+    assert heard == [("later", "main")]
+    with pytest.raises(WrongType, match="is async"):
+        one.user("hello")
+
+
+def test_the_pool_is_heard_too() -> None:
+    one = session(hooks=[hear_pool, hear_all], pool_limit=1)
+    one.keep(Note("1", key="a"))
+    heard.clear()
+    one.keep(Note("2", key="b"))
+    assert [event if isinstance(event, str) else type(event).__name__ for event in heard] == [
+        *("Evicting", "Adding", "Evicted", "Added")
+    ]
+    heard.clear()
+    one.drop("b")
+    one.clear_pool()
+    assert heard == ["Removing", "Removed", "Cleared"]
+
+
+def test_hooks_are_saved_by_name() -> None:
+    hooks = Hooks([hear_all, "refuse"])
+    assert hooks.names() == ["hear_all", "refuse"]
+    assert Hooks(hooks.names()).names() == hooks.names()
+    assert hook_named("refuse") is refuse
+    with pytest.raises(UnknownHook, match="'nobody'"):
+        Hooks(["nobody"])
+
+
+def test_what_is_no_hook() -> None:
+    with pytest.raises(InvalidValue, match="at least one"):
+        hook()
+    with pytest.raises(WrongType, match="hears events"):
+        hook(int)
+    with pytest.raises(InvalidValue, match="called 'refuse' already"):
+        hook(Added, name="refuse")(lambda event: None)
