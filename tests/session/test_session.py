@@ -19,7 +19,7 @@ from quire.errors import (
     UnknownKey,
     WrongType,
 )
-from quire.items import Hide, Message, Note, Span, ToolCall, ToolResult
+from quire.items import Hide, Item, Message, Note, Span, ToolCall, ToolResult
 from quire.session import Session, current_session
 from quire.stores import MemoryStore
 from tests.session.opened import apart, ids, said, session, texts
@@ -213,6 +213,10 @@ def test_the_session_at_work() -> None:
     assert asyncio.run(inside()) is one
 
 
+def _other(_: Item) -> Item:
+    return Note("x")
+
+
 def test_redaction_comes_before_everything() -> None:
     seen: list[str] = []
 
@@ -228,7 +232,7 @@ def test_redaction_comes_before_everything() -> None:
     assert seen == ["card 4711"]
     assert b"4711" not in b"".join(entry.body for entry in store.read(one.place))
     with pytest.raises(WrongType, match="the same item"):
-        session(redact=lambda _: Note("x")).user("hello")
+        session(redact=_other).user("hello")
 
 
 def test_options_are_checked() -> None:

@@ -1,4 +1,4 @@
-"""Law 16: an append that returned is there after kill -9, and one that did not is there whole or not at all."""
+"""Law 16: an append that returned is there after kill -9; one that did not is there whole or not at all."""
 
 import random
 import subprocess

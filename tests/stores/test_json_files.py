@@ -4,11 +4,13 @@ import json
 import os
 import stat
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from quire.errors import InvalidValue, StoreDamaged
-from quire.stores import Entry, Store
+from quire.stores import Entry, Store, elements
+from quire.stores.file_log import FileLog
 from tests.stores.files import BOTH, HERE, THERE, entry, items_of, texts
 
 WRITTEN = [json.loads(entry(text).body) for text in ("one", "zwei ü", "3")]
@@ -131,34 +133,40 @@ def test_a_body_that_is_no_object_is_refused(tmp_path: Path, ending: str, body: 
 
 
 @BOTH
-def test_an_append_writes_its_own_bytes_and_no_more(
-    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read, written = list[int](), list[int]()
-    real_write, real_read = os.pwrite, os.pread
+def test_an_append_writes_its_own_bytes_and_no_more(tmp_path: Path, ending: str) -> None:
     with Store.open(tmp_path / f"kept.{ending}") as store:
         version = store.append(HERE, [entry("x" * 200) for _ in range(500)], expected=0)
-        monkeypatch.setattr(
-            os, "pwrite", lambda fd, data, at: written.append(len(data)) or real_write(fd, data, at)
-        )
-        monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or real_read(fd, size, at))
-        for _ in range(20):
-            version = store.append(HERE, [entry("short")], expected=version)
-    assert len(written) == 20 and max(written) <= len(entry("short").body) + len(b",\n\n]\n")
-    assert read == []
+        with (
+            patch.object(os, "pwrite", wraps=os.pwrite) as writing,
+            patch.object(FileLog, "_look_through") as reading,
+        ):
+            for _ in range(20):
+                version = store.append(HERE, [entry("short")], expected=version)
+    written = [len(call.args[1]) for call in writing.call_args_list]
+    assert written == [len(entry("short").body) + len(b",\n\n]\n" if ending == "json" else b"\n\n")] * 20
+    assert reading.call_count == 0
 
 
 @BOTH
-def test_power_is_synced_and_process_is_not(
-    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced, real = list[int](), os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(fd) or real(fd))
-    with Store.open(tmp_path / f"kept.{ending}") as store:
-        store.append(HERE, [entry("one")], expected=0)
-        assert synced == []
-    with Store.open(tmp_path / f"kept.{ending}", durable="power") as store:
-        store.append(HERE, [entry("two")], expected=1)
-        assert len(synced) == 1
-    with Store.open(tmp_path / f"new.{ending}", durable="power") as store:
-        assert len(synced) > 1  # the folder knows of the new file
+def test_another_opening_reads_only_what_is_new_to_it(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"kept.{ending}"
+    with Store.open(path) as store, Store.open(path) as other:
+        store.append(HERE, [entry("x" * 200) for _ in range(500)], expected=0)
+        assert other.version(HERE) == 500
+        store.append(HERE, [entry("short")], expected=500)
+        with patch("quire.stores.scanning.understood", wraps=elements.understood) as looking:
+            assert other.version(HERE) == 501
+        assert looking.call_count <= 2
+
+
+@BOTH
+def test_power_is_synced_and_process_is_not(tmp_path: Path, ending: str) -> None:
+    with patch.object(os, "fsync", wraps=os.fsync) as syncing:
+        with Store.open(tmp_path / f"kept.{ending}") as store:
+            store.append(HERE, [entry("one")], expected=0)
+            assert syncing.call_count == 0
+        with Store.open(tmp_path / f"kept.{ending}", durable="power") as store:
+            store.append(HERE, [entry("two")], expected=1)
+            assert syncing.call_count == 1
+        with Store.open(tmp_path / f"new.{ending}", durable="power"):
+            assert syncing.call_count > 1  # the folder knows of the new file

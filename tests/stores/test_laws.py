@@ -16,7 +16,8 @@ from tests.stores.keeping import NAMES, ODD_NAMES, Kept, Oracle, bodies, entries
 pytestmark = pytest.mark.laws
 EVERY = pytest.mark.parametrize("name", NAMES)
 # Each example makes a store, and a server makes a database: a few go a long way.
-FEW = settings(max_examples=max(5, settings().max_examples // 8))
+FEW = settings(max_examples=max(5, settings().max_examples // 10))
+FEWER = settings(max_examples=max(5, settings().max_examples // 20))
 HERE = Place("ana", "q3")
 
 
@@ -84,7 +85,7 @@ def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> 
 
 
 @EVERY
-@FEW
+@FEWER
 @given(data=st.data())
 def test_law_4_items_of_every_kind_come_back_byte_for_byte(name: str, data: st.DataObject) -> None:
     one_of_each: list[Item] = [data.draw(of_kind(kind)) for kind in FIELDS]

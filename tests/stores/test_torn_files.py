@@ -106,8 +106,6 @@ def test_damage_is_told_with_its_place_and_nothing_is_changed(
     whole = path.read_bytes()
     at = whole.index(f"secret {number}".encode())
     for damage in (b'"', b"\x00", b"\n", b"\xff"):
-        if damage == b"\x00" and number == 3:
-            continue  # that is how a loss of power leaves an append
         spoiled = whole[:at] + damage + whole[at + 1 :]
         path.write_bytes(spoiled)
         with pytest.raises(StoreDamaged, match=f"kept.{ending} is damaged at byte [0-9,]+, after") as told:
@@ -124,7 +122,7 @@ def test_a_lost_separator_is_damage(tmp_path: Path, ending: str) -> None:
         for number in range(3):
             store.append(HERE, [entry(str(number))], expected=number)
     whole = path.read_bytes()
-    for at in (whole.index(b"}") + 1, whole.rindex(b"{") - 1):
+    for at in (whole.index(b"}") + 1, whole.rindex(b"{") - 1, whole.rindex(b"}") + 1):
         path.write_bytes(whole[:at] + b"x" + whole[at + 1 :])
         with pytest.raises(StoreDamaged):
             Store.open(path)

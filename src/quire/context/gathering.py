@@ -1,8 +1,7 @@
 """What the sections of a template have to show, asked one after the other."""
 
 import logging
-from collections.abc import Sequence
-from inspect import isawaitable
+from collections.abc import Awaitable, Sequence
 from typing import NamedTuple
 
 from quire.errors import WrongType, cut
@@ -48,7 +47,7 @@ async def asked(section: Section, ask: Ask) -> Piece:
     source = ask.view(section.transcript) if isinstance(section, History) else None
     try:
         items = section.items(ask)
-        if not isawaitable(items):  # pyright: ignore[reportUnnecessaryComparison]
+        if not isinstance(items, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"`items` of section {cut(settings.name)!r} is to be an async function")
         content = await items
         shown = content if isinstance(content, View) else items_of(content, settings.name)

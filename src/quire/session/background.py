@@ -75,6 +75,8 @@ class Background:
         if self._is_busy():
             return
         plan = self._planned(view, room)
+        if plan is not None and self._is_refused(plan):
+            return
         if plan is None:
             self._drop_left_behind()
         elif plan.request is None:
@@ -113,8 +115,18 @@ class Background:
             logger.warning("nothing of %s can be made smaller: %s", self._ledger.place, fault)
             return None
 
+    def _is_refused(self, plan: Plan) -> bool:
+        """Whether a hook does not want it now. The turn that is under way goes on all the same."""
+        try:
+            self._hooks.fire(Compacting(self._ledger.place, self._name, plan))
+        except Exception as fault:
+            self.metrics.discarded += 1
+            self.metrics.fault = type(fault).__name__
+            logger.info("a plan of %s was refused by a hook: %s", plan.by, type(fault).__name__)
+            return True
+        return False
+
     def _start(self, plan: Plan) -> None:
-        self._hooks.fire(Compacting(self._ledger.place, self._name, plan))
         content = {"by": plan.by, "transcript": self._name, "revision": self._ledger.workspace.version}
         marker = _marker_of(content, now() + LEASE)
         left = self._open_plans(self._ledger.workspace)

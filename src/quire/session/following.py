@@ -15,9 +15,9 @@ async def followed(ledger: Ledger, after: int) -> AsyncIterator[Written]:
     store, place, version = ledger.store, ledger.place, after
     while True:
         stored = await asyncio.to_thread(store.read, place, after=version)
+        if stored:
+            await asyncio.to_thread(ledger.catch_up)
         for entry, written in zip(stored, read_entries(place, stored), strict=True):
             version = entry.version
             yield written
-        if stored:
-            await asyncio.to_thread(ledger.catch_up)
         await asyncio.to_thread(store.wait, place, version, _PATIENCE)

@@ -7,7 +7,7 @@ hears of something done can lose nothing: its error is logged and kept in `failu
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import iscoroutinefunction
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from quire.errors import InvalidValue, UnknownHook, WrongType, cut
 from quire.session.events import BEFORE, EVENTS, Event
@@ -45,7 +45,44 @@ class Hook:
         return isinstance(event, self.events) and (self.where is None or self.where(event))
 
 
-_declared: dict[str, Hook] = {}
+class Named(Protocol):
+    """What can be declared: a function under a name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+
+Declared = TypeVar("Declared", bound=Named)
+
+
+class Register(Generic[Declared]):
+    """Hooks by name, so that what was saved with names finds them again."""
+
+    def __init__(self) -> None:
+        self._declared: dict[str, Declared] = {}
+
+    def declare(self, one: Declared) -> Declared:
+        """Make a hook known by its name; another of the same name is an error."""
+        earlier = self._declared.get(one.name)
+        if earlier is not None and not _is_same(earlier.function, one.function):
+            raise InvalidValue(f"another hook is called {cut(one.name)!r} already")
+        self._declared[one.name] = one
+        return one
+
+    def named(self, name: str) -> Declared:
+        """The hook that was declared under a name."""
+        if name not in self._declared:
+            raise UnknownHook(f"no hook {cut(name)!r} was declared here")
+        return self._declared[name]
+
+    def clear(self) -> None:
+        """Know none any more."""
+        self._declared.clear()
+
+
+_declared = Register[Hook]()
 
 
 def hook(
@@ -67,30 +104,27 @@ def hook(
     def declared(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
             raise WrongType(f"a hook is a function, not {type(function).__name__}")
-        made = Hook(function, events, where, name)
-        earlier = _declared.get(made.name)
-        if earlier is not None and not _is_same(earlier.function, function):
-            raise InvalidValue(f"another hook is called {cut(made.name)!r} already")
-        _declared[made.name] = made
-        return made
+        return _declared.declare(Hook(function, events, where, name))
 
     return declared
 
 
 def hook_named(name: str) -> Hook:
     """The hook that was declared under a name."""
-    if name not in _declared:
-        raise UnknownHook(f"no hook {cut(name)!r} was declared here")
-    return _declared[name]
+    return _declared.named(name)
 
 
-def _is_same(one: Callable[[Any], Any], other: Callable[[Any], Any]) -> bool:
+def _is_same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
     """Whether two functions are the same one; a module that is loaded again declares its hooks again."""
-    return one is other or (one.__module__, one.__qualname__, one.__code__.co_filename) == (
-        other.__module__,
-        other.__qualname__,
-        other.__code__.co_filename,
-    )
+    return one is other or (_origin(one) is not None and _origin(one) == _origin(other))
+
+
+def _origin(function: Callable[..., Any]) -> tuple[str, str, str] | None:
+    """Where a function was written, if that tells it from others: lambdas of a file all have one name."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_name == "<lambda>":
+        return None
+    return function.__module__, function.__qualname__, code.co_filename
 
 
 class Failure(NamedTuple):

@@ -1,6 +1,8 @@
 """The pool: notes kept at hand by key, bounded, the oldest giving way."""
 
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
@@ -24,11 +26,19 @@ class Pool:
 
     def __init__(self, notes: Iterable[Note] = (), *, limit: int | None = None) -> None:
         self._limit = checked_limit(limit)
-        self._notes: dict[str, Note] = {}
+        # A plain dictionary looks for its first key past all that were deleted before it.
+        self._notes: OrderedDict[str, Note] = OrderedDict()
         if not isinstance(notes, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a pool takes several notes, not {type(notes).__name__}")
         for note in notes:
             self.add(note)
+
+    @classmethod
+    def restored(cls, notes: Iterable[Note], *, limit: int | None = None) -> "Pool":
+        """A pool with all of these notes, also where they are more than the limit: it grows no further."""
+        pool = cls(notes)
+        pool._limit = checked_limit(limit)
+        return pool
 
     @property
     def limit(self) -> int | None:
@@ -54,6 +64,27 @@ class Pool:
             del self._notes[_key_of(evicted)]
         self._notes[_key_of(note)] = note
         return evicted
+
+    @contextmanager
+    def adding(self, note: Note) -> Generator[Note | None, None, None]:
+        """Make room for a note on entering, keep it on leaving; an error in between undoes that.
+
+        Others may change the pool in between: what they took in stays, and the pool is never too full.
+        """
+        evicted, most = self.evicted_by(note), len(self._notes)
+        if evicted is not None:
+            del self._notes[_key_of(evicted)]
+        try:
+            yield evicted
+        except BaseException:  # a task that is cancelled has changed nothing either
+            if evicted is not None and evicted.key not in self._notes and len(self._notes) < most:
+                self._notes[_key_of(evicted)] = evicted
+                self._notes.move_to_end(_key_of(evicted), last=False)
+            raise
+        if len(self._notes) < most:  # the room is still there; `add` would make it again
+            self._notes[_key_of(note)] = note
+        else:
+            self.add(note)
 
     def evicted_by(self, note: Note) -> Note | None:
         """The note that would have to go for this one."""
@@ -90,8 +121,9 @@ class Pool:
     def fork(self, limit: int | Inherit | None = Inherit.LIMIT) -> "Pool":
         """A pool with the same notes that goes its own way; a smaller limit keeps the newest."""
         child = Pool(limit=self._limit if isinstance(limit, Inherit) else limit)
-        notes = list(self._notes.items())
-        child._notes = dict(notes if child._limit is None else notes[-child._limit :])
+        child._notes = self._notes.copy()
+        while not isinstance(limit, Inherit | None) and len(child._notes) > limit:
+            child._notes.popitem(last=False)
         return child
 
 

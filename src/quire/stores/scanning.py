@@ -14,6 +14,7 @@ from quire.stores.contents import Contents, Spot
 from quire.stores.elements import MORE_FOLLOWS, Element, Form, understood
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_LEAST_ZEROS = 512  # what disks write at once
 _whole_value = json.JSONDecoder().raw_decode
 
 
@@ -110,11 +111,16 @@ def _has_begun(rest: bytes, form: Form, end: int) -> bool:
 
 
 def _is_torn(unread: bytes, has_closing: bool) -> bool:
-    """Whether text stops in the middle; a loss of power can leave zeros for what never came."""
-    begun, zeros, _ = unread.partition(b"\0")
-    if b"\n" in begun.rstrip(b"\n") or (has_closing and not zeros):
+    """Whether text stops in the middle, or in zeros that a loss of power left for what never came."""
+    begun, _, _ = unread.partition(b"\0")
+    has_zeros = unread.endswith(b"\0") or bytes(_LEAST_ZEROS) in unread
+    if b"\n" in begun.rstrip(b"\n") or (not has_zeros and (has_closing or _holds_a_value(begun))):
         return False
     return not any(understood(line.strip(b"\t,")) for line in unread.split(b"\n"))
+
+
+def _holds_a_value(unread: bytes) -> bool:
+    return _end_of_value(unread.lstrip(MORE_FOLLOWS).decode("latin-1"), 0) > 0
 
 
 def _scan_by_hand(file: BinaryIO, form: Form, contents: Contents) -> int | None:

@@ -1,0 +1,79 @@
+"""What a hook is here: a function with the types of what it hears."""
+
+from asyncio import AbstractEventLoop, Lock, get_running_loop
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from enum import StrEnum
+from inspect import iscoroutine, isfunction, signature
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from quire.errors import WrongType, cut
+from quire.tokens.numbers import named
+
+
+class ContextQueueHook(StrEnum):
+    """What is heard of a queue."""
+
+    BEFORE_APPEND = "before_append"
+    AFTER_APPEND = "after_append"
+
+
+class ContextPoolHook(StrEnum):
+    """What is heard of a pool."""
+
+    BEFORE_ADD = "before_add"
+    AFTER_ADD = "after_add"
+    BEFORE_REMOVE = "before_remove"
+    AFTER_REMOVE = "after_remove"
+    BEFORE_CLEAR = "before_clear"
+    AFTER_CLEAR = "after_clear"
+
+
+HookType = ContextQueueHook | ContextPoolHook
+
+
+class DeclaredHook:
+    """A function that `hook` has declared. Awaited, it is the function with its fixed arguments."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        types: tuple[HookType, ...],
+        fixed: Mapping[str, Any],
+        lock: bool = False,
+    ) -> None:
+        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+            raise WrongType(f"a hook is a function, not {type(function).__name__}")
+        self.function = function
+        self.types = types
+        self.name = self.__name__ = named(getattr(function, "__name__", None), "the name of a hook")
+        self.__doc__ = function.__doc__
+        self._fixed = _fitting(function, fixed, self.name)
+        self._locks: WeakKeyDictionary[AbstractEventLoop, Lock] | None = WeakKeyDictionary() if lock else None
+
+    def __repr__(self) -> str:
+        return f"<hook {self.name!r} of {', '.join(self.types)}>"
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; a keyword that is given goes before a fixed one."""
+        async with self._one_at_a_time():
+            late = {name: value for name, value in self._fixed.items() if name not in kwargs}
+            fixed = {name: value() if isfunction(value) else value for name, value in late.items()}
+            answer = self.function(*args, **fixed, **kwargs)
+            return await answer if iscoroutine(answer) else answer
+
+    def _one_at_a_time(self) -> AbstractAsyncContextManager[Any]:
+        if self._locks is None:
+            return nullcontext()
+        # A lock belongs to the loop that first waits for it; a hook outlives loops.
+        return self._locks.setdefault(get_running_loop(), Lock())
+
+
+def _fitting(function: Callable[..., Any], fixed: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The fixed arguments, if the function takes them."""
+    try:
+        signature(function).bind_partial(**fixed)
+    except TypeError as fault:
+        raise WrongType(f"hook {cut(name)!r} does not take its fixed arguments: {fault}") from None
+    return dict(fixed)

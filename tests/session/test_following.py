@@ -1,0 +1,55 @@
+"""What others append, as it comes."""
+
+import asyncio
+from pathlib import Path
+
+from quire.items import Message
+from quire.session import Session
+from quire.stores import MemoryStore, Store
+from tests.session.opened import apart, session, texts
+
+
+def test_what_another_appends_is_heard() -> None:
+    store = MemoryStore()
+    one, other = session(store), apart(store)
+    one.user("before")
+
+    async def listen() -> list[str]:
+        heard: list[str] = []
+        one.refresh()
+        async for stream, item in one.follow():
+            assert stream == "main"
+            heard += texts([item])
+            if len(heard) == 3:
+                break
+        return heard
+
+    async def speak() -> None:
+        for word in ("a", "b", "c"):
+            await asyncio.sleep(0.01)
+            await other.add(Message("user", word))
+
+    async def both() -> list[str]:
+        listening = asyncio.create_task(listen())
+        await speak()
+        return await asyncio.wait_for(listening, 30)
+
+    assert asyncio.run(both()) == ["a", "b", "c"]
+    assert texts(one.view()) == ["before", "a", "b", "c"]
+
+
+def test_following_from_the_beginning(tmp_path: Path) -> None:
+    one = Session.open("ana/q3", store=tmp_path / "chat.db")
+    one.user("a")
+    one.user("b")
+
+    async def first_two() -> list[str]:
+        heard: list[str] = []
+        with Store.open(tmp_path / "chat.db") as store:
+            async for _, item in apart(store).follow(after=0):
+                heard += texts([item])
+                if len(heard) == 2:
+                    return heard
+        return heard
+
+    assert asyncio.run(first_two()) == ["a", "b"]
