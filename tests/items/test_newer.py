@@ -22,7 +22,8 @@ from quire.items import (
     kind_of,
     use_clock,
 )
-from tests.items.strategies import FEW, json_values, newer_values, of_kind, texts
+from quire.items.frozen import MAX_DEPTH
+from tests.items.strategies import FEW, json_values, newer_values, of_kind, same, texts
 
 pytestmark = pytest.mark.laws
 
@@ -129,17 +130,81 @@ def test_an_unknown_kind_takes_changes_of_what_all_items_have() -> None:
     assert msgspec.structs.replace(changed, id="u", agent_id=None) == item
 
 
-@FEW
-@given(fields=st.dictionaries(NAMES.filter(lambda name: name != "$bytes"), newer_values(), max_size=3))
+def through_both(raw: dict[str, Any]) -> None:
+    """What was read from MSGPACK is the same by way of JSON, and is written as it was."""
+    item = MSGPACK.decode_item(msgspec.msgpack.encode(raw))
+    back = JSON.decode_item(JSON.encode_item(item))
+    assert same(back, item)
+    assert msgspec.msgpack.decode(MSGPACK.encode_item(back)) == raw
+
+
+@given(fields=st.dictionaries(NAMES, newer_values(), min_size=1, max_size=3))
 def test_bytes_of_a_newer_version_go_through_both_formats(fields: dict[str, Any]) -> None:
-    for raw in (
-        {"kind": "future", "id": "u", "created_at": 2, **fields},
-        {**MESSAGE, "content": "x", **fields},
-    ):
-        item = MSGPACK.decode_item(msgspec.msgpack.encode(raw))
-        back = JSON.decode_item(JSON.encode_item(item))
-        assert back == item
-        assert msgspec.msgpack.decode(MSGPACK.encode_item(back)) == raw
+    through_both({"kind": "future", "id": "u", "created_at": 2, **fields})
+    through_both({**MESSAGE, "content": "x", **fields})
+
+
+@pytest.mark.parametrize("raw", NESTED, ids=lambda raw: "-".join(raw))
+@FEW
+@given(new=newer_values())
+def test_so_do_those_in_nested_fields(raw: dict[str, Any], new: Any) -> None:
+    through_both(with_plain_data(filled(raw, new)))
+
+
+def with_plain_data(raw: Any) -> Any:
+    """The raw item as MSGPACK has it, with the bytes of known parts as bytes."""
+    if isinstance(raw.get("content"), list):
+        parts = [{**p, "data": b"hi"} if p != "a" and "data" in p else p for p in raw["content"]]
+        return {**raw, "content": parts}
+    return raw
+
+
+LOOK_ALIKES: list[Any] = [
+    {"$bytes": "AA=="},
+    {"$bytes": "!"},
+    {"$dict": {"$bytes": "AA=="}},
+    {"$dict": {"$dict": {"$bytes": "AA=="}}},
+    {"$dict": {"$dict": {"$dict": {"$bytes": "AA=="}}}},
+    {"$dict": {"$bytes": {"$bytes": "AA=="}}},
+    {"$dict": {"$dict": {}}},
+    {"$dict": 5},
+]
+WITH_BYTES: list[Any] = [
+    *({"$bytes": b"\0"}, {"$dict": b"\0"}, {"$dict": {"$dict": b"\0"}}, {"$dict": {"$bytes": b"\0"}}),
+    [{"$dict": [b"\0", {"$bytes": "AA=="}]}],
+]
+
+
+@pytest.mark.parametrize("value", [*LOOK_ALIKES, *WITH_BYTES], ids=repr)
+def test_what_looks_like_a_tag_is_not_taken_for_one(value: Any) -> None:
+    through_both({"kind": "dream", "id": "1", "x": value})
+    through_both({**MESSAGE, "content": "x", "x": value})
+    through_both({**MESSAGE, "content": "x", "wording": {"new": value}})
+
+
+@pytest.mark.parametrize("value", LOOK_ALIKES, ids=repr)
+@pytest.mark.parametrize("name", ["wording", "content", "new"])
+def test_what_holds_nothing_else_than_a_look_alike_survives(name: str, value: Any) -> None:
+    raw = {**MESSAGE, "content": "hi", name: [value] if name == "content" else value}
+    assert all(written == [raw] for written in through_all([raw]))
+    through_both(raw)
+
+
+@pytest.mark.parametrize("codec", [JSON, MSGPACK], ids=["json", "msgpack"])
+@pytest.mark.parametrize("innermost", [b"x", {"$bytes": "AA=="}], ids=repr)
+@pytest.mark.parametrize("name", ["a", "$dict"])
+def test_what_is_kept_comes_back_up_to_the_deepest(codec: Codec, innermost: Any, name: str) -> None:
+    value, taken = innermost, 0
+    for _ in range(MAX_DEPTH):
+        value = {name: value}
+        raw = msgspec.msgpack.encode([{"kind": "u", "id": "u", "x": value}, {**MESSAGE, "content": "", "x": value}])
+        try:
+            items = MSGPACK.decode(raw)
+        except Damaged:
+            break
+        taken += 1
+        assert codec.decode(codec.encode(items)) == items
+    assert taken >= MAX_DEPTH - 6
 
 
 def test_a_part_with_bytes_and_an_unknown_field_goes_through_both_formats() -> None:

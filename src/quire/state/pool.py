@@ -71,20 +71,25 @@ class Pool:
 
         Others may change the pool in between: what they took in stays, and the pool is never too full.
         """
-        evicted, most = self.evicted_by(note), len(self._notes)
+        evicted, before, most = self.evicted_by(note), self._notes, len(self._notes)
         if evicted is not None:
             del self._notes[_key_of(evicted)]
         try:
             yield evicted
         except BaseException:  # a task that is cancelled has changed nothing either
-            if evicted is not None and evicted.key not in self._notes and len(self._notes) < most:
-                self._notes[_key_of(evicted)] = evicted
-                self._notes.move_to_end(_key_of(evicted), last=False)
+            was_cleared = self._notes is not before
+            if evicted is not None and not was_cleared and len(self._notes) < most:
+                self._put_back(evicted)
             raise
         if len(self._notes) < most:  # the room is still there; `add` would make it again
             self._notes[_key_of(note)] = note
         else:
             self.add(note)
+
+    def _put_back(self, note: Note) -> None:
+        if note.key not in self._notes:
+            self._notes[_key_of(note)] = note
+            self._notes.move_to_end(_key_of(note), last=False)
 
     def evicted_by(self, note: Note) -> Note | None:
         """The note that would have to go for this one."""
@@ -108,9 +113,8 @@ class Pool:
 
     def clear(self) -> list[Note]:
         """Take all notes out."""
-        notes = list(self._notes.values())
-        self._notes.clear()
-        return notes
+        notes, self._notes = self._notes, OrderedDict()
+        return list(notes.values())
 
     def catalogue(self) -> str:
         """One line per note, key and description: what a reader needs to choose by."""

@@ -4,6 +4,7 @@ A message is one item, or with tool calls several: its words, if there are any, 
 the engine has no field for is in the `extras` of an item under one key, so that it goes wherever it goes.
 """
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from msgspec.json import encode
@@ -41,6 +42,15 @@ def items_of(message: Message, latest: float) -> list[Item]:
         odd["timestamp"] = message.timestamp.timestamp()
     if odd:
         items[0] = replace(items[0], extras={OURS: {**_own(items[0]), **odd}})
+    return items
+
+
+def recorded(messages: Iterable[Message], latest: float = float("-inf")) -> list[Item]:
+    """Messages as items, in their order, to be put after what has the latest time so far."""
+    items: list[Item] = []
+    for message in messages:
+        items += items_of(message, latest)
+        latest = items[-1].created_at
     return items
 
 
@@ -135,7 +145,7 @@ def _call(item: ToolCall) -> dict[str, Any]:
 
 def _belongs(call: ToolCall, last: Message) -> bool:
     of = _own(call).get(OF)
-    return last.role == "assistant" if of is None else last.message_id == message_id_of(of) != call.id
+    return last.role == "assistant" if of is None else last.message_id == message_id_of(of)
 
 
 def _own(item: Item) -> dict[str, Any]:

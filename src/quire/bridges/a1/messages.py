@@ -64,13 +64,18 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 def checked_messages(messages: object) -> list[Message]:
     """The messages, if they are some."""
-    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
-        raise WrongType(f"a context takes several messages, not {type(messages).__name__}")
-    row = list(cast(Iterable[object], messages))
+    row = _row(messages, "a context takes several messages")
     for message in row:
         if not isinstance(message, Message):
             raise WrongType(f"a context takes messages, not {type(message).__name__}")
     return cast(list[Message], row)
+
+
+def _row(values: object, rule: str) -> list[object]:
+    kind = type(values).__name__
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise WrongType(f"{rule}, not {kind}")
+    return list(cast(Iterable[object], values))
 
 
 def _check_text(value: object, field: str, *, may_be_none: bool) -> None:
@@ -98,9 +103,7 @@ def _id(value: object) -> str:
 
 
 def _calls(calls: object) -> list[dict[str, Any]]:
-    if isinstance(calls, str | Mapping) or not isinstance(calls, Iterable):
-        raise WrongType(f"Message.tool_calls is a list, not {type(calls).__name__}")
-    return [_call(call) for call in cast(Iterable[object], calls)]
+    return [_call(call) for call in _row(calls, "Message.tool_calls is a list")]
 
 
 def _call(call: object) -> dict[str, Any]:

@@ -6,6 +6,9 @@ from quire.tokens.facts import ImageLimits, facts_for
 
 NAME = "anthropic"
 
+STRICTEST = ImageLimits(count=100, bytes=5_242_880, side=8000, many=20, many_side=2000)
+"""What every model takes: the limits where no model is named, or one that is not known."""
+
 
 class Abilities(NamedTuple):
     """What is written differently from model to model.
@@ -17,7 +20,7 @@ class Abilities(NamedTuple):
     bound: bool = False  # its thinking is valid only after the very prefix it was made with
     sees: bool = True
     reads: bool = True  # takes PDFs
-    images: ImageLimits = ImageLimits()
+    images: ImageLimits = STRICTEST
     cache_minimum: int = 0
 
 
@@ -31,6 +34,16 @@ def abilities_of(model: str | None) -> Abilities:
         bound="bound_thinking" in facts.features,
         sees="image_input" in facts.features,
         reads="pdf_input" in facts.features,
-        images=facts.images,
+        images=_limited(facts.images),
         cache_minimum=facts.cache_minimum or 0,
+    )
+
+
+def _limited(known: ImageLimits) -> ImageLimits:
+    """The limits of a model; where one is not known, that of all models."""
+    return ImageLimits(
+        **{
+            name: getattr(STRICTEST, name) if getattr(known, name) is None else getattr(known, name)
+            for name in ImageLimits.__struct_fields__
+        }
     )

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
-from quire.providers.anthropic.native import with_settings
+from quire.providers.anthropic.native import own_block, with_settings
+from quire.providers.anthropic.weighing import LARGEST, weight_of
 from quire.providers.media import as_text, base64_of, inline_bytes, media_type
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.sheet import Json, Sheet
@@ -19,18 +20,19 @@ _PLACES = ("https://", "http://")
 class Blocks:
     """Writes parts as content blocks; what cannot be carried is put in words, and noted."""
 
-    __slots__ = ("_abilities", "_sheet", "images", "large")
+    __slots__ = ("_abilities", "_sheet", "images", "large", "weight")
 
     def __init__(self, sheet: Sheet, abilities: Abilities) -> None:
         self._sheet = sheet
         self._abilities = abilities
         self.images = 0  # how many were written
         self.large: dict[int, Json] = {}  # by identity, those that are too large among many
+        self.weight = 0  # bytes of all media that are in the request itself
 
     def branch(self, sheet: Sheet) -> "Blocks":
         """The same, to go on in another way."""
         twin = Blocks(sheet, self._abilities)
-        twin.images, twin.large = self.images, self.large.copy()
+        twin.images, twin.large, twin.weight = self.images, self.large.copy(), self.weight
         return twin
 
     def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
@@ -42,6 +44,12 @@ class Blocks:
         if len(written) < len(parts):
             self._sheet.note(item, "empty_left_out", "it has texts without content")
         return written
+
+    def own(self, item: Item) -> Json | None:
+        """The block of this wire that a note holds, if it may be sent."""
+        block = own_block(item)
+        self.weight += 0 if block is None else weight_of(block)
+        return block
 
     def _block(self, item: Item, part: Part) -> Json | None:
         if isinstance(part, str):
@@ -81,6 +89,7 @@ class Blocks:
         if kind not in _PICTURES or (most and len(data) * 4 // 3 > most) or self._is_above(part, data):
             return None
         source = {"type": "base64", "media_type": kind, "data": base64_of(data)}
+        self.weight += len(source["data"])
         return self._counted({"type": "image", "source": source}, part, data)
 
     def _is_above(self, part: Image, data: bytes) -> bool:
@@ -99,8 +108,9 @@ class Blocks:
         known = file_id(part, NAME)
         if known is not None:
             source = _uploaded(known)
-        elif part.data is not None and media_type(part) == _PDF:
+        elif part.data is not None and media_type(part) == _PDF and len(part.data) * 4 // 3 < LARGEST:
             source = {"type": "base64", "media_type": _PDF, "data": base64_of(part.data)}
+            self.weight += len(source["data"])
         elif part.data is None and _is_place(part) and _seems_pdf(part):
             source = _place(part)
         else:
@@ -110,6 +120,7 @@ class Blocks:
     def _text_file(self, part: File, text: str) -> Json:
         if not self._abilities.reads:
             return {"type": "text", "text": text}
+        self.weight += len(text)
         return _titled(
             {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": text}}, part
         )

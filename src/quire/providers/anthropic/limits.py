@@ -5,14 +5,16 @@ from typing import NamedTuple
 
 from quire.providers.anthropic.blocks import Blocks
 from quire.providers.anthropic.thinking import THOUGHTS
+from quire.providers.anthropic.weighing import LARGEST, weight_of, whole_weight
 from quire.providers.sheet import Json
 from quire.tokens.facts import ImageLimits
 
 _STEPS = 5
+_MEDIA = ("image", "document")
 
 
 class Place(NamedTuple):
-    """Where an image stands: the message, the block in it, and the part of a tool's output."""
+    """Where media stand: the message, the block in it, and the part of a tool's output."""
 
     message: int
     block: int
@@ -24,7 +26,7 @@ def images_to_drop(messages: list[Json], blocks: Blocks, limits: ImageLimits) ->
     many, most = limits.many, limits.count
     if not ((most and blocks.images > most) or (many and blocks.images > many and blocks.large)):
         return []
-    found = list(_images(messages))
+    found = [(place, block) for place, block in _media(messages) if block["type"] == "image"]
     dropped = _stepped(len(found), most) if most else 0
     places = [place for place, _ in found[:dropped]]
     if many and len(found) - dropped > many:
@@ -32,8 +34,21 @@ def images_to_drop(messages: list[Json], blocks: Blocks, limits: ImageLimits) ->
     return places
 
 
-def without_images(messages: list[Json], places: list[Place]) -> list[Json]:
-    """Copies of the messages, with words for the images at these places."""
+def heavy_to_drop(messages: list[Json], beside: list[list[Json]]) -> list[Place]:
+    """The oldest media that have to go for a request to be within its bytes."""
+    wanted = _stepped(whole_weight(messages, beside), LARGEST)
+    places: list[Place] = []
+    for place, block in _media(messages):
+        if wanted <= 0:
+            break
+        weight = weight_of(block)
+        wanted -= weight
+        places += [place] if weight else []
+    return places
+
+
+def without_media(messages: list[Json], places: list[Place]) -> list[Json]:
+    """Copies of the messages, with words for the media at these places."""
     changed = messages.copy()
     for place in places:
         message = changed[place.message]
@@ -61,22 +76,23 @@ def without_thinking(messages: list[Json], start: int) -> tuple[list[Json], int]
 
 
 def _stepped(count: int, most: int) -> int:
-    """How many of the oldest go: in steps, so that not every new image changes what came before."""
+    """How much of the oldest goes: in steps, so that not every new image changes what came before."""
     step = max(most // _STEPS, 1)
     return min(count, -(-max(count - most, 0) // step) * step)
 
 
-def _images(messages: list[Json]) -> Iterator[tuple[Place, Json]]:
+def _media(messages: list[Json]) -> Iterator[tuple[Place, Json]]:
     for index, message in enumerate(messages):
         for number, block in enumerate(message["content"]):
-            if block["type"] == "image":
+            if block["type"] in _MEDIA:
                 yield Place(index, number, None), block
             elif block["type"] == "tool_result" and isinstance(block["content"], list):
                 for inner, part in enumerate(block["content"]):
-                    if part["type"] == "image":
+                    if part["type"] in _MEDIA:
                         yield Place(index, number, inner), part
 
 
 def _in_words(block: Json) -> Json:
-    url = block["source"].get("url")
-    return {"type": "text", "text": f"[image at {url}]" if url else "[image]"}
+    kind, url, title = block["type"], block["source"].get("url"), block.get("title")
+    name = "image" if kind == "image" else f"file {title}" if title else "file"
+    return {"type": "text", "text": f"[{name} at {url}]" if url else f"[{name}]"}

@@ -1,6 +1,6 @@
 """Anthropic Messages: turns as messages of content blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from quire.items import ConfigChange, Item, Message, Note, Reasoning, Summary, ToolCall, parts_of
@@ -10,13 +10,13 @@ from quire.providers.anthropic.abilities import NAME, Abilities, abilities_of
 from quire.providers.anthropic.binding import Bound
 from quire.providers.anthropic.blocks import Blocks, is_blank, text_block
 from quire.providers.anthropic.marks import End, mark
-from quire.providers.anthropic.native import own_block
 from quire.providers.anthropic.order import Order
 from quire.providers.anthropic.plain import write_plain
 from quire.providers.anthropic.results import Results
 from quire.providers.anthropic.thinking import THOUGHTS
 from quire.providers.anthropic.tooling import definitions, input_of, stand_ins
 from quire.providers.anthropic.turns import Turns
+from quire.providers.anthropic.weighing import HEAVY
 from quire.providers.binding import Prefix
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
@@ -74,7 +74,7 @@ class MessagesWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model."""
-        own = own_block(item)
+        own = self._blocks.own(item) if type(item) is Note else None
         if own is not None:
             self._turns.say([own])
             return
@@ -158,18 +158,25 @@ class MessagesWriter:
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
         """The turns without what a request cannot hold, nor thinking that is bound to what had to go."""
-        places = limits.images_to_drop(turns, self._blocks, self._abilities.images)
         start = 0 if self._known and not self._tools else len(turns)
-        if places:
-            reason = f"{len(places)} images are more, or larger, than one request takes"
-            self.sheet.note(None, "media_as_text", reason)
-            turns = limits.without_images(turns, places)
-            start = min(start, *(place.message for place in places))
+        for places, reason in self._excess(turns):
+            if places:
+                self.sheet.note(None, "media_as_text", f"{len(places)} {reason} than one request takes")
+                turns = limits.without_media(turns, places)
+                start = min(start, *(place.message for place in places))
         if self._abilities.bound and start < len(turns):
             turns, count = limits.without_thinking(turns, start)
             if count:
                 self.sheet.note(None, "state_stale", f"{count} blocks of thinking: what came before changed")
         return turns
+
+    def _excess(self, turns: list[Json]) -> Iterator[tuple[list[limits.Place], str]]:
+        """Media that have to go, first by their number and size, then by the bytes of what is left."""
+        places = limits.images_to_drop(turns, self._blocks, self._abilities.images)
+        yield places, "images are more, or larger,"
+        if self._blocks.weight > HEAVY:
+            left = limits.without_media(turns, places)
+            yield limits.heavy_to_drop(left, [self._system, self._tools]), "media have more bytes"
 
     def _settled_end(self, turns: list[Json]) -> End | None:
         """The last block that comes before all that is volatile."""

@@ -26,16 +26,19 @@ class _Place(NamedTuple):
         return "".join(reversed(steps)).lstrip(".")
 
 
-def check_texts(findings: Findings, body: Mapping[str, Any]) -> None:
-    """Note every text in a request, names of fields included, that cannot be sent."""
+def check_texts(findings: Findings, body: Mapping[str, Any]) -> int:
+    """Note every text in a request, names of fields included, that cannot be sent; the length of all."""
+    size = 0
     waiting: list[tuple[_Place, Any]] = [(_Place(None, "", 0), body)]
     while waiting:
         place, value = waiting.pop()
         if isinstance(value, str):
+            size += len(value)
             if not value.isascii() and _has_half(value):
                 findings.add(place.path(), "not_unicode", "it has half of a surrogate pair")
         elif place.depth < _DEEPEST:
             waiting += _inside(findings, place, value)
+    return size
 
 
 def _inside(findings: Findings, place: _Place, value: object) -> Iterator[tuple[_Place, Any]]:

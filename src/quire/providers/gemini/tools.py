@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quire.errors import InvalidValue
 from quire.providers.definitions import Tool
 from quire.providers.sheet import Json, Sheet
 
+_MOST = 512  # functions of a request
 _NATIVE = frozenset(
     (
         *("googlesearch", "googlesearchretrieval", "googlemaps", "enterprisewebsearch", "parallelaisearch"),
@@ -28,6 +30,8 @@ def take_tools(tools: Sequence[Tool], sheet: Sheet) -> None:
 def write_tools(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
     """All functions in one entry, and each tool of the provider's in one of its own."""
     declared = [_declared(tool, sheet) for tool in tools if tool.native is None]
+    if len(declared) > _MOST:
+        raise InvalidValue(f"{len(declared)} functions: Gemini takes at most {_MOST} in a request")
     native = [dict(tool.native) for tool in tools if tool.native is not None and _is_own(tool.native)]
     return [{"function_declarations": declared}, *native] if declared else native
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import BESIDE
+from quire.providers.openai_chat.limits import MOST_CALLS
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import NO_OUTPUT, failed, mended
 
@@ -73,6 +74,8 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
         given[call_id] = call_id
         calls.append({"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}})
         place += 1
+    if place - start > MOST_CALLS:
+        return _taken_back(sheet, calls, mark, start)
     for written in calls:
         result, call_id = items[place], written["id"]
         if type(result) is not ToolResult or result.call_id != call_id:

@@ -23,6 +23,7 @@ from quire.providers.media import split
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
+from quire.providers.openai_chat.limits import in_messages, refuse_too_many
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain
 from quire.providers.openai_chat.tools import written_tool
@@ -110,25 +111,31 @@ class ChatWriter(FamilyWriter):
             for message in words:
                 self.assistant(message)
             return
-        written = [self._call(call) for call in calls]
         text = self.sheet.words(words[0]) if len(words) == 1 else "\n".join(map(self.sheet.words, words))
-        append = self.sheet.messages.append
-        place = len(self.sheet.messages)
-        append({"role": "assistant", "content": text or None, "tool_calls": written})
+        place, media = len(self.sheet.messages), False
+        for some in in_messages(len(calls)):
+            media = self._exchange(calls[some], results[some], text) or media
+            text = ""
         self._sign_all(words, place)
-        media = False
+        if media:
+            self._results_media(calls, results)
+
+    def _exchange(self, calls: list[ToolCall], results: list[ToolResult | None], text: str) -> bool:
+        """Calls of one message, each answered right after it; whether any answer is more than words."""
+        written = [self._call(call) for call in calls]
+        append, more = self.sheet.messages.append, False
+        append({"role": "assistant", "content": text or None, "tool_calls": written})
         for call, result, given in zip(calls, results, written, strict=True):
             if result is not None and type(result.content) is str:
                 text = result.content if result.content.isascii() else wording.mended(result.content)
             else:
                 text = self._answer(call, result)
-                media = True
+                more = True
             text = text or wording.NO_OUTPUT
             if result is not None and result.is_error:
                 text = wording.failed(text)
             append({"role": "tool", "tool_call_id": given["id"], "content": text})
-        if media:
-            self._results_media(calls, results)
+        return more
 
     def _results_media(self, calls: list[ToolCall], results: list[ToolResult | None]) -> None:
         for call, result in zip(calls, results, strict=True):
@@ -151,6 +158,11 @@ class ChatWriter(FamilyWriter):
         self.sheet.note(item, "media_moved", "only messages of the user carry media here")
         parts = self._parts.of(item, (heading, *media))
         self.sheet.messages.append({"role": "user", "content": parts})
+
+    def _tools(self, tools: Sequence[Tool]) -> list[Json]:
+        written = super()._tools(tools)
+        refuse_too_many(written)
+        return written
 
     def _tool(self, tool: Tool) -> Json | None:
         return written_tool(tool, self.sheet.names)

@@ -7,6 +7,7 @@ from quire.providers.checking.anthropic.blocks import check_block, check_blocks
 from quire.providers.checking.anthropic.caching import check_caching
 from quire.providers.checking.anthropic.calls import Pairing
 from quire.providers.checking.anthropic.history import Message, in_turns, read_blocks, read_messages
+from quire.providers.checking.anthropic.media import LARGEST_REQUEST
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
 from quire.providers.checking.anthropic.rules import RULES
@@ -42,7 +43,9 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     check_caching(findings, values, messages)
     if "model" in values:
         _check_max_tokens(body)
-    check_texts(findings, values)
+    size = check_texts(findings, values)
+    if size > LARGEST_REQUEST:
+        findings.add("messages", "request_size", f"{size} characters in all, more than {LARGEST_REQUEST}")
     return in_order(findings.faults)
 
 

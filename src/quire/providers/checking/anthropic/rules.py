@@ -39,6 +39,7 @@ RULES: dict[str, str] = {
     "media_data": "Inline data is base64 without a data URL in front.",
     "media_size": "An image in base64 has at most 10 MiB of text.",
     "image_count": "A request has at most 600 images, 100 for models with a window of 200,000 tokens.",
+    "request_size": "A request has at most 32 MB, images and documents in base64 included.",
     "cache_shape": "A cache_control is of type ephemeral, its ttl 5m or 1h.",
     "cache_count": "A request has at most four cache breakpoints, tools and instructions included.",
     "cache_order": "Breakpoints of one hour come before those of five minutes, in the order tools, system, "

@@ -1,0 +1,31 @@
+"""Anthropic Messages: how many bytes a request has, and how many it may have."""
+
+from typing import Any
+
+import msgspec
+
+from quire.providers.json_values import entries_in, fields_in
+
+LARGEST = 31_000_000
+"""Bytes of a request. The API says 32 MB; some are left for what the caller adds."""
+
+HEAVY = 8_000_000
+"""Bytes of media from which on a request is weighed: words alone exceed any window before they get near."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def weight_of(block: Any) -> int:
+    """Bytes that a block of media has in the request itself, and not behind an address."""
+    source = fields_in(fields_in(block).get("source"))
+    held = source.get("data") or source.get("content")
+    return len(held) if isinstance(held, str) else sum(map(_weight_inside, entries_in(held)))
+
+
+def whole_weight(*values: Any) -> int:
+    """Bytes of values as they are sent."""
+    return sum(len(_encode(value)) for value in values)
+
+
+def _weight_inside(block: Any) -> int:
+    return len(str(fields_in(block).get("text") or "")) + weight_of(block)

@@ -1,0 +1,144 @@
+"""Versions of the PostgreSQL store, processes that are forked off, and the server that tests run on."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from quire.errors import NewerStore, StoreDamaged
+from quire.stores import Entry, Place
+from quire.stores.postgres import PostgresStore
+from quire.stores.postgres_schema import MIGRATIONS, settle
+from tests.stores.server import database, server, start
+
+HERE = Place("ana", "q3")
+HELLO = Entry("main", b'{"kind":"message"}')
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with database() as made:
+        yield made
+
+
+@pytest.fixture
+def direct(url: str) -> Iterator["psycopg.Connection[Any]"]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+def add_color(connection: "psycopg.Connection[Any]") -> None:
+    connection.execute("ALTER TABLE quire.entries ADD COLUMN color text")
+
+
+def fail(connection: "psycopg.Connection[Any]") -> None:
+    connection.execute("DROP TABLE quire.entries")
+    raise RuntimeError("the power went out")
+
+
+def test_every_earlier_version_is_brought_up_to_date() -> None:
+    newest = (*MIGRATIONS, add_color)
+    for old in range(len(newest)):
+        with database() as url, psycopg.connect(url, autocommit=True) as connection:
+            if old:
+                settle(connection, newest[:old])
+                connection.execute("INSERT INTO quire.entries VALUES (1, 1, 'main', '{}')")
+            for _ in range(2):
+                settle(connection, newest)
+            assert connection.execute("SELECT version FROM quire.about").fetchall() == [(len(newest),)]
+            assert connection.execute("SELECT color FROM quire.entries").fetchall() == [(None,)] * bool(old)
+
+
+def test_a_migration_that_fails_leaves_the_old_version_as_it_was(
+    url: str, direct: "psycopg.Connection[Any]"
+) -> None:
+    for old in ((), MIGRATIONS):
+        settle(direct, old) if old else None
+        with pytest.raises(RuntimeError):
+            settle(direct, (*MIGRATIONS, add_color, fail))
+        with PostgresStore(url) as store:
+            assert store.append(HERE, [HELLO], expected=store.version(HERE)) > 0
+
+
+def test_a_newer_store_is_refused(url: str, direct: "psycopg.Connection[Any]") -> None:
+    PostgresStore(url).close()
+    direct.execute("UPDATE quire.about SET version = 7")
+    with pytest.raises(NewerStore, match=r"version 7.* knows 1"):
+        PostgresStore(url)
+
+
+def test_a_schema_of_another_is_refused_and_left_alone(url: str, direct: "psycopg.Connection[Any]") -> None:
+    direct.execute("CREATE SCHEMA quire")
+    direct.execute("CREATE TABLE quire.entries (x int)")
+    with pytest.raises(StoreDamaged, match="another application"):
+        PostgresStore(url)
+    assert direct.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'quire'").fetchone() == (1,)
+
+
+FORKING = """
+import os, sys
+from quire.stores import Entry, Place
+from quire.stores.postgres import PostgresStore
+place, hello = Place("ana", "q3"), Entry("main", b"{}")
+store = PostgresStore(sys.argv[1])
+store.append(place, [hello], expected=0)
+child = os.fork()
+if child == 0:
+    for version in range(1, 6):
+        store.append(place, [hello], expected=version)
+    store.close()
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+for version in range(6, 9):
+    store.append(place, [hello], expected=version)
+store.close()
+"""
+
+
+def test_a_forked_child_leaves_its_parents_connections_alone(url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORKING, url], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with PostgresStore(url) as store:
+        assert store.version(HERE) == 9
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="these tests run as an ordinary user"
+)
+def test_the_server_also_runs_as_an_ordinary_user() -> None:
+    server()  # skips where none can run at all
+    url, stop = start(user=65534)
+    try:
+        assert not url.startswith("cannot:"), url
+        with PostgresStore(url) as store:
+            assert store.append(HERE, [HELLO], expected=0) == 1
+    finally:
+        stop()
+
+
+KILLED = """
+import os, signal
+from tests.stores.server import server
+print(server(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_no_server_outlives_tests_that_are_killed() -> None:
+    server()
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as killed:
+        url = killed.communicate(timeout=60)[0].strip()
+    folder = Path(url.partition("host=")[2]).parent
+    assert folder.name.startswith("quire-pg-")
+    until = time.monotonic() + 30
+    while folder.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not folder.exists()
