@@ -14,6 +14,7 @@ REFERENCE = Path(__file__).parent.parent / "docs" / "reference.md"
 ROOMS = [
     *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
     *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.bridges.videosdk"),
+    "quire.bridges.pygents",
 ]
 
 

@@ -197,7 +197,9 @@ def test_what_is_kept_comes_back_up_to_the_deepest(codec: Codec, innermost: Any,
     value, taken = innermost, 0
     for _ in range(MAX_DEPTH):
         value = {name: value}
-        raw = msgspec.msgpack.encode([{"kind": "u", "id": "u", "x": value}, {**MESSAGE, "content": "", "x": value}])
+        raw = msgspec.msgpack.encode(
+            [{"kind": "u", "id": "u", "x": value}, {**MESSAGE, "content": "", "x": value}]
+        )
         try:
             items = MSGPACK.decode(raw)
         except Damaged:

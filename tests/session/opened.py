@@ -20,6 +20,11 @@ def apart(store: Store, **options: Any) -> Session:
     return Session(Ledger(store, PLACE, Workspace), **options)
 
 
+def plans(one: Session) -> list[str]:
+    """The compactions that were begun and not finished."""
+    return list(one._ledger.workspace.plans)  # pyright: ignore[reportPrivateUsage]
+
+
 class Twin(MemoryStore):
     """The same entries in another store, as another process would open it."""
 

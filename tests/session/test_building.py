@@ -14,7 +14,9 @@ from quire.session import Building, Built, Caps, Session, hook
 from quire.stores import MemoryStore
 from tests.session.opened import Twin, apart, said, session, texts
 
-TOOLS = [{"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}]
+TOOLS: list[dict[str, Any]] = [
+    {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
+]
 
 
 def template(*more: Any, window: int = 8_000) -> Template:

@@ -10,7 +10,7 @@ from quire.errors import WrongType
 from quire.items import Message, Reasoning, ToolCall
 from tests.session.opened import session, texts
 
-CHAT = {
+CHAT: dict[str, Any] = {
     "id": "x",
     "object": "chat.completion",
     "created": 1,
@@ -30,7 +30,7 @@ CHAT = {
     ],
     "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
 }
-RESPONSES = {
+RESPONSES: dict[str, Any] = {
     "id": "r",
     "object": "response",
     "status": "completed",
@@ -47,7 +47,7 @@ RESPONSES = {
     ],
     "usage": {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12},
 }
-ANTHROPIC = {
+ANTHROPIC: dict[str, Any] = {
     "id": "m",
     "type": "message",
     "role": "assistant",
@@ -59,7 +59,7 @@ ANTHROPIC = {
     ],
     "usage": {"input_tokens": 9, "output_tokens": 3},
 }
-GEMINI = {
+GEMINI: dict[str, Any] = {
     "candidates": [
         {
             "finishReason": "STOP",
@@ -74,7 +74,23 @@ GEMINI = {
     ],
     "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3},
 }
-WHOLE = {"openai": CHAT, "openai-responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
+RESPONSES_ALSO: dict[str, Any] = {
+    "created_at": 1.0,
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "usage": {
+        **RESPONSES["usage"],
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    },
+}
+WHOLE: dict[str, dict[str, Any]] = {
+    "openai": CHAT,
+    "openai-responses": RESPONSES,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+}
 
 
 def from_sdk(wire: str) -> Any:
@@ -93,7 +109,7 @@ def from_sdk(wire: str) -> Any:
         return GenerateContentResponse.model_validate(GEMINI)
     from openai.types.responses import Response
 
-    return Response.model_construct(**RESPONSES)
+    return Response.model_validate({**RESPONSES, **RESPONSES_ALSO})
 
 
 @pytest.mark.parametrize("wire", WHOLE)
@@ -108,7 +124,7 @@ def test_a_whole_answer_is_told_by_its_shape(wire: str) -> None:
     assert one.view().pending() == [call]
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("wire", WHOLE)
 def test_an_answer_as_the_official_client_gives_it(wire: str) -> None:
     one = session()
     one.user("Look.")
@@ -120,7 +136,7 @@ def chunks(*words: str) -> Iterator[dict[str, Any]]:
     for word in words:
         delta = {"role": "assistant", "content": word}
         yield {"object": "chat.completion.chunk", "model": "m", "choices": [{"index": 0, "delta": delta}]}
-    last = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    last: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
     yield {"object": "chat.completion.chunk", "model": "m", "choices": [last]}
     yield {"object": "chat.completion.chunk", "model": "m", "choices": [], "usage": usage}
@@ -192,7 +208,7 @@ def test_what_is_no_answer_is_refused() -> None:
 
 
 def test_thoughts_are_bound_to_what_was_sent() -> None:
-    answer = {
+    answer: dict[str, Any] = {
         **ANTHROPIC,
         "content": [
             {"type": "thinking", "thinking": "hm", "signature": "abc"},

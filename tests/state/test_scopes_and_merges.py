@@ -56,6 +56,20 @@ def test_a_fork_of_the_last_turns_shows_the_summaries_inside_them() -> None:
     assert shown(fork_scoped(parent, turns=1)) == "s S3 u2 z"
 
 
+def test_a_group_goes_or_stays_with_its_beginning() -> None:
+    names = ["s", "u0", "t0", "u1", "x0", "t1", "u2", "x1", "a"]
+    made: dict[str, Callable[[str], Item]] = {
+        "s": lambda name: Message("system", "be brief", id=name),
+        "u": lambda name: Message("user", "question", id=name),
+        "t": lambda name: ToolCall(f"c{name[1]}", "slow", id=name),
+        "x": lambda name: ToolResult(f"c{name[1]}", "slow", "found", id=name),
+        "a": lambda name: Message("assistant", "answer", id=name),
+    }
+    parent = Transcript([made[name[0]](name) for name in names])
+    assert shown(fork_scoped(parent, turns=2)) == "s u1 t1 u2 x1 a", "the result came after the next question"
+    assert shown(fork_scoped(parent, turns=1)) == "s u2 a"
+
+
 @pytest.mark.parametrize("tools", ["read", 5, 1.5])
 def test_tools_are_several_names(tools: object) -> None:
     with pytest.raises(WrongType):

@@ -1,8 +1,11 @@
 """A fork of a long transcript shares its parent's segment and sees nothing that came into it later."""
 
+import copy
+from collections.abc import Callable
+
 import pytest
 
-from quire.errors import WrongType
+from quire.errors import UnknownId, WrongType
 from quire.items import Hide, Item, Message, Note, Span, ToolCall, ToolResult, use_clock
 from quire.state import Transcript, truncate
 from tests.counting import Items
@@ -74,6 +77,19 @@ def test_a_late_item_of_the_parent_does_not_move_one_of_the_child() -> None:
     assert [item.id for item in child.view] == [item.id for item in Transcript(child.recorded()).view]
 
 
+@pytest.mark.parametrize("copied", [Transcript.copy, copy.copy, copy.deepcopy])
+def test_two_copies_have_a_segment_each(copied: Callable[[Transcript], Transcript]) -> None:
+    first = Transcript([*long_past(), ToolCall("c", "slow", id="call", created_at=300.0)])
+    second = copied(first)
+    first.append(Message("user", "here", id="x", created_at=301.0))
+    second.append(Message("user", "there", id="y", created_at=301.0))
+    first.append(Message("user", "here again", id="z", created_at=302.0))
+    assert [item.id for item in first.view][-3:] == ["call", "x", "z"]
+    assert [item.id for item in second.view][-2:] == ["call", "y"]
+    assert [call.id for call in second.view.pending()] == ["call"]
+    assert second.view[0] is first.view[0]
+
+
 def test_a_failed_batch_in_a_fork_copies_nothing() -> None:
     parent = Transcript(long_past(2_000))
     child = parent.fork()
@@ -82,3 +98,17 @@ def test_a_failed_batch_in_a_fork_copies_nothing() -> None:
     assert child.view.log.segments[0] is parent.view.log.segments[0]
     child.extend(questions())
     assert len(child.view) == 2_004
+
+
+def test_a_child_does_not_find_what_came_into_the_shared_segment_later() -> None:
+    parent = Transcript(long_past())
+    child = parent.fork()
+    child.append(Message("user", "mine", id="x-child", created_at=301.0))
+    parent.extend(Message("user", "theirs", id=f"p{n:03d}", created_at=301.0) for n in range(9))
+    child.extend(Message("user", "mine", id=f"q{n:03d}", created_at=302.0) for n in range(20))
+    assert "p000" not in child and "x-child" not in parent
+    with pytest.raises(UnknownId):
+        child.get("p003")
+    child.append(Message("user", "of the same name", id="p003", created_at=330.0))
+    assert child.view.get("p003") == child.view[-1]
+    assert parent.get("p003") != child.get("p003")

@@ -1,5 +1,8 @@
 """Laws 1, 2, 3, 5, 6 and 8 of the design, on random histories, against a transcript made of plain lists."""
 
+import copy
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +100,23 @@ def test_parent_and_child_never_see_each_other(past: list[Op], ours: list[Op], t
         child = play([yours], child, plain_child, Author(f"q{len(plain_child.log)}"))
     check(parent, plain)
     check(child, plain_child)
+
+
+@pytest.mark.parametrize("copied", [Transcript.copy, copy.copy, copy.deepcopy])
+@given(OPS, OPS, OPS)
+def test_neither_do_a_transcript_and_its_copy(
+    copied: Callable[[Transcript], Transcript], past: list[Op], ours: list[Op], theirs: list[Op]
+) -> None:
+    first, plain = Transcript(), PlainTranscript()
+    first = play(past, first, plain, Author())
+    second, plain_second = copied(first), plain.copy()
+    check(second, plain_second)
+    assert second.view.pending() == first.view.pending(), "a copy closes no calls"
+    for mine, yours in zip(ours, theirs, strict=False):
+        first = play([mine], first, plain, Author(f"p{len(plain.log)}"))
+        second = play([yours], second, plain_second, Author(f"q{len(plain_second.log)}"))
+    check(first, plain)
+    check(second, plain_second)
 
 
 @given(OPS, st.integers(0, 40))

@@ -83,7 +83,7 @@ def test_threads_write_to_one_conversation(store: PostgresStore) -> None:
 
 def test_many_who_open_an_empty_database_at_once_all_succeed(url: str) -> None:
     with ThreadPoolExecutor(6) as threads:
-        stores = list(threads.map(lambda _: PostgresStore(url), range(6)))
+        stores = list(threads.map(PostgresStore, [url] * 6))
     for number, store in enumerate(stores):
         assert store.append(HERE, [entry()], expected=number) == number + 1
         store.close()
@@ -167,10 +167,12 @@ def test_a_reader_is_told_at_once(store: PostgresStore, url: str) -> None:
     other = PostgresStore(url)
     store.append(HERE, [entry()], expected=0)
     heard: list[tuple[int, float]] = []
+
+    def wait(version: int) -> None:
+        heard.append((other.wait(HERE, version, 20), time.monotonic()))
+
     for version in range(1, 4):
-        waiting = threading.Thread(
-            target=lambda at=version: heard.append((other.wait(HERE, at, 20), time.monotonic()))
-        )
+        waiting = threading.Thread(target=wait, args=(version,))
         waiting.start()
         time.sleep(0.1)
         begun = time.monotonic()
@@ -178,7 +180,7 @@ def test_a_reader_is_told_at_once(store: PostgresStore, url: str) -> None:
         waiting.join()
         assert heard[-1][0] == version + 1 and heard[-1][1] - begun < 0.4
     assert other.wait(HERE, 4, 0.1) == 4
-    waiting = threading.Thread(target=lambda: heard.append((other.wait(HERE, 4, 20), 0)))
+    waiting = threading.Thread(target=wait, args=(4,))
     waiting.start()
     store.forget(HERE)
     waiting.join()
@@ -300,4 +302,4 @@ def test_a_choice_of_durability_is_what_the_server_is_told(url: str) -> None:
         store.close()
     for wrong in ({"durable": "never"}, {"pool_size": 0}):
         with pytest.raises(InvalidValue):
-            PostgresStore(url, **wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            PostgresStore(url, **wrong)  # pyright: ignore[reportArgumentType]

@@ -103,7 +103,10 @@ store.close()
 
 def test_a_forked_child_leaves_its_parents_connections_alone(url: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FORKING, url], capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "error::ResourceWarning", "-c", FORKING, url],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     with PostgresStore(url) as store:
@@ -134,7 +137,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_no_server_outlives_tests_that_are_killed() -> None:
     server()
-    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as killed:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as killed:
         url = killed.communicate(timeout=60)[0].strip()
     folder = Path(url.partition("host=")[2]).parent
     assert folder.name.startswith("quire-pg-")

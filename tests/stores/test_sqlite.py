@@ -18,6 +18,7 @@ from quire.stores import Entry, Place
 from quire.stores.sqlite import SQLiteStore
 
 HERE = Place("ana", "q3")
+FORKING = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
 def entry(text: str = "hello") -> Entry:
@@ -130,7 +131,7 @@ def test_processes_that_open_an_empty_file_at_once_lose_and_double_nothing(tmp_p
     assert len(bodies) == 180
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@FORKING
 def test_a_forked_child_writes_on_its_own_connection(store: SQLiteStore, tmp_path: Path) -> None:
     store.append(HERE, [entry("parent")], expected=0)
     go_on, done = os.pipe()
@@ -152,7 +153,7 @@ def test_a_forked_child_writes_on_its_own_connection(store: SQLiteStore, tmp_pat
     assert store.append(HERE, [entry("after")], expected=22) == 23
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@FORKING
 def test_what_a_child_appends_is_kept_though_its_parent_closes_first(tmp_path: Path) -> None:
     # The last to close takes away the log: the parent must notice that the child still has it open.
     store = SQLiteStore(tmp_path / "kept.db")

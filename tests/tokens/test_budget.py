@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from quire.errors import InvalidLimit, WrongType
 from quire.tokens import Budget, Share
+from quire.tokens.budget import share_out
 
 NAMES = ["system", "history", "notes", "recall", "input"]
 
@@ -91,6 +92,24 @@ def test_what_one_does_not_need_goes_to_the_others() -> None:
 def test_without_weight_a_section_gets_its_minimum_alone() -> None:
     budget = Budget(window=100, shares={"a": Share(minimum=10, weight=0)})
     assert budget.shared_out({"a": 100}) == {"a": 10}
+
+
+def test_where_there_is_not_room_for_all_minimums_they_go_in_order() -> None:
+    shares = {name: Share(minimum=6) for name in "abc"}
+    asked = {"a": 9, "b": 9, "c": 9}
+    assert share_out(10, asked, shares) == {"a": 6, "b": 4, "c": 0}
+    assert share_out(0, asked, shares) == {"a": 0, "b": 0, "c": 0}
+
+
+ROOMS = st.integers(0, 100)
+MINIMUMS = st.dictionaries(st.sampled_from(NAMES), ROOMS.map(lambda minimum: Share(minimum=minimum)))
+
+
+@given(ROOMS, st.dictionaries(st.sampled_from(NAMES), ROOMS), MINIMUMS)
+def test_no_room_is_given_twice(room: int, asked: dict[str, int], shares: dict[str, Share]) -> None:
+    granted = share_out(room, asked, shares)
+    assert sum(granted.values()) == min(room, sum(min(wanted, room) for wanted in asked.values()))
+    assert all(0 <= granted[name] <= asked[name] for name in asked)
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,9 @@ from quire.items.newer import (
     damaged,
     put_back,
     read_leniently,
-    read_without_tags,
-    with_kept,
     write_unknown,
 )
-from quire.items.portable import is_plain, portable, reread, restored, verbatim
+from quire.items.portable import is_plain, portable, restored, verbatim
 from quire.items.settle import HALF_A_PAIR
 from quire.items.union import KINDS, Item, Known
 from quire.items.unknown import Unknown
@@ -104,8 +102,7 @@ class Codec:
 
     def _fields(self, item: Item, path: str) -> dict[str, Any]:
         if isinstance(item, Unknown):
-            unchanged: dict[str, Any] = verbatim(write_unknown(item, path), path, self._tag_bytes)
-            return unchanged
+            return write_unknown(item, path, self._tag_bytes)
         free = _free_values(item)
         typed = msgspec.structs.replace(
             item, **{name: None for name in free if name != "extras"}, extras=NOTHING
@@ -130,7 +127,8 @@ class Codec:
         if not self._tag_bytes:
             return item
         try:
-            changed = _restored(item, path)
+            free = _free_values(item).items()
+            changed = {name: restored(value, f"{path}.{name}") for name, value in free}
             if all(value == getattr(item, name) for name, value in changed.items()):
                 return item
             return msgspec.structs.replace(item, **changed)
@@ -171,10 +169,8 @@ class Codec:
         return item if _is_native(item) else self._accept(item, path)
 
     def _read_closer(self, raw: dict[str, Any], path: str, fault: str) -> Item:
-        # Tags are levels of their own, so what was written may be nested deeper than what it stands for.
         try:
-            item = read_without_tags(raw, path) if self._tag_bytes else None
-            return self._restore(read_leniently(raw, path, fault), path) if item is None else item
+            return read_leniently(raw, path, fault, self._tag_bytes)
         except RecursionError:
             raise Damaged("nested too deep", path) from None
 
@@ -216,19 +212,6 @@ def _free_values(item: Item) -> dict[str, Any]:
     extras = {key: value for key, value in item.extras.items() if key != KEPT}
     free: dict[str, Any] = {"extras": extras} if extras else {}
     return {**free, "content": item.content} if isinstance(item, Note) else free
-
-
-def _restored(item: Item, path: str) -> dict[str, Any]:
-    if isinstance(item, Unknown):
-        return {"fields": reread(item.fields)}
-    changed = {name: restored(value, f"{path}.{name}") for name, value in _free_values(item).items()}
-    if KEPT in item.extras:
-        kept = {
-            group: {name: reread(value) for name, value in fields.items()}
-            for group, fields in item.extras[KEPT].items()
-        }
-        changed["extras"] = with_kept(changed.get("extras", {}), kept)
-    return changed
 
 
 def _writable(item: Item, path: str) -> Item:

@@ -4,17 +4,14 @@ Fields that this version does not know are kept in `extras` under one reserved k
 were. A part it does not know is shown as a short text. A kind it does not know becomes `Unknown`.
 """
 
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from quire.errors import Damaged, QuireError, Unencodable, WrongType
-from quire.items.edits import Span
-from quire.items.kinds import Address, Note, Opaque, Wording
-from quire.items.parts import Audio, File, Image
-from quire.items.portable import restored, verbatim
+from quire.items.nested import NESTED, pruned, with_plain_data, with_spelled_data
+from quire.items.portable import reread, reread_struct, restored, verbatim, verbatim_struct
 from quire.items.settle import HALF_A_PAIR, without_content
 from quire.items.union import KNOWN, Item, Known, kind_of
 from quire.items.unknown import UNTIMED, Unknown
@@ -25,48 +22,34 @@ VERSION = 1
 KEPT = "quire.newer"
 """The reserved key of `extras` that holds what this version does not know."""
 
-_PARTS: dict[str, type[msgspec.Struct]] = {"image": Image, "audio": Audio, "file": File}
-_NESTED: dict[str, type[msgspec.Struct]] = {
-    "state": Opaque,
-    "address": Address,
-    "wording": Wording,
-    "spans": Span,
-}
 
+def read_leniently(raw: Mapping[str, Any], path: str, fault: str, tagged: bool) -> Item:
+    """One item from its raw fields; `fault` is why the strict reader refused it.
 
-def read_leniently(raw: Mapping[str, Any], path: str, fault: str) -> Item:
-    """One item from its raw fields; `fault` is why the strict reader refused it."""
+    Tags are levels of their own, so where there are some, they are turned back before depths are looked at.
+    """
     kind = raw.get("kind")
     if not isinstance(kind, str):
         raise Damaged("an item without a kind", path)
     if kind not in KNOWN:
-        return _unknown(kind, raw, path)
-    known, kept = _parted(KNOWN[kind], raw)
-    if not kept:
-        raise damaged(fault, path)
+        return _unknown(kind, raw, path, tagged)
+    known, kept = _parted(KNOWN[kind], raw, tagged)
     try:
-        return _convert({**known, "extras": with_kept(known.get("extras", {}), kept)}, KNOWN[kind])
+        if tagged:
+            known |= {name: restored(known[name], f"{path}.{name}") for name in _free(kind, known)}
+        return _convert(_with_kept(known, kept), KNOWN[kind])
     except (msgspec.ValidationError, QuireError) as again:
         if _is_newer(raw):
-            return _unknown(kind, raw, path)
-        raise damaged(str(again), path) from None
+            return _unknown(kind, raw, path, tagged)
+        if isinstance(again, Damaged):
+            raise
+        raise damaged(str(again) if kept else fault, path) from None
     except UnicodeEncodeError:  # it would quote the text
         raise Damaged(f"a text {HALF_A_PAIR}", path) from None
 
 
-def read_without_tags(raw: Mapping[str, Any], path: str) -> Item | None:
-    """One item whose free values are turned back before they are looked at; none where that is not all."""
-    kind = raw.get("kind")
-    if not isinstance(kind, str) or kind not in KNOWN:
-        return None
-    free = [name for name in ("extras", "content") if name in raw and (name == "extras" or kind == "note")]
-    try:
-        item = _convert({**raw, **{name: restored(raw[name], path) for name in free}}, KNOWN[kind])
-    except (msgspec.ValidationError, QuireError, UnicodeEncodeError):
-        return None
-    if KEPT in item.extras:
-        raise Damaged("this key is reserved", f"{path}.extras.{KEPT}")
-    return item
+def _free(kind: str, known: Mapping[str, Any]) -> list[str]:
+    return [name for name in ("extras", "content") if name in known and (name == "extras" or kind == "note")]
 
 
 def damaged(fault: str, path: str) -> Damaged:
@@ -82,24 +65,30 @@ def put_back(item: Known, written: dict[str, Any], path: str, tag_bytes: bool) -
         raise Unencodable("this key is reserved", f"{path}.extras.{KEPT}")
     for name, original in kept.get("nested", {}).items():
         if _says_the_same(item, name, original):
-            spelled = _with_spelled_data(original) if tag_bytes and name == "content" else original
-            written[name] = verbatim(spelled, f"{path}.{name}", tag_bytes)
+            spelled = with_spelled_data(original) if tag_bytes and name == "content" else original
+            written[name] = verbatim_struct(spelled, f"{path}.{name}", tag_bytes)
     for name, value in kept.get("fields", {}).items():
         written[name] = verbatim(value, f"{path}.{name}", tag_bytes)
 
 
-def write_unknown(item: Unknown, path: str) -> dict[str, Any]:
+def write_unknown(item: Unknown, path: str, tag_bytes: bool) -> dict[str, Any]:
     """All fields of an item of an unknown kind, as they were read."""
     if item.name in KNOWN and not _is_newer(item.fields):
         raise Unencodable(f"{item.name!r} is a kind of this version, and would come back as one", path)
-    return {"kind": kind_of(item), **item.fields}
+    written: dict[str, Any] = verbatim_struct({"kind": kind_of(item), **item.fields}, path, tag_bytes)
+    return written
 
 
-def with_kept(extras: Any, kept: dict[str, Any]) -> dict[str, Any]:
-    """Extras with what this version does not know under the reserved key."""
-    if not isinstance(extras, dict) or KEPT in extras:
-        raise WrongType("extras are no mapping, or hold a reserved key")
-    return {**extras, KEPT: kept}
+def _with_kept(known: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """The fields with what this version does not know under the reserved key of extras."""
+    extras = known.get("extras", {})
+    if isinstance(extras, dict) and KEPT in extras:
+        raise WrongType("extras hold a reserved key")
+    if not kept:
+        return known
+    if not isinstance(extras, dict):
+        raise WrongType("extras are no mapping")
+    return {**known, "extras": {**extras, KEPT: kept}}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _is_kept(kept: Any, kind: type[Known]) -> bool:
@@ -110,14 +99,14 @@ def _is_kept(kept: Any, kind: type[Known]) -> bool:
         and kept.keys() <= {"fields", "nested"}
         and all(isinstance(inner, dict) for inner in kept.values())  # pyright: ignore
         and not kept.get("fields", {}).keys() & ours  # pyright: ignore
-        and kept.get("nested", {}).keys() <= {"content", *_NESTED} & ours  # pyright: ignore
+        and kept.get("nested", {}).keys() <= {"content", *NESTED} & ours  # pyright: ignore
     )
 
 
 def _says_the_same(item: Known, name: str, original: Any) -> bool:
     wanted = next(field.type for field in msgspec.structs.fields(item) if field.name == name)
     try:
-        return bool(msgspec.convert(_pruned(type(item), name, original), wanted) == getattr(item, name))
+        return bool(msgspec.convert(pruned(type(item), name, original), wanted) == getattr(item, name))
     except (msgspec.ValidationError, UnicodeEncodeError):
         return False
 
@@ -127,8 +116,8 @@ def _is_newer(raw: Mapping[str, Any]) -> bool:
     return isinstance(version, int) and version > VERSION
 
 
-def _unknown(kind: str, raw: Mapping[str, Any], path: str) -> Unknown:
-    fields = {name: value for name, value in raw.items() if name != "kind"}
+def _unknown(kind: str, raw: Mapping[str, Any], path: str, tagged: bool) -> Unknown:
+    fields = {name: reread(value) if tagged else value for name, value in raw.items() if name != "kind"}
     if "id" not in raw:
         raise Damaged("an item without an id", path)
     try:
@@ -143,73 +132,16 @@ def _unknown(kind: str, raw: Mapping[str, Any], path: str) -> Unknown:
         raise damaged(str(fault), path) from None
 
 
-def _parted(kind: type[Known], raw: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _parted(kind: type[Known], raw: Mapping[str, Any], tagged: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields as this version knows them, and what has to be kept beside them."""
     ours = set(kind.__struct_fields__)
-    known = {name: _pruned(kind, name, value) for name, value in raw.items() if name in ours}
+    known = {name: pruned(kind, name, value) for name, value in raw.items() if name in ours}
     fields = {name: value for name, value in raw.items() if name not in ours and name != "kind"}
-    nested = {name: _with_plain_data(raw[name]) for name in known if known[name] != raw[name]}
+    nested = {name: with_plain_data(raw[name]) for name in known if known[name] != raw[name]}
+    if tagged:
+        fields = {name: reread(value) for name, value in fields.items()}
+        nested = {name: reread_struct(value) for name, value in nested.items()}
     return known, {name: kept for name, kept in (("fields", fields), ("nested", nested)) if kept}
-
-
-def _pruned(kind: type[Known], name: str, value: Any) -> Any:
-    if name == "content" and kind is not Note and isinstance(value, list):
-        return [_pruned_part(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
-    struct = _NESTED.get(name)
-    if struct is None:
-        return value
-    if isinstance(value, list):
-        return [_pruned_struct(struct, inner) for inner in value]  # pyright: ignore
-    return _pruned_struct(struct, value)
-
-
-def _with_plain_data(content: Any) -> Any:
-    """The parts of a content with their bytes as bytes, whichever format they were read from."""
-    return _with_data(content, str, _plain)
-
-
-def _with_spelled_data(content: Any) -> Any:
-    """The same parts with their bytes spelled as JSON spells them."""
-    return _with_data(content, bytes, _spelled)
-
-
-def _with_data(content: Any, kind: type, turned: Callable[[Any], Any]) -> Any:
-    if not isinstance(content, list):
-        return content
-    return [
-        {**part, "data": turned(part["data"])}
-        if _is_known_part(part) and isinstance(part.get("data"), kind)  # pyright: ignore
-        else part
-        for part in content  # pyright: ignore
-    ]
-
-
-def _plain(text: str) -> bytes | str:
-    try:
-        return b64decode(text, validate=True)
-    except ValueError:
-        return text
-
-
-def _spelled(data: bytes) -> str:
-    return b64encode(data).decode()
-
-
-def _is_known_part(part: Any) -> bool:
-    return isinstance(part, dict) and str(part.get("part")) in _PARTS  # pyright: ignore
-
-
-def _pruned_part(part: Any) -> Any:
-    if not isinstance(part, dict):
-        return part
-    name = str(part.get("part"))  # pyright: ignore
-    return _pruned_struct(_PARTS[name], part) if name in _PARTS else f"[{name}]"
-
-
-def _pruned_struct(kind: type[msgspec.Struct], value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    ours = {*kind.__struct_fields__, "part"}
-    return {name: inner for name, inner in value.items() if name in ours}  # pyright: ignore
 
 
 def _convert(known: dict[str, Any], kind: type[Known]) -> Known:

@@ -43,10 +43,23 @@ def portable(value: Any, path: str, tag_bytes: bool) -> Any:
 
 
 def verbatim(value: Any, path: str, tag_bytes: bool) -> Any:
-    """The value as it was read, with nothing changed but bytes for a format that has none."""
+    """The value as it was read, with nothing changed but bytes for a format that has none.
+
+    What `reread` would take for such bytes is wrapped, and nothing else: it turns all of it back, whichever
+    format it came from.
+    """
+    return _verbatim(value, path, _tagged if tag_bytes else None)
+
+
+def verbatim_struct(value: Any, path: str, tag_bytes: bool) -> Any:
+    """The same for a struct, or a list of such: its fields are values, and it is none, so never a tag."""
+    return _verbatim(value, path, _with_tagged_fields if tag_bytes else None)
+
+
+def _verbatim(value: Any, path: str, tagged: Callable[[Any], Any] | None) -> Any:
     try:
         checked = _portable(value, path, False)
-        return _with_tagged_bytes(checked) if tag_bytes else checked
+        return checked if tagged is None else tagged(checked)
     except RecursionError:
         raise Unencodable("the value is nested too deep, or holds itself", path) from None
 
@@ -78,27 +91,56 @@ def reread(value: Any) -> Any:
         return [reread(inner) for inner in value]  # pyright: ignore
     if not isinstance(value, dict):
         return value
-    if len(value) == 1 and isinstance(value.get(BYTES), str):  # pyright: ignore
-        return _bytes_if_written_by_us(cast(dict[str, str], value))
+    if _stands_for_bytes(value):
+        if BYTES in value:
+            return b64decode(cast(str, value[BYTES]))
+        value = cast(dict[str, Any], value[DICT])
     return {key: reread(inner) for key, inner in value.items()}  # pyright: ignore
 
 
-def _bytes_if_written_by_us(tag: dict[str, str]) -> Any:
-    try:
-        data = b64decode(tag[BYTES], validate=True)
-    except ValueError:
-        return tag
-    return data if b64encode(data).decode() == tag[BYTES] else tag
+def reread_struct(value: Any) -> Any:
+    """What `verbatim_struct` wrote with tags."""
+    return _each_field(value, reread)
 
 
-def _with_tagged_bytes(value: Any) -> Any:
+def _with_tagged_fields(value: Any) -> Any:
+    return _each_field(value, _tagged)
+
+
+def _each_field(value: Any, turned: Callable[[Any], Any]) -> Any:
+    if isinstance(value, list):
+        return [_each_field(inner, turned) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {name: turned(inner) for name, inner in value.items()}  # pyright: ignore
+    return value
+
+
+def _tagged(value: Any) -> Any:
     if isinstance(value, bytes):
         return {BYTES: b64encode(value).decode()}
     if isinstance(value, list):
-        return [_with_tagged_bytes(inner) for inner in value]  # pyright: ignore
-    if isinstance(value, dict):
-        return {key: _with_tagged_bytes(inner) for key, inner in value.items()}  # pyright: ignore
-    return value
+        return [_tagged(inner) for inner in value]  # pyright: ignore
+    if not isinstance(value, dict):
+        return value
+    fields = cast(dict[str, Any], value)
+    written = {key: _tagged(inner) for key, inner in fields.items()}
+    return {DICT: written} if _stands_for_bytes(written) else written
+
+
+def _stands_for_bytes(value: Any) -> bool:
+    """Whether `_tagged` may have written a dictionary: a tag of bytes, wrapped any number of times."""
+    while isinstance(value, dict) and len(value) == 1:  # pyright: ignore[reportUnknownArgumentType]
+        if BYTES in value:
+            return _is_spelled_by_us(value[BYTES])
+        value = value.get(DICT)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return False
+
+
+def _is_spelled_by_us(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and b64encode(b64decode(text, validate=True)).decode() == text
+    except ValueError:
+        return False
 
 
 def _bytes_of(text: Any, path: str) -> bytes:

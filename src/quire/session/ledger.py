@@ -7,6 +7,7 @@ entries are taken in and the change is computed again: that is a rebase, and it 
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from threading import RLock
 from time import sleep
 
@@ -64,6 +65,20 @@ class Ledger:
         """Read everything again, because something before the end has changed."""
         with self.lock:
             self._taken(self._begin_again())
+
+    def append(self, name: str, item: Item) -> None:
+        """Write one item that is no edit to a transcript: what happens most, so without a trial."""
+        with self.lock:
+            workspace = self.workspace
+            transcript = workspace.transcripts.get(name)
+            if transcript is not None and item.id not in transcript:
+                body = JSON.encode_item(item)
+                with suppress(Conflict):  # the long way meets it again, and gives way
+                    self.store.append(self.place, (Entry(name, body),), expected=workspace.version)
+                    workspace.take(name, item)
+                    self._known = body
+                    return
+            self.commit(lambda _: (Written(name, item),))
 
     def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
         """Write a change, and give what was written once it is kept.

@@ -49,6 +49,14 @@ class Workspace:
             self._apply(written[start].stream, [entry.item for entry in written[start:stop]])
             start = stop
 
+    def take(self, name: str, item: Item) -> None:
+        """Take in one item of a transcript that is here already."""
+        self.version += 1
+        if name not in self._versions:
+            self._versions[name] = array("Q")
+        self._versions[name].append(self.version)
+        self.transcripts[name].append(item)
+
     def check(self, written: Sequence[Written]) -> None:
         """An error where the entries could not be applied; nothing is changed."""
         transcripts: Mapping[str, Transcript] = self.transcripts
@@ -97,8 +105,12 @@ class Workspace:
     def _apply(self, stream: str, items: list[Item]) -> None:
         first = self.version + 1
         self.version += len(items)
-        self._versions.setdefault(stream, array("Q")).extend(range(first, self.version + 1))
-        if stream == POOL:
+        if stream not in self._versions:
+            self._versions[stream] = array("Q")
+        self._versions[stream].extend(range(first, self.version + 1))
+        if not is_own(stream):
+            self._transcript(stream).extend(items)
+        elif stream == POOL:
             self._pool(items)
         elif stream == ORIGIN:
             self._begin(items)
@@ -106,8 +118,11 @@ class Workspace:
             self._plan(items)
         elif stream == USAGE:
             self.spending.take(items)
-        elif not is_own(stream):
-            self.transcripts.setdefault(stream, Transcript()).extend(items)
+
+    def _transcript(self, name: str) -> Transcript:
+        if name not in self.transcripts:
+            self.transcripts[name] = Transcript()
+        return self.transcripts[name]
 
     def _begin(self, items: Iterable[Item]) -> None:
         """Begin with the past of another conversation."""

@@ -70,7 +70,7 @@ class Desk:
 
         What others wrote meanwhile comes before. With an `expected` version they must not have: `Conflict`.
         """
-        items, to = self._ready(items), checked_name(to)
+        items, to = self._ready(items), self._checked(to)
         if self.hooks:
             self.hooks.fire(Adding(self.place, to, items))
         self._commit(items, to, expected)
@@ -80,14 +80,21 @@ class Desk:
 
     async def add(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """`append` without blocking the loop; hooks may be async."""
-        items, to = self._ready(items), checked_name(to)
+        items, to = self._ready(items), self._checked(to)
         await self.hooks.fire_and_wait(Adding(self.place, to, items))
         await asyncio.to_thread(self._commit, items, to, expected)
         await self.hooks.fire_and_wait(Added(self.place, to, items))
         return items
 
     def _commit(self, items: Sequence[Item], to: str, expected: int | None = None) -> None:
+        if len(items) == 1 and expected is None and type(items[0]) not in EDITS:
+            self._ledger.append(to, items[0])
+            return
         self._ledger.commit(lambda _: [Written(to, item) for item in items], expected=expected)
+
+    def _checked(self, to: str) -> str:
+        names = self._ledger.workspace.transcripts
+        return to if to.__class__ is str and to in names else checked_name(to)
 
     def _ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         ready = tuple(items)

@@ -82,7 +82,10 @@ class Transcript:
         return self._end
 
     def __contains__(self, item_id: object) -> bool:
-        return isinstance(item_id, str) and self._log.find(item_id, self._end) is not None
+        # Most are asked for that are above all others, because they are new.
+        if not isinstance(item_id, str) or item_id > self._segment.highest:
+            return False
+        return self._log.find(item_id, self._end) is not None
 
     def __repr__(self) -> str:
         return f"<Transcript of {self._end} items, {len(self.view)} shown>"
@@ -167,6 +170,11 @@ class Transcript:
         copy._segment, copy._log, copy._owned = self._segment, self._log, False
         copy._set_tip(self._tip())
         return copy
+
+    __copy__ = copy  # Python's own would have two writers of one segment
+
+    def __deepcopy__(self, _memo: object) -> "Transcript":
+        return self.copy()  # items do not change, so they may be shared
 
     def _tip(self) -> _Tip:
         marks = (self._latest, self._aside, self._last_head, self._last_far)

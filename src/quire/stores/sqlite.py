@@ -64,7 +64,7 @@ class SQLiteStore(Store):
         file = self._file
         try:
             with file.writing:
-                file.writer().execute(_ADD, (at + 1, stream, at, body))
+                (file.adder or file.writer()).execute(_ADD, (at + 1, stream, at, body))
         except sqlite3.IntegrityError:  # another came first, or forgot the conversation
             return self._append_checked(place, entries, expected)
         except sqlite3.Error as error:

@@ -27,7 +27,13 @@ def said(words: str, **more: Any) -> Json:
 THOUGHT: Json = {"type": "thinking", "thinking": "hm", "signature": "c2ln", "cache_control": FIVE}
 THINKING: Json = {"type": "adaptive"}
 
+LETTERS: Json = {"type": "document", "source": {"type": "content", "content": "x" * 12_000_000}}
+
 REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
+    "a request of more than 32 MB": (
+        body({"role": "user", "content": [LETTERS] * 3}),
+        [("messages", "request_size")],
+    ),
     "no max_tokens": ({"model": "claude-opus-5", "messages": [ASK]}, [("max_tokens", "max_tokens")]),
     "five breakpoints": (
         body(

@@ -167,21 +167,21 @@ def test_a_stream() -> None:
     assert (parsed.finish, parsed.usage) == ("calls", Usage(input=9, output=4))
 
 
-def test_a_signature_on_no_words_is_for_the_words_before_it() -> None:
+def test_a_signature_on_no_words_is_kept_beside_the_words_before_it() -> None:
     signed = {"text": "", "thoughtSignature": "YQ=="}
     _, parsed = streamed(response({"text": "Hello"}, finish=None), response(signed))
     (said,) = parsed.items
     assert isinstance(said, Message) and said.content == "Hello"
-    assert said.state == Opaque("gemini", NEW, '{"signature":"YQ=="}')
+    assert said.state == Opaque("gemini", NEW, '{"pieces":[[[5,null],[0,"YQ=="]]]}')
     _, parsed = streamed(response({"functionCall": {"name": "look"}}, finish=None), response(signed))
     assert kinds(parsed) == ["ToolCall", "Reasoning"]
 
 
-def test_words_after_a_signature_are_a_part_of_their_own() -> None:
+def test_words_after_a_signature_are_a_piece_of_their_own() -> None:
     signed = {"text": "One.", "thoughtSignature": "YQ=="}
     (said,) = GEMINI.parse(response(signed, {"text": "Two."}), model=NEW).items
-    assert isinstance(said, Message) and said.content == ("One.", "Two.")
-    assert said.state is not None and said.state.data == '{"signatures":["YQ==",null]}'
+    assert isinstance(said, Message) and said.content == "One.Two."
+    assert said.state is not None and said.state.data == '{"pieces":[[[4,"YQ=="],[4,null]]]}'
 
 
 def test_a_stream_that_was_cut_off() -> None:

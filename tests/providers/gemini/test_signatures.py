@@ -142,7 +142,7 @@ SIGNATURE: Json = {"thoughtSignature": "c2lnbg=="}
 
 
 EMPTY: list[tuple[list[Json], list[Json]]] = [
-    ([{"text": "Hi."}, SIGNATURE], [{"text": "Hi.", **SIGNATURE}]),
+    ([{"text": "Hi."}, SIGNATURE], [{"text": "Hi."}, {"text": "", **SIGNATURE}]),
     ([{"thought": True}, {"text": "Hi."}], [{"text": "Hi."}]),
     ([{"text": "Hi."}, {"videoMetadata": {}}], [{"text": "Hi."}]),
     ([{"text": "Hi."}, {"functionResponse": {"name": "f", "response": {}}}], [{"text": "Hi."}]),

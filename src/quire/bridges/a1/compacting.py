@@ -38,8 +38,8 @@ class TruncateOldest(Compact):
     def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
         """Leave out what is too much, in place."""
         for context in contexts.values():
-            if len(context) > self.max_messages:
-                edits = _cut(context.view, self.max_messages)
+            edits = _cut(context.view, self.max_messages)
+            if edits:
                 context.session.append(*edits, to=context.transcript)
         return contexts
 

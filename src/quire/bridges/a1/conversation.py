@@ -11,7 +11,7 @@ from quire.bridges.a1.items import recorded
 from quire.bridges.a1.messages import Message, checked_messages
 from quire.bridges.a1.naming import next_transcript, transcript_of
 from quire.bridges.a1.showing import Shown, ShownMessages
-from quire.errors import EditRefused
+from quire.errors import DuplicateId, EditRefused
 from quire.items import ConfigChange, Hide, Summary
 from quire.session import Session
 from quire.state import Transcript, View
@@ -109,9 +109,11 @@ class Context:
         added = checked_messages(messages)
         if not added:
             return
-        view = self.view
-        latest = view[-1].created_at if len(view) else float("-inf")
-        self._session.append(*recorded(added, latest), to=self.transcript)
+        try:
+            self._session.append(*recorded(added, self._latest()), to=self.transcript)
+        except DuplicateId:
+            # What is still in the transcript but left out may come again; what is shown may not.
+            self._begin_anew([*self._messages(), *added])
         if self._grown is not None and not self.view.pending():
             self._grown()
 
@@ -145,6 +147,10 @@ class Context:
 
     def _messages(self) -> ShownMessages:
         return self._shown.messages(self.view)
+
+    def _latest(self) -> float:
+        view = self.view
+        return view[-1].created_at if len(view) else float("-inf")
 
     def _said(self, message: Message) -> Message:
         self.append(message)

@@ -47,8 +47,11 @@ def _contexts(found: Any) -> dict[str, list[dict[str, Any]]] | None:
 
 
 def _are_messages(row: Any) -> bool:
-    rows: list[Any] = row if isinstance(row, list) else [None]
-    return all(isinstance(one, dict) and "role" in one and "kind" not in one for one in rows)
+    return isinstance(row, list) and all(map(_is_message, row))
+
+
+def _is_message(one: Any) -> bool:
+    return isinstance(one, dict) and "role" in one and "kind" not in one
 
 
 def _messages(name: str, row: list[dict[str, Any]]) -> list[Message]:

@@ -18,16 +18,8 @@ from quire.providers.wording import mended
 
 _ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
-# Blocks that are written from items, that are the user's only, or that are another wire's: none goes back.
-_WRITTEN = THOUGHTS | {"text", "tool_use", "tool_result", "image", "document", "search_result"}
-_FOREIGN = frozenset(
-    (
-        *("audio", "input_audio", "output_audio", "audio_url", "video", "input_video", "video_url"),
-        *("file", "input_file", "image_url", "input_image", "input_text", "output_text", "refusal"),
-        *("reasoning", "reasoning_content", "function", "function_call", "function_call_output"),
-        *("function_response", "tool_call", "inline_data"),
-    )
-)
+# What an answer may hold beside words, calls and thinking. Tools of the API leave blocks that are named alike.
+_KEPT = frozenset(("compaction", "container_upload", "fallback", "mcp_tool_listing"))
 
 
 def block_of(item: Reasoning) -> Json | None:
@@ -41,7 +33,7 @@ def block_of(item: Reasoning) -> Json | None:
             return {"type": "thinking", "thinking": mended(item.text), "signature": signature}
         case {"redacted": str(redacted)} if redacted:
             return {"type": "redacted_thinking", "data": redacted}
-        case {"block": {"type": str(kind)} as block} if kind not in _WRITTEN | _FOREIGN:
+        case {"block": {"type": str(kind)} as block} if kind in _KEPT or _is_served(kind):
             return cast(Json, block)
         case _:
             return None
@@ -85,4 +77,4 @@ def _state(data: Json, answer: Answer, model: str, path: str) -> Opaque:
 
 def _is_served(kind: str) -> bool:
     """Whether a block is of a tool that the provider ran: it goes back as it came, or not at all."""
-    return kind in _ASKED or (kind.endswith("_tool_result") and kind != "tool_result")
+    return kind in _ASKED or kind.endswith("_tool_result")

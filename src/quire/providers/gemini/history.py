@@ -17,7 +17,9 @@ from quire.providers.gemini.blocks import (
     signature_in,
     text_in,
 )
-from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, whole
+from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, spoken, thought_sign, whole
+from quire.providers.gemini.speech import Speech
+from quire.providers.gemini.thoughts import thoughts
 from quire.providers.json_values import json_text
 from quire.providers.native import beside, native_note
 
@@ -90,9 +92,10 @@ class _History:
         for at, given in enumerate(parts):
             place = f"{path}.parts[{at}]"
             part: Mapping[str, Any] = {"text": given} if isinstance(given, str) else mapped(given, place)
-            if is_bare(part):
-                self._signed(role, said, signature_in(part))
+            if is_bare(part) and not (role == "model" and signature_in(part)):
                 continue
+            if is_bare(part):
+                part = {**part, "text": ""}  # a signature on no words, however it is written
             words = None if is_thought(part) else _words(part, place)
             if words is not None:
                 if isinstance(cut := field(part, "videoMetadata"), Mapping) and cut:
@@ -106,30 +109,27 @@ class _History:
             self._items.append(self._other(part, role, place))
         self._say(role, said, videos)
 
-    def _signed(self, role: str, said: list[tuple[Part, str | None]], signature: str | None) -> None:
-        """A signature on a part that holds nothing: it is for what was said before it."""
-        if role != "model" or signature is None:
-            return
-        if said and said[-1][1] is None:
-            said[-1] = (said[-1][0], signature)
-        else:
-            self._say(role, said)
-            said.clear()
-            self._items.append(Reasoning("", sealed([signature], self._model, None)))
-
     def _say(
         self, role: str, said: list[tuple[Part, str | None]], videos: Mapping[str, Any] = NO_FIELDS
     ) -> None:
-        if not said:
-            return
-        parts = tuple(part for part, _ in said)
-        content: Content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
-        if role == "model":
-            state = sealed([signature for _, signature in said], self._model, None)
-            self._items.append(Message("assistant", content, state=state))
-        else:
+        if said and role == "model":
+            self._answer(said)
+        elif said:
+            parts = tuple(part for part, _ in said)
+            content: Content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
             extras = beside(NAME, {"parts": dict(videos)})
             self._items.append(Message("user" if role == "user" else "system", content, extras=extras))
+
+    def _answer(self, said: list[tuple[Part, str | None]]) -> None:
+        """What the model said; a signature on no words stays beside the words it came with."""
+        speech = Speech()
+        for part, signature in said:
+            speech.add(part, signature, joins=False)
+        if speech.parts and speech.is_silent():
+            self._items += thoughts(speech, self._model, None)
+        else:
+            state = spoken(speech, self._model, None)
+            self._items.append(Message("assistant", speech.content() or "", state=state))
 
     def _other(self, part: Mapping[str, Any], role: str, path: str) -> Item:
         call, answer = field(part, "functionCall"), field(part, "functionResponse")
@@ -139,9 +139,11 @@ class _History:
             )
         if answer is not None:
             return self._result(mapped(answer, f"{path}.functionResponse"), f"{path}.functionResponse")
-        if is_thought(part) and text_in(part, "text", path) is not None:
-            state = sealed([signature_in(part)], self._model, None) or Opaque(NAME, self._model or "")
-            return Reasoning(text_in(part, "text", path) or "", state)
+        if is_thought(part) and (text := text_in(part, "text", path)) is not None:
+            sign = signature_in(part)
+            if sign and not text:
+                return Reasoning("", thought_sign(sign, self._model, None))
+            return Reasoning(text, sealed([sign], self._model, None) or Opaque(NAME, self._model or ""))
         if role != "model":
             return native_note(kept(part), NAME)
         return Reasoning("", whole(part, self._model, None, path))

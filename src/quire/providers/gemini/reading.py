@@ -16,7 +16,9 @@ from quire.providers.gemini.blocks import (
     text_in,
 )
 from quire.providers.gemini.partial import PartialCall
-from quire.providers.gemini.signing import NAME, sealed, whole
+from quire.providers.gemini.signing import sealed, spoken, whole
+from quire.providers.gemini.speech import Speech
+from quire.providers.gemini.thoughts import thoughts
 from quire.providers.json_values import json_text
 from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
 from quire.tokens.usage import Usage
@@ -29,14 +31,6 @@ _REFUSALS = frozenset(
 )
 _ANSWERED = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
-
-
-class _Said(NamedTuple):
-    """Words and pictures in a row, with the signature of each."""
-
-    parts: list[Part]
-    signatures: list[str | None]
-    thought: bool
 
 
 class _Called(NamedTuple):
@@ -57,7 +51,7 @@ class AnswerReader:
     def __init__(self, answer: Answer, *, whole: bool = False) -> None:
         self._answer = answer
         self._whole = whole
-        self._outputs: list[_Said | _Called | _Left] = []
+        self._outputs: list[Speech | _Called | _Left] = []
         self._partial: PartialCall | None = None
         self._usage: dict[str, Any] = {}
         self._finish: str | None = None
@@ -111,20 +105,14 @@ class AnswerReader:
         return ""
 
     def _say(self, part: Part, signature: str | None, thought: bool) -> None:
-        """Words go on where words stopped, up to a signature; one on no words is for those before it."""
+        """Words go on where words stopped."""
         last = self._outputs[-1] if self._outputs else None
-        if not isinstance(last, _Said) or last.thought != thought:
+        if not isinstance(last, Speech) or last.thought != thought:
             if part == "" and signature is None:
                 return
-            last = _Said([], [], thought)
+            last = Speech(thought)
             self._outputs.append(last)
-        if last.parts and last.signatures[-1] is None and (part == "" or _both_words(last.parts[-1], part)):
-            if isinstance(part, str) and part:
-                last.parts[-1] = str(last.parts[-1]) + part
-            last.signatures[-1] = signature
-        elif part != "" or signature:
-            last.parts.append(part)
-            last.signatures.append(signature)
+        last.add(part, signature, joins=True, exact=self._whole)
 
     def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> None:
         more, pieces = field(call, "willContinue"), field(call, "partialArgs")
@@ -145,7 +133,7 @@ class AnswerReader:
                 items.append(self._tool_call(output))
             elif isinstance(output, _Left):
                 items.append(Reasoning("", self._whole_part(output)))
-            elif output.thought or output.parts == [""]:
+            elif output.thought or output.is_silent():
                 items += self._thoughts(output)
             else:
                 items.append(self._message(output))
@@ -158,30 +146,19 @@ class AnswerReader:
     def _whole_part(self, left: _Left) -> Opaque:
         return whole(left.part, self._owner, self._answer.prefix, left.path)
 
-    def _message(self, said: _Said) -> Message:
-        parts = said.parts
-        alone = len(parts) == 1 and isinstance(parts[0], str)
-        return Message(
-            "assistant", str(parts[0]) if alone else tuple(parts), state=self._state(said.signatures)
-        )
+    def _message(self, said: Speech) -> Message:
+        return Message("assistant", said.content(), state=spoken(said, self._owner, self._answer.prefix))
 
-    def _thoughts(self, said: _Said) -> list[Item]:
-        """Thoughts, each with its signature; one without says at least whose it is."""
-        owner = Opaque(NAME, self._owner or "")
-        return [
-            Reasoning(part if isinstance(part, str) else "", self._state([signature]) or owner)
-            for part, signature in zip(said.parts, said.signatures, strict=True)
-        ]
+    def _thoughts(self, said: Speech) -> list[Item]:
+        return thoughts(said, self._owner, self._answer.prefix)
 
     def _tool_call(self, called: _Called) -> ToolCall:
         call = called.call
         name = self._answer.tool(text_in(call, "name", "functionCall") or "unnamed")
         call_id = text_in(call, "id", "functionCall") or f"call_{new_id()}"
         arguments = json_text(field(call, "args") or {}, "functionCall.args")
-        return ToolCall(call_id, name, arguments, state=self._state([called.signature]))
-
-    def _state(self, signatures: list[str | None]) -> Opaque | None:
-        return sealed(signatures, self._owner, self._answer.prefix)
+        state = sealed([called.signature], self._owner, self._answer.prefix)
+        return ToolCall(call_id, name, arguments, state=state)
 
     @property
     def _owner(self) -> str | None:
@@ -203,10 +180,6 @@ def parse(response: Any, answer: Answer) -> Parsed:
     reader = AnswerReader(answer, whole=True)
     reader.feed(body)
     return reader.close()
-
-
-def _both_words(one: Part, other: Part) -> bool:
-    return isinstance(one, str) and isinstance(other, str)
 
 
 def _interrupted(item: Item) -> Item:

@@ -2,13 +2,21 @@
 
 from typing import NamedTuple
 
-from quire.items import Item, Message, Opaque, Reasoning, ToolCall
+from quire.items import Item, Message, Opaque, Part, Reasoning, ToolCall
 from quire.providers import wording
 from quire.providers.binding import unusable
 from quire.providers.dialogue import Output
 from quire.providers.gemini.arguments import read_arguments
 from quire.providers.gemini.parts import Media, in_reply
-from quire.providers.gemini.signing import NAME, PLACEHOLDER, Signatures, part_in, unsealed
+from quire.providers.gemini.signing import (
+    NAME,
+    PLACEHOLDER,
+    Signatures,
+    is_of_thought,
+    part_in,
+    signed_parts,
+    unsealed,
+)
 from quire.providers.media import as_text
 from quire.providers.sheet import Json, Sheet
 
@@ -58,18 +66,18 @@ class Replies:
                 self._sheet.note(output, "reasoning_left_out", "nothing that was said goes with it")
 
     def _said(self, item: Message) -> tuple[list[Json], list[Media]]:
-        signatures = self._signatures(item)
         parts: list[Json] = []
         media: list[Media] = []
-        for place, part in enumerate(item.parts):
-            text = as_text(part)
-            written: Json | None = {"text": text} if text else None
-            if text is None and not isinstance(part, str):
-                written = in_reply(part)
-                if written is None:
-                    media.append(part)
+        lost = False
+        for part, signature in self._signed_parts(item, item.parts):
+            written = _spoken(part, signature)
+            if written is None and not isinstance(part, str) and as_text(part) is None:
+                media.append(part)
+            lost = lost or (signature is not None and (written is None or not _may_sign(part)))
             if written:
-                parts.append(_signed(written, signatures[place] if place < len(signatures) else None))
+                parts.append(_signed(written, signature if _may_sign(part) else None))
+        if lost:
+            self._sheet.note(item, "state_stale", "what it signed cannot be sent as it was")
         if not parts and not media:
             self._sheet.note(item, "empty_left_out", "it has no content")
         return parts, media
@@ -78,12 +86,25 @@ class Replies:
         part = part_in(item.state) if item.state else None
         if part is not None:
             return [part] if self._is_usable(item) else []
-        signature = next(iter(self._signatures(item)), None)
-        text = wording.mended(item.text)
-        if signature and text:
-            return [_signed({"text": text, "thought": True}, signature)]
+        pieces = self._signed_parts(item, (item.text,))
+        if any(signature for _, signature in pieces):
+            # On no words there may be a signature that is of no thought.
+            marked: Json = {"thought": True} if item.text or is_of_thought(item.state) else {}
+            texts = [(wording.mended(str(part)), sign) for part, sign in pieces if part or sign]
+            return [_signed({"text": text, **marked}, sign) for text, sign in texts]
         self._sheet.note(item, "reasoning_left_out", "thoughts go back only in words that are signed")
         return []
+
+    def _signed_parts(
+        self, item: Message | Reasoning, parts: tuple[Part, ...]
+    ) -> list[tuple[Part, str | None]]:
+        """The parts that an item came in, with the signatures that may be sent; what is lost is noted."""
+        if item.state is None or not self._signatures(item):
+            return [(part, None) for part in parts]
+        found, lost = signed_parts(item.state, parts)
+        if lost:
+            self._sheet.note(item, "state_stale", "it has a signature for another part than there is")
+        return found
 
     def _call(self, item: ToolCall, first: bool) -> Json:
         signature = next(iter(self._signatures(item)), None)
@@ -143,6 +164,19 @@ class Replies:
             return prefix.of(messages)
         before = prefix.branch().of(messages[:-1])
         return before if before == state.prefix else ""
+
+
+def _spoken(part: Part, signature: str | None) -> Json | None:
+    """A part as the model may have said it; a text without words only where it is signed."""
+    text = as_text(part)
+    if text is not None:
+        return {"text": text} if text or signature else None
+    return None if isinstance(part, str) else in_reply(part)
+
+
+def _may_sign(part: Part) -> bool:
+    """Whether a part is written as what it is: a file of text is not."""
+    return isinstance(part, str) or as_text(part) is None
 
 
 def _signed(part: Json, signature: str | None) -> Json:

@@ -9,7 +9,7 @@ RULES: dict[str, str] = {
     "role": "A message is of role user, assistant or system: there is no role tool, function or developer.",
     "empty_content": "A message has content, except a last one of the assistant; an empty one is refused.",
     "empty_text": "A text block holds more than whitespace; an empty one is refused with 400.",
-    "unknown_block": "A block is of a type that the API has: no audio, no video, no types of others.",
+    "unknown_block": "A block is of a type that the API documents: no audio, no video, no types of others.",
     "block_role": "Calls and thinking come from the assistant, results and images from the user.",
     "system_unsupported": "Only some models, from Opus 4.8 on, take system messages within the conversation.",
     "system_place": "A system message follows a user message (or a server tool use) and comes last or before "
@@ -18,6 +18,7 @@ RULES: dict[str, str] = {
     "prefill": "Claude 4.6 and later do not continue an assistant message: the last message is the user's.",
     "prefill_whitespace": "A last assistant message must not end in whitespace.",
     "call_id": "The id of a call is made of letters, digits, underscores and hyphens, at least one.",
+    "call_name": "A call names its tool with 1 to 128 letters, digits, underscores and hyphens.",
     "duplicate_call_id": "Each call has an id of its own in the whole conversation.",
     "call_input": "The input of a call is an object, not a text of JSON.",
     "unanswered_call": "Each call is answered by a tool_result in the next message.",
