@@ -13,8 +13,9 @@ import quire
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference.md"
 ROOMS = [
     *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
-    *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.bridges.videosdk"),
-    "quire.bridges.pygents",
+    *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.stores", "quire.session"),
+    "quire.bridges.videosdk",
+    *("quire.bridges.pygents", "quire.bridges.a1"),
 ]
 
 

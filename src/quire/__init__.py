@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ToolResult,
         Undo,
     )
+    from quire.session import Session
     from quire.state import Pool, Transcript, View
     from quire.tokens import Budget, counter_for
 
@@ -38,6 +39,7 @@ _ROOMS = {
         *("Audio", "ConfigChange", "File", "Handoff", "Image", "Item", "Message", "Note", "Pin"),
         *("Reasoning", "Summary", "ToolCall", "ToolResult", "Undo"),
     ),
+    "quire.session": ("Session",),
     "quire.state": ("Pool", "Transcript", "View"),
     "quire.tokens": ("Budget", "counter_for"),
 }
@@ -57,6 +59,7 @@ __all__ = [
     "Pool",
     "QuireError",
     "Reasoning",
+    "Session",
     "Summary",
     "Template",
     "ToolCall",

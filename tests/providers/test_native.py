@@ -39,6 +39,10 @@ def shown(part: Any) -> list[Any]:
     return [{"role": "user", "parts": [{"text": "Watch it."}, part]}]
 
 
+PIECES: list[Any] = [
+    {"type": "text", "text": "Rain."},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
+]
 VIDEO = {"fileData": {"fileUri": "https://example.com/files/abc", "mimeType": "video/mp4"}}
 
 FILES: dict[str, tuple[str, list[Any]]] = {
@@ -60,6 +64,21 @@ FILES: dict[str, tuple[str, list[Any]]] = {
     "a document in pieces": (
         "anthropic",
         asked({"type": "document", "source": {"type": "content", "content": "Rain."}}),
+    ),
+    "a document of several texts and pictures": (
+        "anthropic",
+        asked({"type": "document", "title": "T", "source": {"type": "content", "content": PIECES}}),
+    ),
+    "an item that is kept elsewhere": (
+        "openai-responses",
+        [{"role": "user", "content": "Go."}, {"type": "item_reference", "id": "msg_1"}],
+    ),
+    "leave to run a tool": (
+        "openai-responses",
+        [
+            {"type": "item_reference", "id": "mcpr_1"},
+            {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+        ],
     ),
     "what was said in sound": (
         "openai",
@@ -134,7 +153,12 @@ def test_files_of_openai_are_known_to_both_of_its_wires() -> None:
     ("wire", "history"),
     [
         ("openai", asked({"type": "hologram", "x": 1})),
-        ("openai-responses", [*spoken(), {"type": "item_reference", "id": "msg_1"}]),
+        ("openai-responses", [*spoken(), {"type": "hologram", "id": "msg_1"}]),
+        ("openai-responses", [*spoken(), *[{"type": "item_reference", "id": "msg_1"}] * 2]),
+        (
+            "anthropic",
+            asked({"type": "document", "source": {"type": "content", "content": [{"type": "audio"}]}}),
+        ),
         ("anthropic", asked({**SEARCH, "content": []})),
         ("gemini", shown({"hologram": {}})),
     ],

@@ -286,14 +286,6 @@ def test_names_are_bound_and_never_part_of_a_statement(store: PostgresStore) -> 
             store.conversations(bad)
 
 
-def test_any_bytes_come_back(store: PostgresStore) -> None:
-    bodies = [bytes(range(256)), b"", b"\\x00", b"x" * 3_000_000]
-    store.append(HERE, [Entry("main", body) for body in bodies], expected=0)
-    for body in bodies:
-        store.append(HERE, [Entry("main", body)], expected=store.version(HERE))
-    assert texts(store) == bodies * 2
-
-
 def test_a_choice_of_durability_is_what_the_server_is_told(url: str) -> None:
     for durable, told in (("process", "off"), ("power", "on")):
         store = PostgresStore(url, durable=durable)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -81,6 +81,15 @@ def test_a_schema_of_another_is_refused_and_left_alone(url: str, direct: "psycop
     assert direct.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'quire'").fetchone() == (1,)
 
 
+def test_any_bytes_come_back(url: str) -> None:
+    bodies = [bytes(range(256)), b"", b"\\x00", b"x" * 3_000_000]
+    with PostgresStore(url) as store:
+        store.append(HERE, [Entry("main", body) for body in bodies], expected=0)
+        for body in bodies:
+            store.append(HERE, [Entry("main", body)], expected=store.version(HERE))
+        assert [stored.body for stored in store.read(HERE)] == bodies * 2
+
+
 FORKING = """
 import os, sys
 from quire.stores import Entry, Place

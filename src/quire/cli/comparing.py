@@ -1,14 +1,11 @@
 """The command that compares policies: a history replayed under each, with figures and a chart."""
 
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from quire.cli.arguments import AsJson, BudgetTokens, File, Source
@@ -16,6 +13,7 @@ from quire.cli.counting import read_items
 from quire.cli.files import as_json, read_histories, write_text
 from quire.cli.fitting import COUNTED_AS, checked_policy
 from quire.cli.plotting import chart
+from quire.cli.progress import progress
 from quire.cli.simulating import report, simulated, with_keep_all
 from quire.cli.telling import clear_errors
 from quire.context.policies import POLICIES
@@ -41,9 +39,9 @@ def simulate(
         names = [checked_policy(name) for name in policy or POLICIES]
         histories = [read_items(history, source) for history in read_histories(file)]
         steps = sum(map(len, histories)) * len(with_keep_all(names))
-        with _progress(steps) as progress:
+        with progress(steps) as advance:
             done = simulated(
-                histories, names, budget=budget, model=model, volatile=volatile, progress=progress
+                histories, names, budget=budget, model=model, volatile=volatile, progress=advance
             )
         found = report(done)
         if svg is not None:
@@ -56,16 +54,6 @@ def simulate(
 
 def _called(file: str) -> str:
     return "Standard input" if file == "-" else cut(Path(file).name)
-
-
-@contextmanager
-def _progress(steps: int) -> Generator[Callable[[str, int], None]]:
-    """Who is told of each step that is done; shown where somebody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    with bar:
-        task = bar.add_task("", total=steps)
-        yield lambda policy, done: bar.update(task, advance=done, description=policy)
 
 
 def _print_report(found: dict[str, Any], file: str, *, to_errors: bool) -> None:

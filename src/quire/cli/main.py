@@ -1,4 +1,4 @@
-"""The command line: check a history, convert it, count it; what the model sees of it is in `choosing`."""
+"""The command line: check a history, convert it, count it; the other commands have files of their own."""
 
 import sys
 from collections.abc import Iterable
@@ -11,11 +11,18 @@ from rich.table import Table
 
 from quire.cli import demo, formats
 from quire.cli.arguments import AsJson, File, Model, Output, Source, Wire
+from quire.cli.changing import forget, undo
 from quire.cli.choosing import explain, fit
 from quire.cli.comparing import simulate
 from quire.cli.counting import counted, read_items
+from quire.cli.entries import follow, log
+from quire.cli.exporting import export
 from quire.cli.files import History, as_json, read_histories, write_text
 from quire.cli.fixing import outgrown, shaped
+from quire.cli.importing import import_
+from quire.cli.listing import ls
+from quire.cli.moving import migrate
+from quire.cli.showing import show
 from quire.cli.telling import clear_errors, print_downgrades, print_note, title
 from quire.cli.writing import write_payloads
 from quire.providers import Downgrade, Fault, provider_for
@@ -103,6 +110,19 @@ def tokens(
 app.command()(fit)
 app.command(context_settings={"ignore_unknown_options": True})(explain)  # -1 is an item, not an option
 app.command()(simulate)
+
+for name, verb in {
+    "ls": ls,
+    "show": show,
+    "log": log,
+    "follow": follow,
+    "undo": undo,
+    "forget": forget,
+    "export": export,
+    "import": import_,
+    "migrate": migrate,
+}.items():
+    app.command(name, rich_help_panel="Stores")(verb)
 
 
 def _shown(histories: list[History]) -> Iterable[History]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from quire.cli.escaping import visible
 from quire.cli.files import History
 from quire.errors import QuireError
 from quire.providers import Downgrade
@@ -28,7 +29,8 @@ def clear_errors() -> Generator[None]:
 
 def print_error(said: str) -> None:
     """A sentence on standard error that says what went wrong."""
-    Console(stderr=True, soft_wrap=True).print(f"quire: {said}", style="red", markup=False, highlight=False)
+    console = Console(stderr=True, soft_wrap=True, emoji=False)
+    console.print(f"quire: {visible(said)}", style="red", markup=False, highlight=False)
 
 
 def print_downgrades(history: History, downgrades: tuple[Downgrade, ...]) -> None:
@@ -40,7 +42,8 @@ def print_downgrades(history: History, downgrades: tuple[Downgrade, ...]) -> Non
 def print_note(history: History, note: str | None) -> None:
     """A note on a history, on standard error."""
     if note is not None:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"{place(history)}{note}", markup=False)
+        console = Console(stderr=True, soft_wrap=True, highlight=False, emoji=False)
+        console.print(visible(f"{place(history)}{note}"), markup=False)
 
 
 def place(history: History) -> str:

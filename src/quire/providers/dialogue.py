@@ -23,7 +23,7 @@ from quire.items import (
     Undo,
     Unknown,
 )
-from quire.providers.native import BESIDE, fields_beside
+from quire.providers.native import BESIDE, FORM, fields_beside, form_of
 from quire.providers.sheet import Sheet
 from quire.state.editing import MASKED
 from quire.state.groups import answered, answers
@@ -113,8 +113,8 @@ class Dialogue:
             self._position += 1
 
     def _take(self, item: Item) -> None:
-        if item.extras and BESIDE in item.extras:
-            self._note_fields(item)
+        if item.extras:
+            self._note_extras(item)
         match item:
             case Message():
                 self._message(item)
@@ -136,6 +136,13 @@ class Dialogue:
                 )
             case _:
                 assert_never(item)
+
+    def _note_extras(self, item: Item) -> None:
+        sheet = self.writer.sheet
+        if FORM in item.extras and form_of(item, sheet.provider) is None:
+            sheet.note(item, "fields_left_out", "a call of another kind is one of a function here")
+        if BESIDE in item.extras:
+            self._note_fields(item)
 
     def _note_fields(self, item: Item) -> None:
         # Citations of an answer are for its readers: no wire wants them back.

@@ -15,6 +15,9 @@ from quire.providers.sheet import Json, Sheet
 BESIDE = "beside"
 """The key in `extras` for what a wire said beside a content: `wire`, and its fields by their names."""
 
+FORM = "form"
+"""The key in `extras` for the kind of call that a call was, where it was no call of a function."""
+
 _BLOCK_OF = "block_of"
 _SCHEME = "file-id:"
 
@@ -72,3 +75,17 @@ def fields_beside(item: Item, wire: str) -> Json:
     if not isinstance(held, dict) or cast("Json", held).get("wire") != wire:
         return {}
     return {name: thaw(value) for name, value in cast("Json", held).items() if name != "wire"}
+
+
+def formed(kind: str, *wires: str) -> dict[str, Any]:
+    """The extras of a call of its own kind, which these wires can take back as it was."""
+    return {FORM: {"kind": kind, "wires": list(wires)}}
+
+
+def form_of(item: Item, wire: str) -> str | None:
+    """The kind of call that a call is on this wire; none for a call of a function."""
+    held: Any = item.extras.get(FORM) if item.extras else None
+    if not isinstance(held, dict):
+        return None
+    kind, wires = cast("Json", held).get("kind"), cast("Json", held).get("wires")
+    return kind if isinstance(kind, str) and isinstance(wires, list | tuple) and wire in wires else None

@@ -28,8 +28,8 @@ class Segment:
     """Items in order of arrival, with what is known about each by its position."""
 
     __slots__ = (
-        *("areas", "arrived", "edits", "far", "heads", "highest", "items", "last_users", "late", "marks"),
-        *("memos", "placed", "places", "shapes", "start", "strays", "sums", "users"),
+        *("areas", "arrived", "asides", "edits", "far", "heads", "highest", "items", "last_users", "late"),
+        *("marks", "memos", "placed", "places", "shapes", "start", "strays", "sums", "users"),
     )
 
     def __init__(self, start: int, highest: str = "") -> None:
@@ -43,6 +43,7 @@ class Segment:
         self.marks = array("I")  # positions of what is structural: instructions, configuration, handoffs
         self.edits = array("I")
         self.late = array("I")  # positions of what is shown elsewhere than where it arrived
+        self.asides = array("I")  # both: all that does not stand where it was recorded
         self.placed: dict[int, float] = {}  # the time by which such an item is shown
         self.places: list[tuple[float, int]] = []  # the same, sorted
         self.arrived: dict[int, float] = {}  # of late items and edits: the latest time when they came
@@ -61,7 +62,7 @@ class Segment:
         length = end - self.start
         copy.items = self.items[:length]
         copy.heads = self.heads[:length]
-        for name in ("users", "marks", "edits", "late"):
+        for name in ("users", "marks", "edits", "late", "asides"):
             positions = getattr(self, name)
             setattr(copy, name, positions[: bisect_left(positions, end)])
         copy.last_users = self.last_users[: len(copy.users)]
@@ -87,6 +88,7 @@ class Segment:
         """Take in an edit, which came when `latest` was the time of what is shown last."""
         position = self.start + len(self.items)
         self.edits.append(position)
+        self.asides.append(position)
         self.arrived[position] = latest
         self.record(edit, EDIT)
 
@@ -123,10 +125,11 @@ class Segment:
 class Log:
     """Segments in a row. A log does not know where it ends: that is for the reader to know."""
 
-    __slots__ = ("segments", "starts")
+    __slots__ = ("_places", "segments", "starts")
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
+        self._places: list[list[tuple[float, int]]] | None = None
         self.starts = tuple(segment.start for segment in segments)
 
     def forked_at(self, end: int) -> "Log":
@@ -178,6 +181,16 @@ class Log:
             return [(self.segments[0], end)]
         stops = (*self.starts[1:], end)
         return [(s, min(stop, end)) for s, stop in zip(self.segments, stops, strict=True) if s.start < end]
+
+    def places(self) -> list[list[tuple[float, int]]]:
+        """For each segment the places of late items that are this log's own, sorted.
+
+        Only the last segment still grows, so the others are looked through once.
+        """
+        if self._places is None:
+            stops = zip(self.segments[:-1], self.starts[1:], strict=True)
+            self._places = [[place for place in s.places.copy() if place[1] < stop] for s, stop in stops]
+        return [*self._places, self.segments[-1].places]
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments under a range, each with its own part of it as offsets."""

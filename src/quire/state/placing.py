@@ -1,9 +1,9 @@
 """Where an item that comes late is shown: by its time, after what was said then, and never inside a group."""
 
 from bisect import bisect_left
-from itertools import islice
 
-from quire.state.log import EDIT, Log
+from quire.state.log import Log
+from quire.state.positions import natural_before, natural_from
 from quire.state.shape import Run, Shape
 from quire.state.splicing import Change, spliced
 
@@ -28,15 +28,13 @@ def inserted(log: Log, closed: Shape, position: int) -> Shape:
 def _neighbours(log: Log, end: int, time: float) -> tuple[int | None, int | None]:
     """The positions of the content just before and just after a new item of this time, shown or not."""
     cut = _first_later(log, end, time)
-    before = next((p for p in range(cut - 1, -1, -1) if _is_natural(log, p)), None)
-    after = next((p for p in range(cut, end) if _is_natural(log, p)), None)
+    before, after = natural_before(log, cut), natural_from(log, cut, end)
     earlier = [(log.time(before), before)] if before is not None else []
     later = [(log.time(after), after)] if after is not None else []
-    for segment, stop in log.seen(end):
-        places = segment.places if segment is log.segments[-1] else segment.places.copy()
+    for places in log.places():
         index = bisect_left(places, (time, end))
-        earlier += islice((places[i] for i in range(index - 1, -1, -1) if places[i][1] < stop), 1)
-        later += islice((places[i] for i in range(index, len(places)) if places[i][1] < stop), 1)
+        earlier += places[max(index - 1, 0) : index]
+        later += places[index : index + 1]
     return max(earlier)[1] if earlier else None, min(later)[1] if later else None
 
 
@@ -56,7 +54,3 @@ def latest_time(log: Log, position: int) -> float:
     """The latest time there was once the item at a position had come; it never falls."""
     arrived = log.segment(position).arrived.get(position)
     return log.time(position) if arrived is None else arrived
-
-
-def _is_natural(log: Log, position: int) -> bool:
-    return log.head(position) != EDIT and position not in log.segment(position).placed

@@ -1,7 +1,7 @@
 """Which positions of a log are of some sort: users' messages, edits, late items."""
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import Literal
 
 from quire.state.log import Log
@@ -62,3 +62,31 @@ def scattered(log: Log, end: int) -> set[int]:
     heads = {head for head, _ in far_groups(log, end)}
     heads.update(log.head(position) for position in positions(log, "late", 0, end))
     return heads
+
+
+def natural_before(log: Log, position: int) -> int | None:
+    """The last position before this one whose item is content and stands where it was recorded."""
+    while position > 0:
+        segment = log.segment(position - 1)
+        asides = segment.asides
+        index = bisect_left(asides, position) - 1
+        if index < 0 or asides[index] < position - 1:
+            return position - 1
+        # Positions rise by one or more, so those of a run without gaps have one distance to their index.
+        gap = asides[index] - index
+        position = asides[bisect_left(range(index), gap, key=lambda i: asides[i] - i)]
+    return None
+
+
+def natural_from(log: Log, position: int, end: int) -> int | None:
+    """The first such position from this one on, if it is before `end`."""
+    for segment, a, b in log.pieces(position, end):
+        asides, start, stop = segment.asides, segment.start + a, segment.start + b
+        index = bisect_left(asides, start)
+        if index == len(asides) or asides[index] > start:
+            return start
+        gap = start - index
+        last = bisect_right(range(index, len(asides)), gap, key=lambda i: asides[i] - i) + index - 1
+        if asides[last] + 1 < stop:
+            return asides[last] + 1
+    return None

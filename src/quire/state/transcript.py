@@ -237,6 +237,7 @@ class Transcript:
     def _place(self, time: float) -> None:
         segment = self._segment
         segment.late.append(self._end)
+        segment.asides.append(self._end)
         segment.placed[self._end] = time
         segment.arrived[self._end] = self._latest
         insort(segment.places, (time, self._end))

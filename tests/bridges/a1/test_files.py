@@ -147,16 +147,16 @@ def test_nothing_else_is_left_in_the_folder(tmp_path: Path, monkeypatch: pytest.
 
 def _append(path: Path) -> None:
     context = Context.from_file(path, keep_updated=True)
-    for n in range(50):
+    for n in range(30):
         context.user(f"{n}")
 
 
 def test_several_processes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_append, args=(path,)) for _ in range(3)]
+    writers = [spawn.Process(target=_append, args=(path,)) for _ in range(2)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len(json.loads(path.read_text())) == 150 == len(Context.from_file(path))
+    assert len(json.loads(path.read_text())) == 60 == len(Context.from_file(path))

@@ -31,7 +31,8 @@ def test_equal_fields_make_equal_messages() -> None:
     one = Message(role="user", content="x")
     assert one == Message(**one.model_dump()) and hash(one) == hash(Message(**one.model_dump()))
     assert one != Message(role="user", content="x"), "another id"
-    assert one != Message(**{**one.model_dump(), "content": "y"})
+    other: dict[str, Any] = {**one.model_dump(), "content": "y"}
+    assert one != Message(**other)
 
 
 def test_a_message_cannot_change() -> None:
@@ -72,7 +73,7 @@ def test_a_time_may_be_given_as_text_or_with_a_zone() -> None:
     there = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=9)))
     message = Message(role="user", content="x", timestamp=there)
     assert message.timestamp.tzinfo is None and message.timestamp.timestamp() == there.timestamp()
-    dump = {**message.model_dump(), "timestamp": there.isoformat()}
+    dump: dict[str, Any] = {**message.model_dump(), "timestamp": there.isoformat()}
     assert Message(**dump) == message
     with use_clock(lambda: 86_400.25):
         assert Message(role="user", content="x").timestamp.timestamp() == 86_400.25
@@ -112,4 +113,4 @@ def test_a_call_without_an_id_gets_one_that_its_result_can_name() -> None:
 )
 def test_what_is_no_message_is_refused(fields: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        Message(**{"role": "user", "content": "x", **fields})
+        Message(**(fields | {"role": fields.get("role", "user"), "content": fields.get("content", "x")}))

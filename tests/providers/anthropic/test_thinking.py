@@ -104,15 +104,19 @@ def test_what_the_providers_own_tools_left_goes_back_as_it_came() -> None:
     assert [each.change for each in other.downgrades] == ["state_foreign", "state_foreign"]
 
 
-def test_what_is_not_known_goes_back_as_it_came_and_is_never_said() -> None:
+def test_blocks_of_the_provider_go_back_as_they_came_and_what_is_of_no_known_kind_is_noted() -> None:
     made = {"type": "compaction", "content": "So far.", "encrypted_content": "eA=="}
-    content: list[dict[str, Any]] = [made, {"type": "novelty"}, {"type": "text", "text": "Yes."}]
+    content: list[dict[str, Any]] = [made, {"type": "fallback"}, {"type": "text", "text": "Yes."}]
     sent = WIRE.render([HI], model=STEERED)
     items = WIRE.parse({"content": content, "model": STEERED}, sent=sent, model=STEERED).items
     again = WIRE.render([HI, *items, HI], model=STEERED)
     assert again.payload["messages"][1]["content"] == content
     other = WIRE.render([HI, *items, HI], model=OLDER)
     assert other.payload["messages"][1]["content"] == content[2:]
+    novel = WIRE.parse({"content": [{"type": "novelty"}, *content], "model": STEERED}, sent=sent, model=STEERED)
+    again = WIRE.render([HI, *novel.items, HI], model=STEERED)
+    assert again.payload["messages"][1]["content"] == content
+    assert [each.change for each in again.downgrades] == ["reasoning_left_out"]
 
 
 @pytest.mark.parametrize("data", ['{"redacted":""}', '{"signature":""}', '{"block":{"type":"image"}}'])

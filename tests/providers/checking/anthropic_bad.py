@@ -124,6 +124,21 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         None,
         [("messages[0].content[0].type", "unknown_block")],
     ),
+    "a block of a type that nobody has": (
+        [user({"type": "zzz"})],
+        None,
+        [("messages[0].content[0].type", "unknown_block")],
+    ),
+    "a type that nobody has in a result": (
+        [ASK, assistant(call("a")), user(result("a", [{"type": "zzz"}]))],
+        None,
+        [("messages[2].content[0].content[0].type", "result_content")],
+    ),
+    "a call of a tool with a dot": (
+        [ASK, assistant(call("a", name="mcp.search")), user(result("a"))],
+        None,
+        [("messages[1].content[0].name", "call_name")],
+    ),
     "a picture that the assistant drew": (
         [ASK, assistant(text("Look:"), image()), GO_ON],
         None,

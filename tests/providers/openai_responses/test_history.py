@@ -95,6 +95,9 @@ def test_media() -> None:
     assert [note.content for note in notes if isinstance(note, Note)] == blocks[-1:]
 
 
+SCREENSHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,iVBORw=="}
+
+
 def test_results_of_any_form_find_their_calls() -> None:
     items = WIRE.read_history(
         [
@@ -106,14 +109,26 @@ def test_results_of_any_form_find_their_calls() -> None:
             },
             {"type": "computer_call", "call_id": "b", "action": {"type": "click"}},
             {"type": "computer_call_output", "call_id": "b", "output": {"type": "computer_screenshot"}},
+            {"type": "computer_call", "call_id": "c", "action": {"type": "click"}},
+            {"type": "computer_call_output", "call_id": "c", "output": SCREENSHOT},
+            {"type": "shell_call", "call_id": "d", "action": {"commands": ["ls"]}},
+            {"type": "shell_call_output", "call_id": "d", "output": [{"stdout": "a.txt"}]},
             {"type": "function_call_output", "call_id": "z", "output": "?"},
             {"type": "item_reference", "id": "msg_1"},
         ]
     )
     results = [(item.call_id, item.name, item.content) for item in items if isinstance(item, ToolResult)]
-    assert results == [("a", "sql", "1"), ("b", "computer_call", ""), ("z", "unknown", "?")]
+    seen = Image(data=b"\x89PNG", media_type="image/png")
+    assert results == [
+        *(("a", "sql", "1"), ("b", "computer_call", '{"type":"computer_screenshot"}')),
+        *(("c", "computer_call", (seen,)), ("d", "shell_call", '[{"stdout":"a.txt"}]'), ("z", "unknown", "?")),
+    ]
     notes = [item.content for item in items if isinstance(item, Note)]
-    assert notes == [{"type": "computer_screenshot"}, {"type": "item_reference", "id": "msg_1"}]
+    assert notes == [{"type": "item_reference", "id": "msg_1"}]
+    rendered = WIRE.render(items)
+    assert WIRE.check(rendered.payload) == []
+    shown = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto"}
+    assert {"type": "function_call_output", "call_id": "c", "output": [shown]} in rendered.payload["input"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def _contexts(found: Any) -> dict[str, list[dict[str, Any]]] | None:
 
 
 def _are_messages(row: Any) -> bool:
-    return isinstance(row, list) and all(map(_is_message, row))
+    return isinstance(row, list) and all(map(_is_message, row))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _is_message(one: Any) -> bool:

@@ -4,7 +4,7 @@ from asyncio import AbstractEventLoop, Lock, get_running_loop
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import StrEnum
-from inspect import iscoroutine, isfunction, signature
+from inspect import isawaitable, isfunction, signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -61,7 +61,7 @@ class DeclaredHook:
             late = {name: value for name, value in self._fixed.items() if name not in kwargs}
             fixed = {name: value() if isfunction(value) else value for name, value in late.items()}
             answer = self.function(*args, **fixed, **kwargs)
-            return await answer if iscoroutine(answer) else answer
+            return await answer if isawaitable(answer) else answer
 
     def _one_at_a_time(self) -> AbstractAsyncContextManager[Any]:
         if self._locks is None:

@@ -1,6 +1,6 @@
 """Anthropic Messages: blocks of the user that no part stands for, and what is said beside documents."""
 
-from typing import Any
+from typing import Any, cast
 
 from quire.errors import Damaged
 from quire.items import Item
@@ -57,8 +57,23 @@ def sendable(block: Json) -> Json | None:
             return plain
         case {"type": "document", "source": {"type": "content", "content": str(words)}} if words.strip():
             return plain
+        case {"type": "document", "source": {"type": "content", "content": list(held), **rest}}:
+            parts = [_text(part) or _image(part) for part in cast("list[Any]", held)]
+            source = {**cast(Json, rest), "type": "content", "content": parts}
+            return {**plain, "source": source} if parts and all(parts) else None
         case _:
             return None
+
+
+def _image(part: Any) -> Json | None:
+    match part:
+        case {"type": "image", "source": {"type": "base64", "media_type": str(kind), "data": str(data)}}:
+            source: Json = {"type": "base64", "media_type": kind, "data": data}
+        case {"type": "image", "source": {"type": "url", "url": str(url)}}:
+            source = {"type": "url", "url": url}
+        case _:
+            return None
+    return {"type": "image", "source": source} if all(source.values()) else None
 
 
 def _text(part: Any) -> Json | None:

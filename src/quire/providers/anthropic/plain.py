@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.anthropic.tooling import input_of
-from quire.providers.native import BESIDE
+from quire.providers.native import BESIDE, FORM
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
@@ -77,6 +77,8 @@ def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, 
         call_id, name = item.call_id, names.get(item.name)
         written, is_mended = input_of(item.arguments)
         if name is None or is_mended or call_id in given or not takes(call_id) or item.agent_id != agent:
+            break
+        if item.extras and FORM in item.extras:
             break
         given[call_id] = call_id
         calls.append({"type": "tool_use", "id": call_id, "name": name, "input": written})

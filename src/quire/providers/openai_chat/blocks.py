@@ -17,6 +17,7 @@ OWNER = "openai"
 """Whose files are named by id: both wires know them."""
 
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_IMAGES = ("image_url", "input_image", "computer_screenshot")
 _FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
 
@@ -68,7 +69,7 @@ def read_block(block: Json, path: str) -> Part | None:
     kind = text_at(block, "type", path)
     if kind in _TEXTS:
         return text_at(block, _TEXTS[kind], path)
-    if kind in ("image_url", "input_image"):
+    if kind in _IMAGES:
         return _image(block, path)
     if kind == "input_audio":
         audio = fields(block.get("input_audio"), f"{path}.input_audio")

@@ -10,6 +10,7 @@ from quire.items import Audio, Item, Message, Opaque, Reasoning, ToolCall, parts
 from quire.providers.json_values import json_text
 from quire.providers.native import beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
+from quire.providers.openai_chat.customs import custom
 from quire.providers.openai_chat.writing import NAME
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
@@ -79,7 +80,8 @@ def _calls(message: Json, path: str, tool: Callable[[str], str]) -> list[Item]:
 
 
 def _call(call: Json, path: str, tool: Callable[[str], str]) -> Item:
-    if call.get("type") == "custom":
+    extras = custom() if call.get("type") == "custom" else {}
+    if extras:
         inner = fields(call.get("custom"), f"{path}.custom")
         arguments = json_text({"input": inner.get("input")}, f"{path}.custom")
     elif call.get("function") is not None:
@@ -90,7 +92,7 @@ def _call(call: Json, path: str, tool: Callable[[str], str]) -> Item:
     call_id = text_at(call, "id", path)
     if not call_id:
         raise Damaged("a call has an id", f"{path}.id")
-    return ToolCall(call_id, tool(_named(inner, path)), arguments)
+    return ToolCall(call_id, tool(_named(inner, path)), arguments, extras=extras)
 
 
 def _arguments(function: Json, path: str) -> str:

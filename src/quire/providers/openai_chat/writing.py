@@ -22,6 +22,7 @@ from quire.providers.dialogue import Reply
 from quire.providers.media import split
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
+from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
 from quire.providers.openai_chat.limits import in_messages, refuse_too_many
 from quire.providers.openai_chat.parts import Parts
@@ -144,8 +145,14 @@ class ChatWriter(FamilyWriter):
                 self._moved(result, media, wording.from_call(call))
 
     def _call(self, call: ToolCall) -> Json:
+        text = input_of(call)
+        call_id = self.sheet.call_id(call, call.call_id)
+        if text is not None:
+            # Such a tool is declared by its own name, whatever that is made of.
+            custom = {"name": wording.mended(call.name), "input": text}
+            return {"id": call_id, "type": "custom", "custom": custom}
         function = {"name": self._name(call), "arguments": wording.mended(call.arguments)}
-        return {"id": self.sheet.call_id(call, call.call_id), "type": "function", "function": function}
+        return {"id": call_id, "type": "function", "function": function}
 
     def _answer(self, call: ToolCall, result: ToolResult | None) -> str:
         if result is None:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quire.errors import Damaged, cut
-from quire.items import Item, Message, Note, ToolCall, ToolResult
+from quire.errors import Damaged, QuireError, cut
+from quire.items import Content, Item, Message, Note, ToolCall, ToolResult
+from quire.providers.json_values import json_text
 from quire.providers.native import native_note
 from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
 from quire.providers.openai_responses.outputs import Maker, outputs_of
@@ -14,6 +15,7 @@ from quire.providers.sheet import Json
 from quire.providers.wording import unmarked
 
 _NAMELESS = "unknown"
+_FOR_FUNCTIONS = ("function_call_output", "custom_tool_call_output")
 _PUT_OUT = ("reasoning", "compaction", "mcp_list_tools", "mcp_approval_request")
 
 
@@ -85,12 +87,21 @@ class _Reader:
         call_id = text_at(item, "call_id", path)
         if not call_id:
             raise Damaged("a result has the id of its call", f"{path}.call_id")
-        output, strange = item.get("output"), list[Note]()
-        if output is None or isinstance(output, str | list | tuple):
-            content, strange = read_content(output, f"{path}.output", NAME)
-        else:
-            content, strange = "", [native_note(output, NAME)]
+        content, strange = _output(item, f"{path}.output")
         name = self._names.get(call_id) or words_in(item.get("name")) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))
         self.items += strange
+
+
+def _output(item: Json, path: str) -> tuple[Content, list[Note]]:
+    """What a call gave; what tools of the service give in a form of their own is its own JSON."""
+    output: Any = item.get("output")
+    if item["type"] in _FOR_FUNCTIONS:
+        return read_content(output, path, NAME)
+    blocks = [output] if isinstance(output, Mapping) else output  # a screenshot is alone
+    try:
+        content, strange = read_content(blocks, path, NAME)
+    except QuireError:
+        return json_text(output, path), []
+    return (json_text(output, path), []) if strange else (content, [])

@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from quire.errors import Damaged
 from quire.items import Image, Item, Message, Opaque, Reasoning, ToolCall
 from quire.providers.json_values import json_text
+from quire.providers.native import formed
 from quire.providers.openai_chat.blocks import decoded, read_content, text_at
+from quire.providers.openai_chat.customs import custom
 from quire.providers.openai_responses.states import NAME, packed
 from quire.providers.sheet import Json
 
@@ -35,7 +39,8 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
         case str() as kind if kind.endswith("_call") and isinstance(item.get("call_id"), str):
             # A tool of the service's that the caller runs: whoever answers knows its fields.
             inner = {name: value for name, value in item.items() if name not in _OWN}
-            return [_call({"name": kind, **item}, path, maker, json_text(inner, path))]
+            called = _call({"name": kind, **item}, path, maker, json_text(inner, path))
+            return [replace(called, extras=custom() if kind == "custom_tool_call" else formed(kind))]
         case _:
             return [Reasoning(state=packed(maker.model, item, maker.prefix, path))]
 

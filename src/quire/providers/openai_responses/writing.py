@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
-from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.items import Audio, File, Image, Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult
 from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split
+from quire.providers.native import native_block
+from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
 from quire.providers.openai_responses.parts import InputParts
 from quire.providers.openai_responses.plain import write_plain
+from quire.providers.openai_responses.references import sendable
 from quire.providers.openai_responses.states import NAME, block_of, phase_of
 from quire.providers.openai_responses.tools import written_tool
 from quire.providers.sheet import Json, Sheet
@@ -31,6 +34,15 @@ class ResponsesWriter(FamilyWriter):
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once."""
         return self._plain(write_plain, items, start, stop)
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Something said to the model, or an item of this wire that a note holds."""
+        held = native_block(item, NAME) if type(item) is Note else None
+        own = None if held is None else sendable(held, self.sheet.ids)
+        if own is None:
+            super().user(item)
+        else:
+            self.sheet.messages.append(own)
 
     def assistant(self, item: Message) -> None:
         """A reply of words alone."""
@@ -62,7 +74,8 @@ class ResponsesWriter(FamilyWriter):
         for reasoning, _ in held:
             self.sheet.note(reasoning, "reasoning_left_out", "what it led to is not there")
         for call, result, call_id in zip(reply.calls, reply.results, ids, strict=True):
-            append({"type": "function_call_output", "call_id": call_id, "output": self._answer(call, result)})
+            kind = "function_call_output" if input_of(call) is None else "custom_tool_call_output"
+            append({"type": kind, "call_id": call_id, "output": self._answer(call, result)})
         for message, media in moved:
             self._moved(message, media)
 
@@ -99,11 +112,17 @@ class ResponsesWriter(FamilyWriter):
         return written, media
 
     def _call(self, call: ToolCall) -> Json:
+        text, call_id = input_of(call), self.sheet.call_id(call, call.call_id)
+        if text is not None:
+            # Such a tool is declared by its own name, whatever that is made of.
+            name = wording.mended(call.name)
+            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": text}
+        arguments = wording.mended(call.arguments)
         return {
             "type": "function_call",
-            "call_id": self.sheet.call_id(call, call.call_id),
+            "call_id": call_id,
             "name": self._name(call),
-            "arguments": wording.mended(call.arguments),
+            "arguments": arguments,
         }
 
     def _answer(self, call: ToolCall, result: ToolResult | None) -> str | list[Json]:
@@ -128,7 +147,7 @@ class ResponsesWriter(FamilyWriter):
         return written_tool(tool, self.sheet.names)
 
     def _blocks_of(self, message: Json) -> str | None:
-        if message.get("type") == "function_call_output":
+        if message.get("type") in ("function_call_output", "custom_tool_call_output"):
             return "output"
         return "content" if message.get("role", "assistant") != "assistant" else None
 

@@ -1,0 +1,252 @@
+"""What keeping costs: a durable append at several lengths, a stored turn, and turns beside a summary.
+
+Usage: python bench/keeping.py [--sizes N ...] [--appends N] [--rounds N] [--peers PYTHON] [--json]
+
+Each figure is the best of several rounds, with the median beside it; the floor is sqlite3 with one INSERT of
+the same bytes at the same durability, made and encoded by msgspec, taken in turns with ours in one run.
+"""
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from quire import Budget, Message, Session, Template
+from quire.compactors import Summarize
+from quire.items import JSON
+from quire.models import Scripted
+from quire.sections import History, Instructions
+from quire.session.ledger import Ledger
+from quire.session.workspace import Workspace
+from quire.stores import Place, Store
+from transcript import items, messages
+
+SIZES = (100, 1_000, 10_000, 100_000)
+WORDS = "And which of them are still open, apart from the one that we spoke about? " * 10
+SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
+PLACE = Place("bench", "one")
+
+
+def timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+class Raw:
+    """The floor: plain sqlite3."""
+
+    def __init__(self, path: Path, durable: str, filled: list[bytes]) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durable]}")
+        self.connection.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, conversation TEXT, body BLOB)")
+        self.connection.execute("BEGIN")
+        self.connection.executemany(
+            "INSERT INTO kept (conversation, body) VALUES ('one', ?)", ((b,) for b in filled)
+        )
+        self.connection.execute("COMMIT")
+
+    def append(self, count: int) -> None:
+        execute, encode = self.connection.execute, JSON.encode_item
+        for _ in range(count):
+            body = encode(Message("user", WORDS))
+            execute("INSERT INTO kept (conversation, body) VALUES (?, ?)", ("one", body))
+
+
+class Ours:
+    """A session on SQLite."""
+
+    def __init__(self, path: Path, durable: Any, filled: list[Any]) -> None:
+        self.store = Store.open(path, durable=durable)
+        self.session = Session.open("bench/one", store=self.store)
+        self.session.append(*filled)
+
+    def append(self, count: int) -> None:
+        for _ in range(count):
+            self.session.user(WORDS)
+
+    def add(self, count: int) -> None:
+        async def go() -> None:
+            for _ in range(count):
+                await self.session.add(Message("user", WORDS))
+
+        asyncio.run(go())
+
+
+def appends(size: int, durable: str, count: int, rounds: int) -> dict[str, Any]:
+    """Microseconds of one durable append after `size` messages."""
+    filled = items(messages(size))
+    with tempfile.TemporaryDirectory() as folder:
+        ours = Ours(Path(folder, "ours.db"), durable, filled)
+        raw = Raw(Path(folder, "raw.db"), durable, [JSON.encode_item(item) for item in filled])
+        taken: dict[str, list[float]] = {"raw": [], "ours": [], "async": []}
+        for _ in range(rounds):
+            taken["raw"].append(timed(lambda: raw.append(count)) / count * 1e6)
+            taken["ours"].append(timed(lambda: ours.append(count)) / count * 1e6)
+            taken["async"].append(timed(lambda: ours.add(count)) / count * 1e6)
+        ours.store.close()
+        raw.connection.close()
+    best = {name: min(row) for name, row in taken.items()}
+    middle = {f"{name} median": median(row) for name, row in taken.items()}
+    return {"size": size, "durable": durable, **best, **middle, "ratio": best["ours"] / best["raw"]}
+
+
+def stored_turn(size: int, rounds: int) -> dict[str, Any]:
+    """Milliseconds of a turn on a stored conversation: append, open, fit to a tenth, render.
+
+    Warm is another request in a process that has read the conversation before; cold is a process that reads
+    it for the first time.
+    """
+    filled = items(messages(size))
+    counted = Session.open("bench/one", store="memory:")
+    counted.append(*filled)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(Path(folder, "ours.db"))
+        Session.open("bench/one", store=store).append(*filled)
+        whole = Template(History(), budget=Budget(window=10**9), model="gpt-5.6")
+        tenth = asyncio.run(counted.build(whole)).receipt.tokens // 10
+        template = Template(
+            Instructions("Be brief."), History(), budget=Budget(window=tenth), model="gpt-5.6"
+        )
+
+        def turn(cold: bool) -> None:
+            if cold:
+                session = Session(Ledger(store, PLACE, Workspace))
+                session.user(WORDS)
+            else:
+                Session.open("bench/one", store=store).user(WORDS)
+                session = Session.open("bench/one", store=store)
+            asyncio.run(session.build(template)).render("openai")
+
+        turn(False)
+        warm = [timed(lambda: turn(False)) * 1e3 for _ in range(rounds * 4)]
+        cold = [timed(lambda: turn(True)) * 1e3 for _ in range(rounds)]
+        store.close()
+    return {
+        "size": size,
+        "warm": min(warm),
+        "warm median": median(warm),
+        "cold": min(cold),
+        "cold median": median(cold),
+    }
+
+
+def beside_a_summary(seconds: float) -> dict[str, Any]:
+    """The slowest turn while a model takes its time over a summary, and without one; milliseconds."""
+    template = Template(Instructions("Be brief."), History(), budget=Budget(window=128_000), model="gpt-5.6")
+
+    async def slow(_: Any) -> str:
+        await asyncio.sleep(seconds)
+        return "They talked."
+
+    async def talk(store: Store, name: str, **options: Any) -> tuple[float, float, int]:
+        session = Session.open(f"bench/{name}", store=store, **options)
+        session.append(*items(messages(1_000)))
+        taken, until = [], time.perf_counter() + seconds * 1.2
+        while time.perf_counter() < until:
+            start = time.perf_counter()
+            session.user("And then?")
+            (await session.build(template)).render("openai")
+            session.assistant("Nothing.")
+            taken.append(time.perf_counter() - start)
+            await asyncio.sleep(0.005)
+        await session.close()
+        done = session.compaction.metrics.completed if session.compaction else 0
+        return max(taken[1:]) * 1e3, median(taken) * 1e3, done
+
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder, "ours.db")) as store:
+        without = asyncio.run(talk(store, "without"))
+        compactor = Summarize(floor=900, ceiling=1_000)
+        beside = asyncio.run(talk(store, "beside", compactor=compactor, model=Scripted([slow], repeat=True)))
+    return {
+        "without slowest": without[0],
+        "without median": without[1],
+        "beside slowest": beside[0],
+        "beside median": beside[1],
+        "summaries": beside[2],
+    }
+
+
+PEER = """
+import asyncio, json, sys, tempfile, time
+from agents import SQLiteSession
+async def main(size, count):
+    with tempfile.TemporaryDirectory() as folder:
+        session = SQLiteSession("one", f"{folder}/peer.db")
+        await session.add_items([{"role": "user", "content": "x" * 780} for _ in range(size)])
+        best = 1e9
+        for _ in range(5):
+            start = time.perf_counter()
+            for _ in range(count):
+                await session.add_items([{"role": "user", "content": "x" * 780}])
+            best = min(best, (time.perf_counter() - start) / count)
+        session.close()
+        print(json.dumps(best * 1e6))
+asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))
+"""
+
+
+def peer(python: str, size: int, count: int) -> float | None:
+    """Microseconds of one append of OpenAI Agents' SQLiteSession."""
+    done = subprocess.run(
+        [python, "-c", PEER, str(size), str(count)], capture_output=True, text=True, check=False
+    )
+    return float(done.stdout) if done.returncode == 0 else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--appends", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peers", metavar="PYTHON")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rows = []
+    for size in options.sizes:
+        for durable in SYNCHRONOUS:
+            print(f"appends after {size:,}, {durable}", file=sys.stderr)
+            rows.append(appends(size, durable, options.appends, options.rounds))
+    report: dict[str, Any] = {"appends": rows}
+    report["turns"] = [stored_turn(size, options.rounds) for size in options.sizes if size <= 10_000]
+    report["beside"] = beside_a_summary(2.0)
+    if options.peers:
+        report["openai-agents"] = peer(options.peers, 10_000, 100)
+    print(json.dumps(report) if options.json else as_text(report))
+
+
+def as_text(report: dict[str, Any]) -> str:
+    lines = [
+        "| N | durable | raw sqlite3, µs | ours, µs | ratio | async, µs |",
+        "|---:|---|---:|---:|---:|---:|",
+    ]
+    for row in report["appends"]:
+        lines.append(
+            f"| {row['size']:,} | {row['durable']} | {row['raw']:.1f} ({row['raw median']:.1f}) | "
+            f"{row['ours']:.1f} ({row['ours median']:.1f}) | {row['ratio']:.2f} | "
+            f"{row['async']:.0f} ({row['async median']:.0f}) |"
+        )
+    lines += ["", "| N | stored turn, warm, ms | cold, ms |", "|---:|---:|---:|"]
+    for row in report["turns"]:
+        lines.append(
+            f"| {row['size']:,} | {row['warm']:.2f} ({row['warm median']:.2f}) | "
+            f"{row['cold']:.1f} ({row['cold median']:.1f}) |"
+        )
+    beside = ", ".join(f"{name} {value:.2f}" for name, value in report["beside"].items())
+    lines += ["", f"Turns beside a summary, ms: {beside}"]
+    if report.get("openai-agents") is not None:
+        lines.append(f"OpenAI Agents, SQLiteSession, an append at 10,000: {report['openai-agents']:.0f} µs")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The command that copies a store into another, and says which version a store has."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quire.cli.arguments import AsJson, KeyFile
+from quire.cli.copying import copied
+from quire.cli.progress import progress
+from quire.cli.storing import at_store, path_of
+from quire.cli.writing import write_json
+from quire.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from quire.stores import Store
+
+_KINDS = {
+    "SQLiteStore": ("SQLite", "sqlite_schema"),
+    "PostgresStore": ("PostgreSQL", "postgres_schema"),
+    "JSONStore": ("JSON", None),
+    "JSONLinesStore": ("JSON lines", None),
+}
+
+
+def migrate(
+    source: Annotated[str, typer.Argument(help="the URL or path of a store", show_default=False)],
+    target: Annotated[
+        str | None,
+        typer.Argument(help="where to copy it; without, say which version it has", show_default=False),
+    ] = None,
+    key_file: KeyFile = None,
+    target_key_file: Annotated[
+        str | None, typer.Option("--target-key-file", help="the key to seal the copy with")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Copy every conversation of a store into another one, entry by entry, and compare the two.
+
+    Nothing is written over. Without keys a sealed store stays sealed; with its key the copy is in clear.
+    """
+    if target is None:
+        with at_store(source) as found:
+            _tell_version(found, json)
+        return
+    with at_store(source, key_file) as one, at_store(target, target_key_file, make=True) as other:
+        if path_of(source) is not None and path_of(source) == path_of(target):
+            raise InvalidValue("a store is not copied into itself")
+        with progress(0) as advance:
+            done = copied(one, other, advance)
+    if json:
+        write_json(done)
+    else:
+        typer.echo(f"{done['copied']:,} conversations copied, {done['entries']:,} entries, all alike")
+        if done["there"]:
+            typer.echo(f"{done['there']:,} were there already")
+
+
+def _tell_version(store: "Store", json: bool) -> None:
+    """Opening a store has brought it up to date: what it has is the newest there is."""
+    kind, version = _version(store)
+    scopes = store.scopes()
+    conversations = sum(len(store.conversations(scope)) for scope in scopes)
+    if json:
+        found: dict[str, Any] = {"kind": kind, "version": version}
+        write_json({**found, "scopes": len(scopes), "conversations": conversations})
+        return
+    told = "which has no versions" if version is None else f"at version {version}, the newest"
+    typer.echo(f"{kind}, {told}: {len(scopes):,} scopes, {conversations:,} conversations")
+
+
+def _version(store: "Store") -> tuple[str, int | None]:
+    from importlib import import_module
+
+    kind, schema = _KINDS[type(store).__name__]
+    return kind, None if schema is None else len(import_module(f"quire.stores.{schema}").MIGRATIONS)
