@@ -69,7 +69,9 @@ def test_more_tools_than_a_wire_takes_are_an_error_that_names_the_limit(wire: st
 
 
 @pytest.mark.parametrize("model", CLAUDES)
-@pytest.mark.parametrize("parts", [(photo(8),), (pdf(40),), (photo(3.5),) * 8, (pdf(9),) * 4, (photo(0),) * 650])
+@pytest.mark.parametrize(
+    "parts", [(photo(8),), (pdf(40),), (photo(3.5),) * 8, (pdf(9),) * 4, (photo(0),) * 650]
+)
 def test_media_beyond_the_limits_of_anthropic_are_noted_or_refused(
     model: str | None, parts: tuple[Part, ...]
 ) -> None:
@@ -98,7 +100,7 @@ def test_what_is_rendered_for_no_known_model_is_taken_by_any(name: str | None) -
 
 
 def test_the_newest_media_are_those_that_stay() -> None:
-    parts = [photo(3.5), pdf(3.5)] * 4
+    parts: list[Part] = [photo(3.5), pdf(3.5)] * 4
     items: list[Item] = [Message("user", (str(n), part)) for n, part in enumerate(parts)]
     (turn,) = ANTHROPIC.render(items, model="claude-opus-4-8").payload["messages"]
     kinds = [block["type"] for block in turn["content"][1::2]]

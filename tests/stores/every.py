@@ -1,6 +1,6 @@
 """Every store there is, each made fresh: add yours here, and every law of keeping runs on it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -19,12 +19,12 @@ class Shelf:
 
 
 @contextmanager
-def _file(folder: Path, name: str, key: bytes | None = None) -> Iterator[Shelf]:
+def _file(folder: Path, name: str, key: bytes | None = None) -> Generator[Shelf, None, None]:
     yield Shelf(str(folder / name), key)
 
 
 @contextmanager
-def _postgres(_: Path) -> Iterator[Shelf]:
+def _postgres(_: Path) -> Generator[Shelf, None, None]:
     from tests.stores.server import database
 
     with database() as url:

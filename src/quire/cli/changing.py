@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.arguments import Address, KeyFile, StoreUrl, Transcript
+from quire.cli.arguments import Address, AsJson, KeyFile, StoreUrl, Transcript
 from quire.cli.storing import at_store, known_place, known_session
-from quire.cli.words import named
-from quire.errors import InvalidValue, UnknownId
+from quire.cli.words import named, several
+from quire.cli.writing import write_json
+from quire.errors import Conflict, InvalidValue, UnknownId
 
 if TYPE_CHECKING:
     from quire.session import Session
@@ -24,6 +25,7 @@ def undo(
     store: StoreUrl = None,
     transcript: Transcript = "main",
     key_file: KeyFile = None,
+    json: AsJson = False,
 ) -> None:
     """Take an edit of a conversation back: a summary, a mask, a cut, a pin, or an undo."""
     with at_store(store, key_file) as found:
@@ -32,7 +34,13 @@ def undo(
         before = len(session.view(name))
         undone = session.undo(edit, to=name)
         now = len(session.view(name))
-        typer.echo(f"{named(undone.target)} is taken back: {now:,} items are shown, {before:,} were")
+        if json:
+            write_json(
+                {"address": str(session.place), "undone": undone.target, "shown": now, "before": before}
+            )
+        else:
+            shown = several(now, "item is shown", "items are shown")
+            typer.echo(f"{named(undone.target)} is taken back: {shown}, {before:,} before")
 
 
 def forget(
@@ -42,18 +50,23 @@ def forget(
     all: Annotated[bool, typer.Option("--all", help="the whole conversation")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting a conversation")] = False,
     key_file: KeyFile = None,
+    json: AsJson = False,
 ) -> None:
     """Forget items of a conversation, or all of it: content is gone from the store, and never comes back."""
     with at_store(store, key_file) as found:
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
         place = known_place(found, address)
-        if all:
-            _forget_conversation(found, place, yes)
-        else:
-            ids = list(dict.fromkeys(items or ()))
+        ids = list(dict.fromkeys(items or ()))
+        if ids:
             known_session(found, address).forget(*ids)
-            typer.echo(f"{len(ids):,} {'item' if len(ids) == 1 else 'items'} of {place} forgotten")
+            gone = f"{several(len(ids), 'item')} of {place} forgotten"
+        else:
+            gone = f"{place} forgotten: {_forget_conversation(found, place, yes)}"
+        if json:
+            write_json({"address": str(place), "forgotten": "all" if all else ids})
+        else:
+            typer.echo(gone)
 
 
 def _transcript_of(session: "Session", edit: str | None, transcript: str) -> str:
@@ -72,14 +85,14 @@ def _has(session: "Session", name: str, item_id: str) -> bool:
     return True
 
 
-def _forget_conversation(store: "Store", place: "Place", is_sure: bool) -> None:
+def _forget_conversation(store: "Store", place: "Place", is_sure: bool) -> str:
+    """Forget all of a conversation once somebody is sure; how much that was."""
     _check_forks(store, place)
-    version = store.version(place)
-    entries = f"{version:,} {'entry' if version == 1 else 'entries'}"
+    entries = several(store.version(place), "entry", "entries")
     if not is_sure and not typer.confirm(f"Forget all of {place}, {entries}, for ever?", err=True):
         raise typer.Exit(1)
     store.forget(place)
-    typer.echo(f"{place} forgotten: {entries}")
+    return entries
 
 
 def _check_forks(store: "Store", place: "Place") -> None:
@@ -92,7 +105,7 @@ def _check_forks(store: "Store", place: "Place") -> None:
     if forks:
         told = ", ".join(forks[:_MOST_NAMED])
         more = f" and {len(forks) - _MOST_NAMED:,} more" if len(forks) > _MOST_NAMED else ""
-        raise InvalidValue(f"{place} has forks that begin with its past; forget them first: {told}{more}")
+        raise Conflict(f"{place} has forks that begin with its past; forget them first: {told}{more}")
 
 
 def _is_fork(store: "Store", place: "Place") -> bool:

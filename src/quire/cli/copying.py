@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from quire.cli.progress import Advance
-from quire.errors import Conflict, StoreDamaged
+from quire.cli.progress import progress
+from quire.errors import Conflict
 
 if TYPE_CHECKING:
     from quire.stores import Place, Store
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 5
 
 
-def copied(source: "Store", target: "Store", advance: Advance) -> dict[str, int]:
+def copied(source: "Store", target: "Store") -> dict[str, int]:
     """Copy what the target does not have, and say how much that was.
 
     A conversation is there whole or not at all, so that a copy that was broken off can be begun again. What
@@ -19,17 +19,16 @@ def copied(source: "Store", target: "Store", advance: Advance) -> dict[str, int]
     """
     places = places_of(source)
     there = _there(source, target, places)
-    wanted = [place for place in places if place not in there]
-    advance("copying", 0)
-    entries = 0
-    for place in wanted:
-        entries += _copy(source, target, place)
-        advance("copying", 1)
-    for place in wanted:
-        if _rows(source, place) != _rows(target, place):
-            raise StoreDamaged(f"{place} is not the same in both: it was written to while it was copied")
-        advance("comparing", 1)
-    return {"copied": len(wanted), "entries": entries, "there": len(there)}
+    sizes = {place: source.version(place) for place in places if place not in there}
+    with progress(2 * sum(sizes.values())) as advance:
+        entries = 0
+        for place, size in sizes.items():
+            entries += _copy(source, target, place)
+            advance("copying", size)
+        for place, size in sizes.items():
+            _check_alike(source, target, place)
+            advance("comparing", size)
+    return {"copied": len(sizes), "entries": entries, "there": len(there)}
 
 
 def places_of(store: "Store") -> "list[Place]":
@@ -59,6 +58,12 @@ def _copy(source: "Store", target: "Store", place: "Place") -> int:
         entries = [Entry(entry.stream, entry.body) for entry in stored]
         version = target.append(place, entries, expected=version)
     return version
+
+
+def _check_alike(source: "Store", target: "Store", place: "Place") -> None:
+    if _rows(source, place) != _rows(target, place):
+        versions = f"version {source.version(place):,} here and {target.version(place):,} there"
+        raise Conflict(f"{place} was written to while it was copied, and is not the same: {versions}")
 
 
 def _rows(store: "Store", place: "Place") -> list[tuple[str, bytes]]:

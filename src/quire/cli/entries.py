@@ -56,7 +56,10 @@ def follow(
         with at_store(store, key_file) as found:
             place = place_of(address)
             version = found.version(place)
-            known_place(found, address) if version else print_note(History(None), f"{place}: nothing yet")
+            if version:
+                known_place(found, address)
+            else:
+                print_note(History(None), f"{place}: there is nothing yet")
             for stored, item in _coming(found, place, version if after is None else after):
                 line = as_line(_as_data(stored, item, set())) if json else f"{_line(stored, item, set())}\n"
                 typer.echo(visible_json(line) if json else line, nl=False)

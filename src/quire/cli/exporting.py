@@ -7,7 +7,7 @@ import typer
 from quire.cli import formats
 from quire.cli.arguments import Address, KeyFile, Model, Output, StoreUrl, Transcript
 from quire.cli.files import History
-from quire.cli.storing import at_store, known_session
+from quire.cli.storing import at_store, known_session, recorded
 from quire.cli.telling import print_downgrades
 from quire.cli.writing import write_json
 
@@ -37,8 +37,10 @@ def export(
     """
     with at_store(store, key_file) as found:
         wanted = known_format(format)
-        view = known_session(found, address).view(transcript)
-        items = view.log.items(0, view.end) if wanted == formats.OWN else list(view)
-        payload, downgrades = formats.written(list(items), wanted, model=model, tools=[])
+        session = known_session(found, address)
+        items = list(session.view(transcript))  # an error where there is none
+        if wanted == formats.OWN:
+            items = recorded(found, session.place, transcript)
+        payload, downgrades = formats.written(items, wanted, model=model, tools=[])
         write_json(payload, output)
         print_downgrades(History(None), downgrades)

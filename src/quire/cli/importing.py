@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from quire.cli import formats
-from quire.cli.arguments import Address, KeyFile, Model, StoreUrl, Transcript
+from quire.cli.arguments import Address, AsJson, KeyFile, Model, StoreUrl, Transcript
 from quire.cli.counting import read_items
+from quire.cli.escaping import visible
 from quire.cli.exporting import AUTO, known_format
 from quire.cli.files import History, read_histories
 from quire.cli.progress import Advance, progress
 from quire.cli.storing import at_store, known_place, place_of, told
 from quire.cli.telling import print_note, title
+from quire.cli.words import several
+from quire.cli.writing import write_json
 from quire.errors import Conflict, InvalidValue, QuireError
 from quire.items import Item
 
@@ -47,6 +50,7 @@ def import_(
     append: Annotated[bool, typer.Option("--append", help="add to a conversation that is there")] = False,
     model: Model = None,
     key_file: KeyFile = None,
+    json: AsJson = False,
 ) -> None:
     """Read a history of any format into a conversation, all of it or nothing.
 
@@ -66,7 +70,7 @@ def import_(
             for one, expected in zip(read, checked, strict=True):
                 _write(found, one, transcript, expected)
                 advance("writing", len(one.items))
-                _tell(one)
+    _tell(read, json)
 
 
 def _files(name: str) -> list[str]:
@@ -139,9 +143,12 @@ def _write(store: "Store", one: Read, transcript: str, expected: int) -> None:
     session.append(*one.items, to=transcript, expected=expected)
 
 
-def _tell(one: Read) -> None:
-    count = len(one.items)
-    typer.echo(f"{one.place}: {count:,} {'item' if count == 1 else 'items'} from {one.title}")
-    if one.definitions:
-        left = f"{one.definitions:,} tool definitions are no part of a conversation, and were left out"
-        print_note(History(None), f"{one.title}: {left}")
+def _tell(read: list[Read], json: bool) -> None:
+    if json:
+        write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
+    for one in read:
+        if not json:
+            typer.echo(visible(f"{one.place}: {several(len(one.items), 'item')} from {one.title}"))
+        if one.definitions:
+            left = f"left out, being no part of a conversation: {several(one.definitions, 'tool definition')}"
+            print_note(History(None), f"{one.title}: {left}")

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from quire.cli.arguments import AsJson, KeyFile, StoreUrl
-from quire.cli.progress import progress
+from quire.cli.progress import Advance, progress
 from quire.cli.storing import at_store, place_of
 from quire.cli.telling import print_error
 from quire.cli.words import moment, named
@@ -43,18 +43,15 @@ def ls(
         if address is not None and not places:
             raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
         with progress(len(places)) as advance:
-            rows = []
-            for place in places:
-                rows.append(_row(found, place))
-                advance("reading", 1)
+            rows = [_row(found, place, advance) for place in places]
     if json:
         write_json(rows)
     else:
         _print(rows)
-    for row in rows:
-        if row["damage"]:
-            print_error(row["damage"])
-    if any(row["damage"] for row in rows):
+    damage: list[str] = [row["damage"] for row in rows if row["damage"]]
+    for said in damage:
+        print_error(said)
+    if damage:
         raise typer.Exit(2)
 
 
@@ -75,7 +72,8 @@ def _places(store: "Store", address: str | None) -> "Iterator[Place]":
             yield Place(scope, name)
 
 
-def _row(store: "Store", place: "Place") -> dict[str, Any]:
+def _row(store: "Store", place: "Place", advance: Advance) -> dict[str, Any]:
+    advance("reading", 1)
     row = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
     try:
         return {**row, **_figures(place, store.read(place)), "damage": None}

@@ -1,7 +1,7 @@
 """The command line: check a history, convert it, count it; the other commands have files of their own."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
@@ -111,7 +111,7 @@ app.command()(fit)
 app.command(context_settings={"ignore_unknown_options": True})(explain)  # -1 is an item, not an option
 app.command()(simulate)
 
-for name, verb in {
+_ON_STORES: dict[str, Callable[..., None]] = {
     "ls": ls,
     "show": show,
     "log": log,
@@ -121,8 +121,9 @@ for name, verb in {
     "export": export,
     "import": import_,
     "migrate": migrate,
-}.items():
-    app.command(name, rich_help_panel="Stores")(verb)
+}
+for _name, _verb in _ON_STORES.items():
+    app.command(_name, rich_help_panel="On stores")(_verb)
 
 
 def _shown(histories: list[History]) -> Iterable[History]:

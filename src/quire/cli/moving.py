@@ -6,8 +6,8 @@ import typer
 
 from quire.cli.arguments import AsJson, KeyFile
 from quire.cli.copying import copied
-from quire.cli.progress import progress
 from quire.cli.storing import at_store, path_of
+from quire.cli.words import several
 from quire.cli.writing import write_json
 from quire.errors import InvalidValue
 
@@ -42,17 +42,23 @@ def migrate(
         with at_store(source) as found:
             _tell_version(found, json)
         return
-    with at_store(source, key_file) as one, at_store(target, target_key_file, make=True) as other:
-        if path_of(source) is not None and path_of(source) == path_of(target):
-            raise InvalidValue("a store is not copied into itself")
-        with progress(0) as advance:
-            done = copied(one, other, advance)
+    with at_store(source, key_file) as one:
+        _check_apart(source, target)
+        with at_store(target, target_key_file, make=True) as other:
+            done = copied(one, other)
     if json:
         write_json(done)
     else:
-        typer.echo(f"{done['copied']:,} conversations copied, {done['entries']:,} entries, all alike")
+        entries = several(done["entries"], "entry", "entries")
+        typer.echo(f"{several(done['copied'], 'conversation')} copied, {entries}, all alike")
         if done["there"]:
-            typer.echo(f"{done['there']:,} were there already")
+            typer.echo(f"{several(done['there'], 'conversation')} had been copied already")
+
+
+def _check_apart(source: str, target: str) -> None:
+    paths = [path and path.resolve() for path in (path_of(source), path_of(target))]
+    if source == target or (paths[0] is not None and paths[0] == paths[1]):
+        raise InvalidValue("a store cannot be copied into itself")
 
 
 def _tell_version(store: "Store", json: bool) -> None:
@@ -65,7 +71,8 @@ def _tell_version(store: "Store", json: bool) -> None:
         write_json({**found, "scopes": len(scopes), "conversations": conversations})
         return
     told = "which has no versions" if version is None else f"at version {version}, the newest"
-    typer.echo(f"{kind}, {told}: {len(scopes):,} scopes, {conversations:,} conversations")
+    counts = f"{several(len(scopes), 'scope')}, {several(conversations, 'conversation')}"
+    typer.echo(f"{kind}, {told}: {counts}")
 
 
 def _version(store: "Store") -> tuple[str, int | None]:

@@ -16,6 +16,7 @@ from quire.cli.telling import clear_errors, print_error, print_note
 from quire.errors import Conflict, EditRefused, InvalidValue, QuireError, StoreFailed, UnknownId
 
 if TYPE_CHECKING:
+    from quire.items import Item
     from quire.session import Session
     from quire.stores import Place, Store
 
@@ -121,6 +122,13 @@ def known_session(store: "Store", address: str) -> "Session":
 
     place = known_place(store, address)
     return Session.open(scope=place.scope, conversation=place.conversation, store=store)
+
+
+def recorded(store: "Store", place: "Place", transcript: str) -> "list[Item]":
+    """All that a transcript holds, its edits and what it began with included."""
+    from quire.session.opening import shared_ledger
+
+    return shared_ledger(store, place).workspace.transcripts[transcript].recorded()
 
 
 def _default() -> str:

@@ -38,6 +38,11 @@ def named(text: str) -> str:
     return visible(cut(text))
 
 
+def several(count: int, one: str, many: str | None = None) -> str:
+    """A number of things, as it is said."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def glimpse(item: Item) -> str:
     """The beginning of what an item says."""
     match item:
@@ -118,8 +123,7 @@ def _plan(item: Item) -> str:
 
 
 def _forgotten(item: Item) -> str:
-    ids = _fields(item).get("ids", ())
-    return f"{len(ids):,} {'item' if len(ids) == 1 else 'items'} forgotten"
+    return f"{several(len(_fields(item).get('ids', ())), 'item')} forgotten"
 
 
 _NOTED = {

@@ -5,41 +5,39 @@ others leave: its newest, in whole groups, with the message to be answered alway
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from quire.context.claims import Claims
 from quire.context.cutting import Count, Steps, Sums, core, cut_last, cut_newest, cut_view, frame_tokens
-from quire.context.gathering import Piece
+from quire.context.gathering import Content, Piece
+from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item
+from quire.sections import Sifted
 from quire.state import View
 from quire.state.scroll import Scroll
 from quire.tokens import Budget, Counter, Share
 from quire.tokens.budget import share_out
 
 _OLDEST = "oldest left out"
+_REPEATED = "shown elsewhere"
 _ELASTIC = Share(weight=4)
 """What a history has of a budget that is too small for all, unless it says otherwise: most of it."""
 
 
 class Fitted(NamedTuple):
-    """One section as it is shown: `counted` of the `asked` tokens, and the `rule` that left others out."""
+    """One section as it is shown: for how many tokens, and the `rule` that left others out."""
 
     piece: Piece
     shown: Scroll
     counted: int
-    asked: int
     rule: str = ""
 
     @property
     def name(self) -> str:
         """The section's name."""
         return self.piece.section.name
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it is shown."""
-        return self.counted == self.asked
 
 
 def fit(
@@ -68,86 +66,94 @@ class _Fit:
         self._schemas = schemas
         self._count = count
         self._sums = Sums(counter.key, count)
-        self._asked = [self._size(piece.content) for piece in pieces]
-        self._cores: dict[int, list[Item]] = {}  # of what is elastic: what must stay, once that matters
 
     def fitted(self) -> tuple[Fitted, ...]:
-        if self._total(sum(self._asked)) <= self._budget.available:
-            return tuple(self._whole(index) for index in range(len(self._pieces)))
-        fixed = [index for index, piece in enumerate(self._pieces) if _is_fixed(piece)]
-        room = self._allowed() - sum(self._asked[index] for index in fixed)
-        if room < 0:
-            raise self._over(fixed)
-        kept = {index: self._whole(index) for index in fixed}
-        flexible = [index for index in range(len(self._pieces)) if index not in kept]
-        try:
-            kept |= self._shared(room, flexible)
-        except Irreducible:
-            kept |= self._shared_with_cores(room, fixed, flexible)
+        contents = once(self._pieces)
+        sizes = [self._size(content) for content in contents]
+        fits = self._total(sum(sizes)) <= self._budget.available
+        if fits and all(self._may_have(index, size) for index, size in enumerate(sizes)):
+            return tuple(map(self._whole, range(len(contents)), contents, sizes))
+        kept = self._cut_down()
         return tuple(kept[index] for index in range(len(self._pieces)))
 
-    def _allowed(self) -> int:
-        """The largest sum of counts whose total fits."""
-        available = self._budget.available - self._schemas
-        return bisect_right(range(sum(self._asked)), available, key=self._counter.total) - 1
+    def _may_have(self, index: int, size: int) -> bool:
+        most = self._share(index).maximum
+        return most is None or size <= most
 
-    def _shared(self, room: int, flexible: list[int]) -> dict[int, Fitted]:
+    def _cut_down(self) -> dict[int, Fitted]:
+        """The same in less room: each within its grant."""
+        claims = Claims(self._pieces)
+        contents = {index: claims.of(index) for index in range(len(self._pieces))}
+        sizes = {index: self._size(content) for index, content in contents.items()}
+        required = {index: sizes[index] for index in claims.fixed}
+        allowed = self._allowed(sum(sizes.values()))
+        room = allowed - sum(required.values())
+        if room < 0:
+            raise self._over(required, [])
+        try:
+            return self._shared(claims, sizes, allowed, {})
+        except Irreducible:
+            # What must stay of something elastic is more than its share: it comes before all shares.
+            stays = {i: core(contents[i], self._pieces[i].source, self._sums) for i in claims.elastic}
+            cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
+            if sum(cores.values()) > room:
+                raise self._over(required | cores, [i for items in stays.values() for i in items]) from None
+            return self._shared(Claims(self._pieces), sizes, allowed, cores)
+
+    def _allowed(self, most: int) -> int:
+        """The largest sum of counts, up to one that is enough for all, whose total fits."""
+        available = self._budget.available - self._schemas
+        return bisect_right(range(most + 1), available, key=self._counter.total) - 1
+
+    def _shared(
+        self, claims: Claims, sizes: Mapping[int, int], allowed: int, cores: Mapping[int, int]
+    ) -> dict[int, Fitted]:
         """What is elastic or optional, each within its grant; what one does not use is for the others."""
+        room = allowed - sum(sizes[index] for index in claims.fixed)
+        wanted = {index: sizes[index] for index in sizes if index not in claims.fixed}
+        grants = self._grants(room, wanted, cores)
         kept: dict[int, Fitted] = {}
-        grants = self._grants(room, flexible)
-        for index in (index for index in flexible if self._pieces[index].is_elastic):
-            kept[index] = self._cut(index, grants[index])
-        left = room - sum(fitted.counted for fitted in kept.values())
-        others = [index for index in flexible if index not in kept]
-        for index, grant in self._grants(left, others).items():
-            kept[index] = self._cut(index, grant)
+        for index in claims.elastic:
+            kept[index] = self._cut(index, claims.of(index), grants[index])
+            claims.settle(index, kept[index].shown)
+        for index in claims.fixed:
+            content = claims.of(index)
+            kept[index] = self._whole(index, content, self._size(content))
+        left = allowed - sum(fitted.counted for fitted in kept.values())
+        wanted = {index: self._size(claims.of(index)) for index in claims.optional}
+        for index, grant in self._grants(left, wanted, {}).items():
+            kept[index] = self._cut(index, claims.of(index), grant)
+            claims.settle(index, kept[index].shown)
         return kept
 
-    def _shared_with_cores(self, room: int, fixed: list[int], flexible: list[int]) -> dict[int, Fitted]:
-        """The same, where what must stay of something elastic is more than its share."""
-        elastic = [index for index in flexible if self._pieces[index].is_elastic]
-        for index in elastic:
-            piece = self._pieces[index]
-            self._cores[index] = core(piece.content, piece.source, self._sums)
-        if sum(map(self._core, elastic)) > room:
-            raise self._over([*fixed, *elastic])
-        try:
-            return self._shared(room, flexible)
-        except Irreducible:
-            raise self._over([*fixed, *elastic]) from None
-
-    def _core(self, index: int) -> int:
-        return sum(map(self._count, self._cores.get(index, ())))
-
-    def _grants(self, room: int, indexes: list[int]) -> dict[int, int]:
-        names = {self._pieces[index].section.name: index for index in indexes}
-        shares = {name: self._share(index) for name, index in names.items()}
-        granted = share_out(room, {name: self._asked[index] for name, index in names.items()}, shares)
-        return {names[name]: tokens for name, tokens in granted.items()}
+    def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
+        """Tokens for each place; what must stay is set aside before anything is shared out."""
+        kept = {index: cores.get(index, 0) for index in wanted}
+        shares = {str(index): _beyond(self._share(index), kept[index]) for index in wanted}
+        asked = {str(index): max(size - kept[index], 0) for index, size in wanted.items()}
+        granted = share_out(room - sum(kept.values()), asked, shares)
+        return {index: kept[index] + granted[str(index)] for index in wanted}
 
     def _share(self, index: int) -> Share:
         section = self._pieces[index].section
         own = self._budget.shares.get(section.name, section.share)
-        share = own or (_ELASTIC if self._pieces[index].is_elastic else Share())
-        core = self._core(index)
-        if core <= share.minimum:
-            return share
-        most = None if share.maximum is None else max(share.maximum, core)
-        return Share(minimum=core, maximum=most, weight=share.weight)
+        return own or (_ELASTIC if self._pieces[index].is_elastic else Share())
 
-    def _cut(self, index: int, grant: int) -> Fitted:
-        piece, asked = self._pieces[index], self._asked[index]
-        if asked <= grant:
-            return self._whole(index)
-        if isinstance(piece.content, View):
-            shown = cut_view(piece.content, self._steps(grant), self._sums)
-            return Fitted(piece, shown, shown.counted(self._sums), asked, _OLDEST)
+    def _cut(self, index: int, content: Content, grant: int) -> Fitted:
+        piece = self._pieces[index]
+        size = self._size(content)
+        if size <= grant:
+            return self._whole(index, content, size)
+        if isinstance(content, View):
+            shown = cut_view(content, self._steps(grant), self._sums)
+            return Fitted(piece, shown, shown.counted(self._sums), _OLDEST)
         if piece.is_elastic:
-            kept = cut_newest(piece.content, self._steps(grant), self._count, piece.source)
+            source = piece.content if isinstance(piece.content, View) else piece.source
+            kept = cut_newest(content, self._steps(grant), self._sums, source)
         else:
-            kept = cut_last(piece.content, grant, self._count)
+            kept = cut_last(content, grant, self._count)
         rule = _OLDEST if piece.is_elastic else "more than its share"
-        return Fitted(piece, Scroll(kept), self._size(kept), asked, rule)
+        return Fitted(piece, Scroll(kept), self._size(kept), rule)
 
     def _steps(self, grant: int) -> Steps:
         """In which steps the oldest go: told from what does not change between turns.
@@ -165,30 +171,31 @@ class _Fit:
 
     def _static(self) -> int:
         """The counts of what is the same in each turn, outside of histories."""
-        sized = zip(self._pieces, self._asked, strict=True)
-        static = (asked for piece, asked in sized if piece.section.stability == "static")
-        return sum(static) + self._counter.total(0)
+        static = (piece.content for piece in self._pieces if piece.section.stability == "static")
+        return sum(map(self._size, static)) + self._counter.total(0)
 
     def _frame_within(self) -> int:
         views = (piece.content for piece in self._pieces if isinstance(piece.content, View))
         return sum(frame_tokens(view, self._sums) for view in views)
 
-    def _whole(self, index: int) -> Fitted:
-        content = self._pieces[index].content
-        shown = Scroll(view=content) if isinstance(content, View) else Scroll(content)
-        return Fitted(self._pieces[index], shown, self._asked[index], self._asked[index])
+    def _whole(self, index: int, content: Content, size: int) -> Fitted:
+        piece = self._pieces[index]
+        rule = _REPEATED if len(content) < len(piece.content) else ""
+        shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
+        return Fitted(piece, shown, size, rule)
 
-    def _size(self, content: View | tuple[Item, ...]) -> int:
-        return content.counted(self._counter) if isinstance(content, View) else sum(map(self._count, content))
+    def _size(self, content: Content) -> int:
+        if isinstance(content, View | Sifted):
+            return content.counted(self._sums)
+        return sum(map(self._count, content))
 
     def _total(self, counted: int) -> int:
         return self._counter.total(counted) + self._schemas
 
-    def _over(self, blamed: list[int]) -> OverBudget:
+    def _over(self, needed: Mapping[int, int], stays: Sequence[Item]) -> OverBudget:
         """Who is to blame, the largest first, and of what must stay of a history the largest item."""
-        sizes = {self._pieces[index].section.name: self._needed(index) for index in blamed}
-        stays = [item for items in self._cores.values() for item in items]
-        over = max(self._total(sum(sizes.values())) - self._budget.available, 1)
+        sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
+        over = self._total(sum(sizes.values())) - self._budget.available
         parts = sorted(sizes, key=lambda name: -sizes[name])
         told = [f"{name!r} {sizes[name]:,}" for name in parts]
         for what, size in (("tool definitions", self._schemas), ("framing", self._counter.total(0))):
@@ -200,16 +207,14 @@ class _Fit:
             tuple(parts),
         )
 
-    def _needed(self, index: int) -> int:
-        return self._core(index) if index in self._cores else self._asked[index]
-
-    def _largest(self, stays: list[Item]) -> str:
+    def _largest(self, stays: Sequence[Item]) -> str:
         if not stays:
             return ""
         item = max(stays, key=self._count)
         return f"; the largest that must stay is item {cut(item.id)!r} with {self._count(item):,}"
 
 
-def _is_fixed(piece: Piece) -> bool:
-    """Whether a section is shown whole or not at all."""
-    return piece.section.required and not piece.is_elastic
+def _beyond(share: Share, core: int) -> Share:
+    """What is left of a share once what must stay is set aside."""
+    most = None if share.maximum is None else max(share.maximum - core, 0)
+    return Share(minimum=max(share.minimum - core, 0), maximum=most, weight=share.weight)

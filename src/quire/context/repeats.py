@@ -1,38 +1,122 @@
-"""Each item once: what several sections brought is shown where it came first."""
+"""Each item once: what several sections bring is shown by one of them.
 
-from collections.abc import Sequence
+Histories have the say, the first before the others, because nothing may be taken from the middle of one. Of
+the rest, the first that brings an item shows it.
+"""
 
-from quire.context.cutting import Count
-from quire.context.fit import Fitted
+from collections.abc import Iterable, Sequence
+
+from quire.context.gathering import Content, Piece
+from quire.items import Item
+from quire.sections import Sifted
+from quire.state import View
+from quire.state.growing import keep, memos
 from quire.state.scroll import Scroll
 
-_REPEATED = "shown elsewhere"
+
+def by_say(pieces: Sequence[Piece]) -> list[int]:
+    """The places of pieces, those that have the say before the others."""
+    return sorted(range(len(pieces)), key=lambda index: _rank(pieces[index]))
 
 
-def without_repeats(fitted: Sequence[Fitted], count: Count) -> tuple[Fitted, ...]:
-    """The parts without items of a list that a view shows, or that a part before it does.
-
-    It is done after fitting: what one section had to leave out, another may bring back.
-    """
-    shown: set[str] = set()
-    kept: list[Fitted] = []
-    histories = [part.shown for part in fitted if part.shown.view is not None]
-    for part in fitted:
-        if part.shown.view is None:
-            once = [i for i in part.shown if i.id not in shown and not any(_has(h, i.id) for h in histories)]
-            shown.update(item.id for item in once)
-            if len(once) < len(part.shown):
-                part = part._replace(shown=Scroll(tuple(once)), counted=sum(map(count, once)), rule=_REPEATED)
-        kept.append(part)
-    return tuple(kept)
+def _rank(piece: Piece) -> int:
+    return 0 if isinstance(piece.content, View) else 1 if piece.is_elastic else 2
 
 
-def _has(scroll: Scroll, item_id: str) -> bool:
-    """Whether a history shows an item: before its cut, or from where its view goes on."""
-    view = scroll.view
-    if view is None or any(item.id == item_id for item in scroll.before):
+def once(pieces: Sequence[Piece]) -> list[Content]:
+    """What each piece has to show that none before it shows, where there is room for all."""
+    seen = Seen()
+    found: dict[int, Content] = {}
+    for index in by_say(pieces):
+        found[index] = seen.new_of(pieces[index].content)
+        seen.add(found[index])
+    return [found[index] for index in range(len(pieces))]
+
+
+class Seen:
+    """Items that are shown already, known by their ids. Histories are asked, not copied."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._rows: list[View | Sifted | Scroll] = []
+
+    def __contains__(self, item_id: str) -> bool:
+        return item_id in self._ids or any(_has(row, item_id) for row in self._rows)
+
+    def add(self, content: Content | Scroll) -> None:
+        """Take in what is shown."""
+        if isinstance(content, View | Sifted):
+            self._rows.append(content)
+        elif isinstance(content, Scroll) and content.view is not None:
+            self._rows.append(content)
+        else:
+            self._ids.update(item.id for item in content)
+
+    def new_of(self, content: Content) -> Content:
+        """The content without what is shown already; itself where that is all of it."""
+        if isinstance(content, View | Sifted) and not self._may_share(content):
+            return content
+        new = without_twins(item for item in content if item.id not in self)
+        return content if len(new) == len(content) else new
+
+    def _may_share(self, content: View | Sifted) -> bool:
+        if self._ids or not all(isinstance(row, View) for row in self._rows):
+            return True
+        return any(not apart(content.view if isinstance(content, Sifted) else content, row) for row in self._views)
+
+    @property
+    def _views(self) -> list[View]:
+        return [row for row in self._rows if isinstance(row, View)]
+
+
+def without_twins(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The items, each once."""
+    return tuple({item.id: item for item in reversed(list(items))}.values())[::-1]
+
+
+def _has(row: View | Sifted | Scroll, item_id: str) -> bool:
+    """Whether a history shows an item."""
+    if isinstance(row, Sifted):
+        return row.has(item_id)
+    view = row if isinstance(row, View) else row.view
+    before = () if isinstance(row, View) else row.before
+    start = 0 if isinstance(row, View) else row.start
+    if view is None or any(item.id == item_id for item in before):
         return view is not None
     position = view.log.find(item_id, view.end)
-    if position is None or view.run_at(position) is None or scroll.start >= len(view):
+    if position is None or position in view.shape.summaries:
+        return position is not None  # a summary that is shown is never cut off
+    if view.run_at(position) is None or start >= len(view):
         return False
-    return (view.log.time(position), position) >= view.place_at(scroll.start)
+    return start == 0 or (view.log.time(position), position) >= view.place_at(start)
+
+
+class _Compared:
+    """How far two logs were looked through for items that are in both."""
+
+    __slots__ = ("meet", "other", "others", "own")
+
+    def __init__(self, other: object) -> None:
+        self.other = other
+        self.own = self.others = 0
+        self.meet = False
+
+
+def apart(one: View, other: View) -> bool:
+    """Whether no item is in both logs. What was compared once is not compared again."""
+    last = other.log.segments[-1]
+    if one.log.segments[0] is other.log.segments[0]:
+        return False
+    key = ("quire.compared", id(last))
+    known = memos(one).get(key)
+    if not isinstance(known, _Compared) or known.other is not last:
+        known = _Compared(last)
+    own, others = one.log.items(known.own, one.end), other.log.items(known.others, other.end)
+    known.meet = (
+        known.meet
+        or any(other.log.find(item.id, other.end) is not None for item in own)
+        or any(one.log.find(item.id, one.end) is not None for item in others)
+    )
+    known.own, known.others = max(known.own, one.end), max(known.others, other.end)
+    keep(one, key, known)
+    return not known.meet

@@ -1,7 +1,7 @@
 """What a wire can do: the protocol, and what parsing gives."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from quire.errors import Damaged, WrongType
 from quire.items import Item
@@ -15,14 +15,21 @@ Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
 """Why a model stopped: it was done, it wants tools run, it ran out of room, it was not to say more, or its
 provider broke off a long turn and is to be asked again."""
 
+_LONGEST_ERROR = 500
+
 
 class Parsed(NamedTuple):
-    """An answer as items, with what it used, as far as the provider said."""
+    """An answer as items, with what it used, as far as the provider said.
+
+    `error` is what the provider says went wrong: its code and its message, cut in length. The items are what
+    came before it, if anything did, and `finish` is `other`.
+    """
 
     items: tuple[Item, ...]
     usage: Usage | None = None
     finish: Finish = "other"
     model: str | None = None
+    error: str | None = None
 
 
 class Answer(NamedTuple):
@@ -92,6 +99,28 @@ class Provider(Protocol):
 def answer_to(sent: Rendered | None, model: str | None) -> Answer:
     """What a rendering tells of the answer to it."""
     return Answer(model, sent.prefix, sent.names) if sent else Answer(model)
+
+
+def failed(model: Any, error: str) -> Parsed:
+    """An answer that is nothing but an error."""
+    return Parsed((), None, "other", words_in(model) or None, error)
+
+
+def error_in(value: Any) -> str | None:
+    """What a provider says went wrong, by its kind, code and message; none where it says nothing."""
+    if isinstance(value, str):
+        return _cut(value) or None
+    if not isinstance(value, Mapping):
+        return None
+    told = cast("Mapping[str, Any]", value)
+    found = (told.get(name) for name in ("type", "status", "code"))
+    kinds = dict.fromkeys(str(kind) for kind in found if isinstance(kind, str | int) and kind != "error")
+    said = ": ".join(filter(None, (" ".join(kinds), words_in(told.get("message")))))
+    return _cut(said or "an error without words")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
 
 
 def words_in(value: Any) -> str:

@@ -94,18 +94,6 @@ class Sheet:
             return "there were edits, and what it was made after is not known"
         return None
 
-    def usable(self, item: Item, state: Opaque | None) -> bool:
-        """Whether a state goes with what is written next; why not is noted."""
-        if state is None or not state.data:
-            return False
-        fault = unusable(state, self.provider, self.model, self._digest, self.doubt(state))
-        if fault:
-            self.note(item, *fault)
-        return fault is None
-
-    def _digest(self) -> str:
-        return self.prefix.of(self.messages)
-
     def call_id(self, item: Item, call_id: str) -> str:
         """The wire's id for a call."""
         given = self.ids.give(call_id)

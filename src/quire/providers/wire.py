@@ -58,7 +58,7 @@ class Wire:
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
         """A whole response, as the client gives it or as JSON, to items and usage."""
-        return _without_lone_state(self._parse(response, answer_to(sent, model)))
+        return _settled(self._parse(response, answer_to(sent, model)))
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
         """A reader for a streamed response."""
@@ -87,8 +87,13 @@ class _Stream:
 
     def close(self) -> Parsed:
         if self._parsed is None:
-            self._parsed = _without_lone_state(self._reader.close())
+            self._parsed = _settled(self._reader.close())
         return self._parsed
+
+
+def _settled(parsed: Parsed) -> Parsed:
+    """An answer as it is kept; one that ended in an error did not come to its end, whatever else it says."""
+    return _without_lone_state(parsed if parsed.error is None else parsed._replace(finish="other"))
 
 
 def _without_lone_state(parsed: Parsed) -> Parsed:

@@ -14,6 +14,7 @@ from quire.items import Edit, Item, Message, Summary, ToolCall, now
 from quire.state.closing import is_closing
 from quire.state.groups import Group, is_edit
 from quire.state.own_edits import marked, own_edits, own_ids
+from quire.state.told import stays_behind
 from quire.state.transcript import Transcript, checked_transcript
 
 logger = logging.getLogger("quire.state")
@@ -23,14 +24,17 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     """Record all that the child did, shown in the parent by its time; gives back what was new.
 
     The child's edits of its own items come along, also of items that an earlier merge brought. What it did to
-    the view of inherited items was its own affair, and results that only closed a call for it stay behind.
+    the view of inherited items was its own affair. Results that only closed a call for it stay behind, and so
+    do the task of a brief and, of a child without a past in common, its instructions and configuration.
     """
     _check_agent(agent_id)
-    own = own_items(parent, child)
+    since = _shared_length(checked_transcript(parent), checked_transcript(child))
+    behind = stays_behind(parent, child, since)
+    own = [item for item in own_items(parent, child) if not behind(item)]
     marks = _marks(parent, child, own)
     new = [_merged(item, agent_id, marks[item.id]) for item in own]
     parent.extend(new)
-    return [*new, *_brought(parent, own_edits(parent, child, _shared_length(parent, child)))]
+    return [*new, *_brought(parent, own_edits(parent, child, since, behind))]
 
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:

@@ -4,13 +4,12 @@ Its own is what the parent has from it, by this merge or an earlier one. The par
 more than the child's, so it is told from what the child inherited, also in logs that were written and read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from quire.items import Edit, Hide, Item, Mask, Pin, Summary, Undo, Unknown
 from quire.state.active import ActiveEdits, resolved, spans_of
-from quire.state.closing import is_closing
 from quire.state.folding import holds
 from quire.state.groups import MERGED, is_edit
 from quire.state.log import EDIT
@@ -32,7 +31,9 @@ def marked(item: Item, merge: str) -> Item:
     return msgspec.structs.replace(item, extras={**item.extras, MERGED: mark})
 
 
-def own_edits(parent: Transcript, child: Transcript, since: int) -> list[Edit]:
+def own_edits(
+    parent: Transcript, child: Transcript, since: int, stays_behind: Callable[[Item], bool]
+) -> list[Edit]:
     """The child's edits in force that the parent does not have, in the child's order and as they fit there.
 
     An edit that was taken back stays behind with what took it back, unless the parent has it by now. So does
@@ -45,7 +46,7 @@ def own_edits(parent: Transcript, child: Transcript, since: int) -> list[Edit]:
     for position in positions(view.log, "edits", since, view.end):
         edit = view.log.item(position)
         assert is_edit(edit)
-        if _concerned(view, edit) <= own:
+        if _concerned(view, edit, stays_behind) <= own:
             own.add(edit.id)
             stays = (
                 position in active.undone or edit.id in parent or _is_under(position, active, view, parent)
@@ -86,12 +87,12 @@ def _has_one_mark_more(ours: Item, theirs: Item, own: set[str]) -> bool:
     return isinstance(mark, str) and (earlier is None or mark.endswith(f"/{earlier}"))
 
 
-def _concerned(view: View, edit: Edit) -> set[str]:
-    """The ids of all that an edit is about; results that only closed a call go with the call."""
+def _concerned(view: View, edit: Edit, stays_behind: Callable[[Item], bool]) -> set[str]:
+    """The ids of all that an edit is about; what stays behind is not in the way of what comes along."""
     if isinstance(edit, Mask | Pin | Undo):
         return {edit.target}
     cover = resolved(view.log, edit, view.end)
-    covered = {item.id for item in _content(view, cover.area) if not is_closing(item)}
+    covered = {item.id for item in _content(view, cover.area) if not stays_behind(item)}
     return covered | {view.log.item(position).id for position in cover.summaries}
 
 

@@ -15,6 +15,7 @@ from quire.state.positions import last_positions, positions, scattered
 from quire.state.selection import instructions as instructions_of
 from quire.state.selection import of_kind
 from quire.state.shape import Interval, Place, contains, first_after, subtracted, united
+from quire.state.told import TASK
 from quire.state.transcript import Transcript, checked_transcript
 from quire.state.view import View
 from quire.tokens.numbers import named, whole
@@ -50,7 +51,7 @@ def fork_scoped(
 
 
 def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
-    """A transcript without a past: instructions and, where given, a task."""
+    """A transcript without a past: instructions and, where given, a task, which no merge brings back."""
     if not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
     if not instructions.strip():
@@ -59,7 +60,7 @@ def brief(instructions: str, task: str | None = None, agent_id: str | None = Non
         raise WrongType(f"a task is a text, not {type(task).__name__}")
     items: list[Item] = [Message("system", instructions, agent_id=agent_id)]
     if task:
-        items.append(Message("user", task, agent_id=agent_id))
+        items.append(Message("user", task, agent_id=agent_id, extras={TASK: True}))
     return Transcript(items)
 
 

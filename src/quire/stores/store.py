@@ -16,7 +16,7 @@ Durability = Literal["process", "power"]
 
 
 class Entry(NamedTuple):
-    """What is handed to a store: an item as JSON, and the stream it belongs to."""
+    """What is handed to a store: an item as JSON, which is an object, and the stream it belongs to."""
 
     stream: str
     body: bytes
@@ -34,7 +34,7 @@ class Store(ABC):
     """Where items rest. Every verb may be called from any thread; a verb that returned is done."""
 
     reports: tuple[str, ...] = ()
-    """What was found damaged and mended when the store was opened, such as the torn end of a file."""
+    """What was found damaged and mended since the store was opened, such as the torn end of a file."""
 
     @staticmethod
     def open(
@@ -79,8 +79,9 @@ class Store(ABC):
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         """Put other bodies in the place of those at some versions; `None` takes away the whole conversation.
 
-        What was there can afterwards not be read from the store's files. Versions stay as they are. After the
-        whole conversation is gone, its version is 0 again and it is listed no more.
+        What was there is wiped from the files of an embedded store; a server may keep it in its own log and
+        in backups for a while. Versions stay as they are, and one that is not there is `OutOfRange`. After
+        the whole conversation is gone, its version is 0 again and it is listed no more.
         """
 
     @abstractmethod

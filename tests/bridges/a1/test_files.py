@@ -8,6 +8,8 @@ import pytest
 
 from quire.bridges.a1 import Context, Message, Runtime, get_context, get_runtime, new_context, no_context
 from quire.errors import InvalidValue, StoreDamaged
+from quire.session import Session
+from quire.stores import JSONStore
 from tests.bridges.a1.talks import call, said, talk
 
 ENDINGS = ["json", "jsonl", "db"]
@@ -85,6 +87,18 @@ def test_two_that_keep_up_one_file_see_the_same(tmp_path: Path) -> None:
     one.clear()
     two.user("c")
     assert said(one) == said(two) == ["c"]
+
+
+def test_what_is_said_after_another_process_cleared_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    with JSONStore(path) as mine, JSONStore(path) as theirs:
+        one = Context.over(Session.open(store=mine), "main")
+        one.user("a")
+        two = Context.over(Session.open(store=theirs), "main")
+        two.clear()
+        one.user("b")
+        two.session.refresh()
+        assert said(one) == said(two) == ["b"]
 
 
 def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

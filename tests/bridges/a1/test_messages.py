@@ -66,6 +66,10 @@ def test_a_dump_is_a_copy() -> None:
     dump = message.model_dump()
     dump["tool_calls"][0]["function"]["name"] = "other"
     dump["tool_calls"].clear()
+    given = call("1")
+    other = Message(role="assistant", content="", tool_calls=[given])
+    given["function"]["name"] = "other"
+    assert other.tool_calls == [call("1")]
     assert message.tool_calls == [call("1")]
 
 

@@ -246,6 +246,6 @@ def test_what_is_no_answer_is_refused() -> None:
     with pytest.raises(WrongType):
         WIRE.parse("Hello.")
     with pytest.raises(Damaged):
-        WIRE.parse({"error": {}})
+        WIRE.parse({"errors": {}})
     with pytest.raises(Damaged, match=r"content\[0\]"):
         WIRE.parse(response({"type": "tool_use", "input": {}}))

@@ -113,7 +113,9 @@ def test_blocks_of_the_provider_go_back_as_they_came_and_what_is_of_no_known_kin
     assert again.payload["messages"][1]["content"] == content
     other = WIRE.render([HI, *items, HI], model=OLDER)
     assert other.payload["messages"][1]["content"] == content[2:]
-    novel = WIRE.parse({"content": [{"type": "novelty"}, *content], "model": STEERED}, sent=sent, model=STEERED)
+    novel = WIRE.parse(
+        {"content": [{"type": "novelty"}, *content], "model": STEERED}, sent=sent, model=STEERED
+    )
     again = WIRE.render([HI, *novel.items, HI], model=STEERED)
     assert again.payload["messages"][1]["content"] == content
     assert [each.change for each in again.downgrades] == ["reasoning_left_out"]

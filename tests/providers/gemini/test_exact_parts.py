@@ -21,7 +21,11 @@ PICTURE: Json = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAA
 SOUND: Json = {"inlineData": {"mimeType": "audio/wav", "data": "UklGRgAAAABXQVZF"}}
 HELD: list[Json] = [
     *({"text": ""}, {"text": "A"}, {"text": "Bé "}, {"text": "hm", "thought": True}, {}, PICTURE, SOUND),
-    *({"text": "", "thought": True}, {"thought": True}, {"executableCode": {"code": "1", "language": "PYTHON"}}),
+    *(
+        {"text": "", "thought": True},
+        {"thought": True},
+        {"executableCode": {"code": "1", "language": "PYTHON"}},
+    ),
     {"inlineData": {"mimeType": "text/plain", "data": "d29yZHM="}},
     {"functionCall": {"name": "look", "args": {"q": 1}}},
 ]
@@ -66,11 +70,17 @@ def test_each_signature_is_on_its_part_or_noted(parts: list[Json], read: Any) ->
         made = rendered(held, NEW)
         assert GEMINI.check(made.payload, NEW) == []
         came = {one["thoughtSignature"]: one for one in parts if "thoughtSignature" in one}
-        sent = [one for turn in made.payload["contents"] for one in turn["parts"] if "thoughtSignature" in one]
+        sent = [
+            one for turn in made.payload["contents"] for one in turn["parts"] if "thoughtSignature" in one
+        ]
         signs = [one["thoughtSignature"] for one in sent if one["thoughtSignature"] in came]
         assert signs == [sign for sign in came if sign in signs], "their order was changed"
         for sign, one in zip(signs, [one for one in sent if one["thoughtSignature"] in came], strict=True):
-            named = came[sign] if set(came[sign]) - {"thought", "thoughtSignature"} else {"text": "", **came[sign]}
+            named = (
+                came[sign]
+                if set(came[sign]) - {"thought", "thoughtSignature"}
+                else {"text": "", **came[sign]}
+            )
             assert one == named
         if len(signs) < len(came):
             assert NOTED & set(changes(made))
@@ -107,8 +117,17 @@ def test_parts_go_back_as_they_came(parts: list[Json], read: Any) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        *('{"signatures":["!!","QUJD"]}', '{"signatures":["QUJD","QUJD","QUJD"]}', '{"pieces":[[[9,"QUJD"],[0,null]]]}'),
-        *('{"pieces":[[["x","QUJD"]]]}', '{"pieces":[3]}', '{"pieces":{}}', '{"pieces":[[[-1,"QUJD"],[3,null]]]}'),
+        *(
+            '{"signatures":["!!","QUJD"]}',
+            '{"signatures":["QUJD","QUJD","QUJD"]}',
+            '{"pieces":[[[9,"QUJD"],[0,null]]]}',
+        ),
+        *(
+            '{"pieces":[[["x","QUJD"]]]}',
+            '{"pieces":[3]}',
+            '{"pieces":{}}',
+            '{"pieces":[[[-1,"QUJD"],[3,null]]]}',
+        ),
     ],
 )
 def test_a_signature_that_fits_no_part_is_noted(data: str) -> None:

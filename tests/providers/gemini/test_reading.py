@@ -102,7 +102,7 @@ def test_nothing_at_all() -> None:
     assert GEMINI.parse(response(finish="MAX_TOKENS")).items == ()
 
 
-@pytest.mark.parametrize("other", [{"error": {"code": 429}}, {"choices": []}, {"content": []}])
+@pytest.mark.parametrize("other", [{"errors": {"code": 429}}, {"choices": []}, {"content": []}])
 def test_what_is_no_response_is_an_error(other: Json) -> None:
     with pytest.raises(Damaged) as caught:
         GEMINI.parse(other)

@@ -91,7 +91,7 @@ def test_audio_and_calls_of_other_forms() -> None:
 
 def test_what_is_no_response_is_refused() -> None:
     with pytest.raises(Damaged):
-        WIRE.parse({"error": {"message": "?"}})
+        WIRE.parse({"errors": {"message": "?"}})
     with pytest.raises(WrongType):
         WIRE.parse("hello")
     with pytest.raises(Damaged) as found:

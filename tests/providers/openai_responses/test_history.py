@@ -121,7 +121,11 @@ def test_results_of_any_form_find_their_calls() -> None:
     seen = Image(data=b"\x89PNG", media_type="image/png")
     assert results == [
         *(("a", "sql", "1"), ("b", "computer_call", '{"type":"computer_screenshot"}')),
-        *(("c", "computer_call", (seen,)), ("d", "shell_call", '[{"stdout":"a.txt"}]'), ("z", "unknown", "?")),
+        *(
+            ("c", "computer_call", (seen,)),
+            ("d", "shell_call", '[{"stdout":"a.txt"}]'),
+            ("z", "unknown", "?"),
+        ),
     ]
     notes = [item.content for item in items if isinstance(item, Note)]
     assert notes == [{"type": "item_reference", "id": "msg_1"}]

@@ -85,7 +85,8 @@ def test_an_answer_cut_short_has_no_half_calls(reason: str, finish: str) -> None
 
 
 def test_a_failed_answer() -> None:
-    assert parsed(status="failed", error={"code": "server_error"}) == Parsed((), None, "other", "gpt-5.6")
+    failed = parsed(status="failed", error={"code": "server_error"})
+    assert failed == Parsed((), None, "other", "gpt-5.6", "server_error")
 
 
 def test_pictures_and_calls_of_other_tools() -> None:
@@ -100,7 +101,7 @@ def test_pictures_and_calls_of_other_tools() -> None:
 
 def test_what_is_no_response_is_refused() -> None:
     with pytest.raises(Damaged):
-        WIRE.parse({"error": {"message": "?"}})
+        WIRE.parse({"errors": {"message": "?"}})
     with pytest.raises(WrongType):
         WIRE.parse("hello")
     with pytest.raises(Damaged) as found:

@@ -110,7 +110,7 @@ class Context:
         if not added:
             return
         try:
-            self._session.append(*recorded(added, self._latest()), to=self.transcript)
+            self._record(added)
         except DuplicateId:
             # What is still in the transcript but left out may come again; what is shown may not.
             self._begin_anew([*self._messages(), *added])
@@ -148,9 +148,16 @@ class Context:
     def _messages(self) -> ShownMessages:
         return self._shown.messages(self.view)
 
-    def _latest(self) -> float:
-        view = self.view
-        return view[-1].created_at if len(view) else float("-inf")
+    def _record(self, added: list[Message]) -> None:
+        view, name = self.view, self.transcript
+        latest = view[-1].created_at if len(view) else float("-inf")
+        self._session.append(*recorded(added, latest), to=name)
+        if self.transcript != name:
+            # Another began anew meanwhile. This came after it, so it belongs to what is shown now.
+            shown = {message.message_id for message in self._messages()}
+            missing = [message for message in added if message.message_id not in shown]
+            if missing:
+                self._record(missing)
 
     def _said(self, message: Message) -> Message:
         self.append(message)

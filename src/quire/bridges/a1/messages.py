@@ -9,7 +9,7 @@ import msgspec
 
 from quire.bridges.a1.naming import new_message_id, time_now
 from quire.errors import InvalidValue, WrongType
-from quire.items import new_id
+from quire.items import new_id, thaw
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -45,7 +45,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         """The message as values fit for JSON, whatever the mode; `Message(**dump)` gives it back."""
         dump: dict[str, Any] = msgspec.structs.asdict(self)
         dump["timestamp"] = self.timestamp.astimezone().isoformat()
-        dump["tool_calls"] = self.calls() or self.tool_calls
+        dump["tool_calls"] = thaw(self.tool_calls)
         return {key: value for key, value in dump.items() if not (exclude_none and value is None)}
 
     def model_dump_json(self) -> str:
@@ -56,10 +56,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         """The message as a model is sent it: without time and id, and without what it does not have."""
         dump = self.model_dump(exclude_none=True)
         return {key: value for key, value in dump.items() if key not in ("timestamp", "message_id")}
-
-    def calls(self) -> list[dict[str, Any]]:
-        """Its tool calls, as copies that may be changed."""
-        return [{**call, "function": dict(call["function"])} for call in self.tool_calls or ()]
 
 
 def checked_messages(messages: object) -> list[Message]:
@@ -110,7 +106,7 @@ def _call(call: object) -> dict[str, Any]:
     """A call with an id: its result could not say what it is for if it had none."""
     if not isinstance(call, Mapping):
         raise WrongType(f"a tool call is a mapping, not {type(call).__name__}")
-    fields = dict(cast(Mapping[str, Any], call))
+    fields: dict[str, Any] = thaw(dict(cast(Mapping[str, Any], call)))
     function = fields.get("function")
     if not isinstance(function, Mapping) or not cast(Mapping[str, Any], function).get("name"):
         raise InvalidValue("a tool call has a function with a name")

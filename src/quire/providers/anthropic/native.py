@@ -1,6 +1,6 @@
 """Anthropic Messages: blocks of the user that no part stands for, and what is said beside documents."""
 
-from typing import Any, cast
+from typing import Any
 
 from quire.errors import Damaged
 from quire.items import Item
@@ -57,9 +57,9 @@ def sendable(block: Json) -> Json | None:
             return plain
         case {"type": "document", "source": {"type": "content", "content": str(words)}} if words.strip():
             return plain
-        case {"type": "document", "source": {"type": "content", "content": list(held), **rest}}:
-            parts = [_text(part) or _image(part) for part in cast("list[Any]", held)]
-            source = {**cast(Json, rest), "type": "content", "content": parts}
+        case {"type": "document", "source": {"type": "content"}}:
+            parts = [_text(part) or _image(part) for part in entries_in(plain["source"].get("content"))]
+            source = {**plain["source"], "content": parts}
             return {**plain, "source": source} if parts and all(parts) else None
         case _:
             return None

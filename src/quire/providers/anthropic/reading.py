@@ -9,7 +9,7 @@ from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.thinking import reasoning_of
 from quire.providers.json_values import json_text
 from quire.providers.native import beside
-from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
+from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
@@ -28,6 +28,9 @@ def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response, as JSON or as the client gives it."""
     body = plain_json(response)
     content = body.get("content")
+    error = error_in(body.get("error"))
+    if not isinstance(content, list) and error is not None:
+        return failed(body.get("model"), error)
     if not isinstance(content, list):
         raise Damaged("a response of Messages has a list of blocks", "$.content")
     model = words_in(body.get("model"))
@@ -37,6 +40,7 @@ def parse(response: Any, answer: Answer) -> Parsed:
         usage_of(body.get("usage")),
         finish_of(body.get("stop_reason")),
         model or None,
+        error,
     )
 
 

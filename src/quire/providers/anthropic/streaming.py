@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from quire.items import Item, Message
 from quire.providers.anthropic.reading import finish_of, outputs, usage_of
 from quire.providers.json_values import entries_in
-from quire.providers.provider import Answer, Parsed, place_of, plain_json, words_in
+from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import mended
 
@@ -26,6 +26,7 @@ class MessageStream:
         self._arguments: dict[int, str] = {}
         self._usage: Json = {}
         self._stopped: str | None = None
+        self._error: str | None = None
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
@@ -46,8 +47,10 @@ class MessageStream:
                 self._used(told.get("usage"))
             case "message_stop":
                 self._stopped = self._stopped or "unknown"
+            case "error":
+                self._error = error_in(told.get("error") or told)
             case _:
-                pass  # a ping, an error, after which the stream is not at its end, or what is not known here
+                pass  # a ping, or what is not known here
         return ""
 
     def close(self) -> Parsed:
@@ -55,7 +58,8 @@ class MessageStream:
         if self._parsed is None:
             items = self._items()
             usage = usage_of(self._usage) if self._usage else None
-            self._parsed = Parsed(tuple(items), usage, finish_of(self._stopped), self._model or None)
+            finish, model = finish_of(self._stopped), self._model or None
+            self._parsed = Parsed(tuple(items), usage, finish, model, self._error)
         return self._parsed
 
     def _items(self) -> list[Item]:

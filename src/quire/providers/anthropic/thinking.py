@@ -18,7 +18,7 @@ from quire.providers.wording import mended
 
 _ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
-# What an answer may hold beside words, calls and thinking. Tools of the API leave blocks that are named alike.
+# What an answer may hold beside words, calls, thinking, and what tools of the API leave.
 _KEPT = frozenset(("compaction", "container_upload", "fallback", "mcp_tool_listing"))
 
 

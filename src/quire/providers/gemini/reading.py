@@ -20,7 +20,7 @@ from quire.providers.gemini.signing import sealed, spoken, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
 from quire.providers.json_values import json_text
-from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
+from quire.providers.provider import Answer, Finish, Parsed, error_in, plain_json, words_in
 from quire.tokens.usage import Usage
 
 _REFUSALS = frozenset(
@@ -29,7 +29,7 @@ _REFUSALS = frozenset(
         *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     )
 )
-_ANSWERED = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+_ANSWERED = ("error", "candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 
 
@@ -56,6 +56,7 @@ class AnswerReader:
         self._usage: dict[str, Any] = {}
         self._finish: str | None = None
         self._blocked = False
+        self._error: str | None = None
         self._model: str | None = None
         self._parsed: Parsed | None = None
 
@@ -63,6 +64,7 @@ class AnswerReader:
         """Take a response, or a piece of one; the words that it added."""
         event = plain_json(event)
         self._model = text_in(event, "modelVersion", "$") or self._model
+        self._error = error_in(event.get("error")) or self._error
         self._usage |= mapped(field(event, "usageMetadata") or {}, "$.usageMetadata")
         feedback = mapped(field(event, "promptFeedback") or {}, "$.promptFeedback")
         self._blocked = self._blocked or field(feedback, "blockReason") is not None
@@ -73,9 +75,8 @@ class AnswerReader:
         """The answer so far."""
         if self._parsed is None:
             items = () if self._blocked else tuple(self._items())
-            self._parsed = Parsed(
-                items, _usage(self._usage), self._finished(), self._model or self._answer.model
-            )
+            model = self._model or self._answer.model
+            self._parsed = Parsed(items, _usage(self._usage), self._finished(), model, self._error)
         return self._parsed
 
     def _candidate(self, candidate: Mapping[str, Any]) -> str:

@@ -89,7 +89,9 @@ def _pieces(held: Json) -> list[list[tuple[int, Any]]]:
     if "pieces" not in held:
         listed = held.get("signatures", [held.get("signature")])
         return [[(0, signature)] for signature in entries_in(listed)]
-    return [[_piece(entries_in(piece)) for piece in entries_in(of_part)] for of_part in entries_in(held["pieces"])]
+    return [
+        [_piece(entries_in(piece)) for piece in entries_in(of_part)] for of_part in entries_in(held["pieces"])
+    ]
 
 
 def _piece(held: list[Any]) -> tuple[int, Any]:

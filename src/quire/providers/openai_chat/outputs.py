@@ -8,7 +8,7 @@ import msgspec
 from quire.errors import Damaged
 from quire.items import Audio, Item, Message, Opaque, Reasoning, ToolCall, parts_of
 from quire.providers.json_values import json_text
-from quire.providers.native import beside, file_address, native_note
+from quire.providers.native import FORM, beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
 from quire.providers.openai_chat.customs import custom
 from quire.providers.openai_chat.writing import NAME
@@ -24,8 +24,19 @@ def outputs_of(message: Json, path: str, model: str, tool: Callable[[str], str])
     return [*_thought(message, model), *_said(message, path), *_calls(message, path, tool)]
 
 
-def is_whole(call: ToolCall) -> bool:
-    """Whether the arguments of a call came to their end: no object is the beginning of another."""
+def whole_calls(items: list[Item]) -> list[Item]:
+    """The items of an answer that broke off, without calls whose arguments did not come to their end.
+
+    Of a text nothing tells whether there was more of it: a last call with one is left out.
+    """
+    last = items[-1] if items else None
+    if isinstance(last, ToolCall) and FORM in last.extras:
+        items = items[:-1]
+    return [item for item in items if not isinstance(item, ToolCall) or _is_whole(item)]
+
+
+def _is_whole(call: ToolCall) -> bool:
+    # No object is the beginning of another.
     try:
         return isinstance(msgspec.json.decode(call.arguments), dict)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

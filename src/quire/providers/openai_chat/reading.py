@@ -5,9 +5,9 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, Message, ToolCall
 from quire.providers.openai_chat.blocks import entries, fields
-from quire.providers.openai_chat.outputs import is_whole, outputs_of
+from quire.providers.openai_chat.outputs import outputs_of, whole_calls
 from quire.providers.openai_chat.usage import read_usage
-from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
+from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
@@ -24,12 +24,16 @@ def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response; of several choices the first."""
     body = plain_json(response)
     choices = entries(body.get("choices") or (), "choices")
+    error = error_in(body.get("error"))
+    if not choices and error is not None:
+        return failed(body.get("model"), error)
     if not choices:
         raise Damaged("the response has no choices", "choices")
     choice = fields(choices[0], "choices[0]")
     message = fields(choice.get("message"), "choices[0].message")
     model = _text(body.get("model"))
-    return assembled(message, choice.get("finish_reason"), usage_of(body), model, answer)
+    parsed = assembled(message, choice.get("finish_reason"), usage_of(body), model, answer)
+    return parsed._replace(error=error or error_in(choice.get("error")))
 
 
 def usage_of(body: Json) -> Usage | None:
@@ -42,7 +46,7 @@ def assembled(message: Json, reason: Any, usage: Usage | None, model: str | None
     items = outputs_of(message, "choices[0].message", answer.model or model or "", answer.tool)
     finish = _finish(message, reason, items)
     if reason is None or finish == "length":
-        items = [item for item in items if not isinstance(item, ToolCall) or is_whole(item)]
+        items = whole_calls(items)
     if reason is None:
         items = [_cut_off(item) for item in items]
     return Parsed(tuple(items), usage, finish, model)

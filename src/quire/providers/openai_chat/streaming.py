@@ -4,10 +4,11 @@ from typing import Any
 
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.reading import assembled, usage_of
-from quire.providers.provider import Answer, Parsed, plain_json, words_in
+from quire.providers.provider import Answer, Parsed, error_in, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
+_CALLED = {"function": "arguments", "custom": "input"}
 _WORDS = ("content", "refusal", "reasoning_content", "reasoning")
 
 
@@ -23,6 +24,7 @@ class ChatStream:
         self._reason: Any = None
         self._usage: Usage | None = None
         self._model: str | None = None
+        self._error: str | None = None
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
@@ -32,11 +34,13 @@ class ChatStream:
         if isinstance(model, str) and model:
             self._model = model
         self._usage = usage_of(chunk) or self._usage
+        self._error = error_in(chunk.get("error")) or self._error
         added = ""
         for value in entries(chunk.get("choices") or (), "choices"):
             choice = fields(value, "choices[0]")
             if choice.get("index", 0) == 0:
                 self._reason = choice.get("finish_reason") or self._reason
+                self._error = error_in(choice.get("error")) or self._error
                 added += self._take(fields(choice.get("delta") or {}, "choices[0].delta"))
         return added
 
@@ -46,8 +50,11 @@ class ChatStream:
             message: Json = {name: "".join(pieces) for name, pieces in self._words.items()}
             if self._audio:
                 message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
-            message["tool_calls"] = [call for call in self._calls if call["id"] and call["function"]["name"]]
-            self._parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
+            message["tool_calls"] = [
+                call for call in self._calls if call["id"] and call[call["type"]]["name"]
+            ]
+            parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
+            self._parsed = parsed._replace(error=self._error)
         return self._parsed
 
     def _take(self, delta: Json) -> str:
@@ -70,13 +77,15 @@ class ChatStream:
             call = self._places[index] = _nothing_called()
             self._calls.append(call)
         call["id"] = call["id"] or call_id
-        function = fields(piece.get("function") or {}, "choices[0].delta.tool_calls[].function")
-        call["function"]["name"] += words_in(function.get("name"))
-        call["function"]["arguments"] += words_in(function.get("arguments"))
+        for kind, held in _CALLED.items():
+            told = fields(piece.get(kind) or {}, f"choices[0].delta.tool_calls[].{kind}")
+            call["type"] = kind if told else call["type"]
+            for name in ("name", held):
+                call[kind][name] += words_in(told.get(name))
 
 
 def _nothing_called() -> Json:
-    return {"type": "function", "id": "", "function": {"name": "", "arguments": ""}}
+    return {"type": "function", "id": "", **{kind: {"name": "", held: ""} for kind, held in _CALLED.items()}}
 
 
 def _index(value: Any) -> int | str:

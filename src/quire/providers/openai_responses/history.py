@@ -1,7 +1,7 @@
 """OpenAI Responses: an existing input as items."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from quire.errors import Damaged, QuireError, cut
 from quire.items import Content, Item, Message, Note, ToolCall, ToolResult
@@ -99,9 +99,9 @@ def _output(item: Json, path: str) -> tuple[Content, list[Note]]:
     output: Any = item.get("output")
     if item["type"] in _FOR_FUNCTIONS:
         return read_content(output, path, NAME)
-    blocks = [output] if isinstance(output, Mapping) else output  # a screenshot is alone
+    alone = isinstance(output, Mapping)  # a screenshot
     try:
-        content, strange = read_content(blocks, path, NAME)
+        content, strange = read_content([cast(Any, output)] if alone else output, path, NAME)
     except QuireError:
         return json_text(output, path), []
     return (json_text(output, path), []) if strange else (content, [])

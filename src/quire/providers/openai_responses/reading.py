@@ -6,10 +6,10 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, ToolCall
 from quire.providers.openai_chat.blocks import entries, fields
-from quire.providers.openai_chat.outputs import is_whole
+from quire.providers.openai_chat.outputs import whole_calls
 from quire.providers.openai_chat.usage import read_usage
 from quire.providers.openai_responses.outputs import Maker, outputs_of
-from quire.providers.provider import Answer, Finish, Parsed, plain_json, words_in
+from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
 from quire.providers.sheet import Json
 
 _CUTS: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "refused"}
@@ -18,7 +18,10 @@ _CUTS: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "re
 def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response."""
     body = plain_json(response)
+    error = error_in(body.get("error"))
     if not isinstance(body.get("output"), list | tuple):
+        if error is not None:
+            return failed(body.get("model"), error)
         raise Damaged("the response has no output", "output")
     return assembled(body, entries(body["output"], "output"), answer)
 
@@ -36,9 +39,10 @@ def assembled(body: Json, output: Iterable[Any], answer: Answer) -> Parsed:
         refused = refused or _is_refusal(item)
     # Services that only speak the wire may leave the status out; the failed and the cancelled say so.
     if body.get("status", "completed") != "completed":
-        items = [item for item in items if not isinstance(item, ToolCall) or is_whole(item)]
+        items = whole_calls(items)
     usage = read_usage(body.get("usage"), "input_tokens", "output_tokens")
-    return Parsed(tuple(items), usage, _finish(body, items, refused), model)
+    error = error_in(body.get("error"))
+    return Parsed(tuple(items), usage, _finish(body, items, refused), model, error)
 
 
 def _finish(body: Json, items: list[Item], refused: bool) -> Finish:

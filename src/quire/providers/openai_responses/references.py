@@ -10,7 +10,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def sendable(held: Json, ids: Names) -> Json | None:
-    """An item that a client may send, if it is whole; an id that was given out before goes to no second one."""
+    """An item that a client may send, if it is whole and has no id that another has."""
     item = copied_fields(held)
     match item:
         case {"type": "item_reference", "id": str()} | {

@@ -7,7 +7,7 @@ import msgspec
 from quire.items import Item, Message
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_responses.reading import assembled
-from quire.providers.provider import Answer, Parsed, place_of, plain_json
+from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json
 from quire.providers.sheet import Json
 
 _WORDS = ("response.output_text.delta", "response.refusal.delta")
@@ -24,6 +24,7 @@ class ResponsesStream:
         self._phases: dict[int, Any] = {}
         self._response: Json = {}
         self._ended = False
+        self._error: str | None = None
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
@@ -37,6 +38,8 @@ class ResponsesStream:
             return words
         if kind == "response.output_item.added":
             self._phases[index] = fields(values.get("item") or {}, "item").get("phase")
+        elif kind == "error":
+            self._error = error_in(values.get("error") or values)
         elif kind == "response.output_item.done":
             self._done[index] = fields(values.get("item"), "item")
         elif isinstance(kind, str) and values.get("response") is not None:
@@ -47,7 +50,8 @@ class ResponsesStream:
     def close(self) -> Parsed:
         """The answer so far; one that had not come to its end is marked as interrupted."""
         if self._parsed is None:
-            self._parsed = self._whole() if self._ended else self._cut_off()
+            parsed = self._whole() if self._ended else self._cut_off()
+            self._parsed = parsed._replace(error=parsed.error or self._error)
         return self._parsed
 
     def _whole(self) -> Parsed:
