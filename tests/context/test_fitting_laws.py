@@ -12,7 +12,18 @@ from quire.context import Context, Template
 from quire.errors import OverBudget
 from quire.items import Item, Message, Note, ToolCall
 from quire.providers import PROVIDERS
-from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions, items_of, settings_of
+from quire.sections import (
+    Additional,
+    Ask,
+    Catalogue,
+    Custom,
+    History,
+    Input,
+    Instructions,
+    Pooled,
+    items_of,
+    settings_of,
+)
 from quire.state import Pool, Transcript, View
 from quire.tokens import Budget, Share
 from tests.context.building import built, done
@@ -34,7 +45,9 @@ MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "clau
 
 OTHER = Transcript([Message("user", "elsewhere", id="o1"), Message("assistant", "yes" * 9, id="o2")])
 REFUSING = History(where=lambda item: not isinstance(item, ToolCall))
-HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messages=4), REFUSING])
+CHOSEN = History(where=lambda item: item.created_at % 5 > 1)
+HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messages=4), REFUSING, CHOSEN])
+BOUNDED = st.sampled_from([History(share=Share(maximum=30)), History(share=Share(minimum=60))])
 
 
 def recalled(ask: Ask) -> list[Item]:
@@ -53,20 +66,46 @@ def templates(draw: st.DrawFn) -> Template:
         sections.append(Additional([{"role": "user", "content": words}] * 3, name="more", required=False))
     if draw(st.booleans()):
         sections.append(Custom("recall", recalled, required=draw(st.booleans())))
-    sections.append(draw(HISTORIES))
+    if draw(st.booleans()):
+        sections.append(Pooled(share=share, stability="static"))
+    sections.append(draw(st.one_of(HISTORIES, HISTORIES, BOUNDED)))
     if draw(st.integers(0, 3)) == 3:
         sections.append(History("other", name="other"))
+    if draw(st.integers(0, 2)) == 2:
+        fork = History("fork", name="fork", where=draw(st.sampled_from([None, None, is_odd])))
+        sections.insert(draw(st.integers(0, len(sections))), fork)
     if draw(st.booleans()):
         sections.append(Catalogue(share=share))
     if draw(st.booleans()):
         sections.append(Custom("clock", lambda ask: [{"role": "system", "content": f"It is {ask.now}"}]))
+    if draw(st.booleans()):
+        sections.append(Input())
     return Template(*sections, budget=Budget(window=draw(st.integers(2, 600)), reserve=1))
 
 
-def asked(view: View, now: float = 0.0) -> Ask:
-    notes = [Note(f"note {number}", key=f"k{number}", description="a note") for number in range(3)]
-    views = {"main": view, "other": OTHER.view}
-    return Ask(views=views, pool=Pool(notes), now=now, tools=TOOLS if now % 2 else ())
+def is_odd(item: Item) -> bool:
+    return len(item.id) % 2 == 1 or item.created_at % 2 == 1
+
+
+NOTES = [Note(f"note {number}", key=f"k{number}", description="a note") for number in range(3)]
+
+
+def asked(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
+    """An ask about a view, with a fork beside it, and the last message of the user as the input."""
+    views = {"main": view, "other": OTHER.view, "fork": OTHER.view if fork is None else fork}
+    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
+    given = users[-1] if users else None
+    return Ask(views=views, pool=Pool(NOTES), now=now, tools=TOOLS if now % 2 else (), input=given)
+
+
+def forked(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:
+    """A random history, and a fork of it at some place that went on by itself."""
+    transcript, plain, author = Transcript(), PlainTranscript(), Author()
+    play(ops[:at], transcript, plain, author)
+    child = transcript.fork()
+    play(ops[at:], transcript, plain, author)
+    play(later, child, PlainTranscript(), Author("f"))
+    return transcript.view, child.view
 
 
 def given_by(section: Any, ask: Ask) -> set[str]:
@@ -87,47 +126,68 @@ def candidates(template: Template, ask: Ask) -> set[str]:
     return found
 
 
-@given(OPS, templates(), st.integers(0, 1))
+def stays_of(section: History, view: View) -> set[str]:
+    """The ids of what a history has to show, whatever the room."""
+    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
+    stays = {item.id for item in users[-1:]}
+    if not {REFUSING, CHOSEN}.intersection([section]) and is_odd not in vars(section).values():
+        # A question may say no to calls, pinned or waiting though they be.
+        stays |= {item.id for item in view if view.fate(item.id).state == "pinned"}
+        stays |= {call.id for call in view.pending()}
+    return stays
+
+
+@given(OPS, templates(), st.integers(0, 1), OPS, st.integers(0, 40))
 def test_a_context_is_within_budget_or_says_who_is_to_blame(
-    ops: list[Op], template: Template, now: int
+    ops: list[Op], template: Template, now: int, later: list[Op], at: int
 ) -> None:
-    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+    view, fork = forked(ops, later, at)
+    ask = asked(view, now, fork)
     try:
-        context = built(template, asked(view, now), COUNTER)
+        context = built(template, ask, COUNTER)
     except OverBudget as fault:
         assert fault.over > 0 and (fault.parts or template.budget.available < 40)
         assert set(fault.parts) <= {section.name for section in template}
+        larger = Template(
+            *template.sections, budget=Budget(window=template.budget.window + fault.over, reserve=1)
+        )
+        if fault.parts:
+            context = built(larger, ask, COUNTER)
+            assert larger.budget.available >= context.receipt.tokens > template.budget.available - 1
         return
     sizes = sum(COUNTER.count(item) for item in context.items)
     assert sum(context.tokens.values()) == sizes
     assert (
         context.receipt.tokens == COUNTER.total(sizes) + context.receipt.schemas <= template.budget.available
     )
-    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
-    stays = {item.id for item in users[-1:]}
-    if (
-        template.find("history") is not REFUSING
-    ):  # its question says no to calls, pinned or waiting though they be
-        stays |= {item.id for item in view if view.fate(item.id).state == "pinned"}
-        stays |= {call.id for call in view.pending()}
+    stays: set[str] = set()
     for section in template:
-        if settings_of(section).required and not isinstance(section, History):
-            stays |= given_by(section, asked(view, now))
+        if isinstance(section, History):
+            stays |= stays_of(section, ask.view(section.transcript))
+        elif settings_of(section).required:
+            stays |= given_by(section, ask)
     assert stays <= {item.id for item in context.items}
+    for name, share in ((section.name, settings_of(section).share) for section in template):
+        if share is not None and share.maximum is not None and name != "history":
+            assert context.tokens[name] <= share.maximum
 
 
-@given(OPS, templates())
-def test_every_candidate_is_on_the_receipt_once(ops: list[Op], template: Template) -> None:
-    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+@given(OPS, templates(), OPS, st.integers(0, 40))
+def test_every_candidate_is_on_the_receipt_once(
+    ops: list[Op], template: Template, later: list[Op], at: int
+) -> None:
+    view, fork = forked(ops, later, at)
+    ask = asked(view, 0.0, fork)
     try:
-        context = built(template, asked(view), COUNTER)
+        context = built(template, ask, COUNTER)
     except OverBudget:
         return
     entries = context.receipt.entries
     ids = [entry.item_id for entry in entries]
     assert len(ids) == len(set(ids))
-    assert set(ids) == candidates(template, asked(view))
+    assert set(ids) == candidates(template, ask)
     shown = {item.id for item in context.items}
+    assert len(shown) == len(context.items)
     assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
     assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
     for entry in entries:
@@ -136,16 +196,19 @@ def test_every_candidate_is_on_the_receipt_once(ops: list[Op], template: Templat
     assert all(entry.tokens == sizes[entry.item_id] for entry in entries if entry.item_id in sizes)
 
 
-@given(OPS, templates(), st.sampled_from(sorted(MODELS)))
-def test_no_wire_finds_a_fault_and_the_same_is_the_same(ops: list[Op], template: Template, wire: str) -> None:
-    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+@given(OPS, templates(), st.sampled_from(sorted(MODELS)), OPS, st.integers(0, 40))
+def test_no_wire_finds_a_fault_and_the_same_is_the_same(
+    ops: list[Op], template: Template, wire: str, later: list[Op], at: int
+) -> None:
+    view, fork = forked(ops, later, at)
+    ask = asked(view, 0.0, fork)
     try:
-        context = built(template, asked(view), COUNTER)
+        context = built(template, ask, COUNTER)
     except OverBudget:
         return
     rendered = context.render(wire, model=MODELS[wire])
     assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
-    again = built(template, asked(view), COUNTER)
+    again = built(template, ask, COUNTER)
     assert list(again.items) == list(context.items)
     assert again.render(wire, model=MODELS[wire]).payload == rendered.payload
 
@@ -153,7 +216,9 @@ def test_no_wire_finds_a_fault_and_the_same_is_the_same(ops: list[Op], template:
 @given(OPS, templates(), st.sampled_from(sorted(MODELS)))
 def test_each_context_extends_the_one_before(ops: list[Op], template: Template, wire: str) -> None:
     sections = [
-        History() if section.name == "history" else section for section in template if section.name != "other"
+        History() if section.name == "history" else section
+        for section in template
+        if section.name not in ("other", "fork")
     ]
     template = Template(*sections, budget=Budget(window=1_000_000))
     transcript, author, previous = Transcript(), Author(), None

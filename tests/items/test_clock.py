@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from quire.errors import WrongType
+from quire.errors import InvalidValue, QuireError, WrongType
 from quire.items import Message, ToolCall, new_id, now, use_clock
 
 COUNT = 5_125  # with 4,194,304,000 ticks in a second, the sixth of these and the one held up would be one
@@ -121,6 +122,31 @@ def test_a_clock_can_be_asked() -> None:
     with pytest.raises(WrongType), use_clock(5):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         pass
     assert now() > 0
+
+
+@pytest.mark.parametrize(
+    ("at", "error"),
+    [
+        *((float("nan"), InvalidValue), (float("inf"), InvalidValue), (-float("inf"), InvalidValue)),
+        *((None, WrongType), ("now", WrongType), ("1", WrongType), ([], WrongType), (1j, WrongType)),
+    ],
+    ids=repr,
+)
+def test_a_clock_that_gives_no_time_is_told_so(at: Any, error: type[QuireError]) -> None:
+    with use_clock(lambda: at):
+        for make in (new_id, lambda: Message("user", "x")):
+            with pytest.raises(error, match="clock"):
+                make()
+        with pytest.raises(error, match="created_at"):
+            Message("user", "x", id="given")
+
+
+def test_what_goes_wrong_in_a_clock_is_its_own_affair() -> None:
+    def broken() -> float:
+        raise ValueError("no battery")
+
+    with use_clock(broken), pytest.raises(ValueError, match="no battery"):
+        new_id()
 
 
 def test_where_processes_cannot_be_forked_there_are_ids_all_the_same() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quire.items import (
+    KINDS,
     Address,
     Audio,
     Hide,
@@ -117,6 +118,14 @@ def test_wrong_input_is_a_validation_error(value: Any) -> None:
     if value != {"kind": "note", "content": 1}:
         with pytest.raises(ValidationError):
             ANY_ITEM.validate_python(value)
+
+
+def test_the_faults_of_a_union_are_named_by_kind() -> None:
+    with pytest.raises(ValidationError) as caught:
+        ITEMS.validate_python([{"kind": "message", "role": "critic", "content": "x"}])
+    places = [str(fault["loc"][1]) for fault in caught.value.errors()]
+    assert len(places) == len(KINDS)
+    assert all(any(kind.__name__ in place for place in places) for kind in KINDS)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ from quire.items import (
     Undo,
 )
 from quire.providers import PROVIDERS
+from quire.providers.native import native_note
+from quire.providers.openai_chat.customs import custom
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, truncate
 from quire.tokens import counter_for
 from tests.providers.answers import answer
@@ -105,6 +107,18 @@ FILES = (
     File(url="file-id:openai/file-1"),
 )
 MEDIA = (*IMAGES, *AUDIOS, *FILES)
+
+BLOCKS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("openai-responses", {"type": "item_reference", "id": "msg_1"}),
+    ("openai-responses", {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}),
+    ("openai-responses", {"type": "hologram"}),
+    ("anthropic", {"type": "container_upload", "file_id": "file_1"}),
+    (
+        "anthropic",
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "x"}]}},
+    ),
+    ("gemini", {"hologram": {}}),
+)
 
 KINDS = 24
 Step = tuple[int, int, int, int]
@@ -182,6 +196,8 @@ class Talk:
                 return Message("assistant", content_of(a, b), c == 0, agent_id=agent)
             case 3 | 4:
                 name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
+                if c == 8:
+                    return ToolCall(call_id, name, '{"input": "ls"}', agent_id=agent, extras=custom())
                 return ToolCall(call_id, name, arguments, agent_id=agent)
             case 5 | 6 if call is not None:
                 return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
@@ -197,6 +213,9 @@ class Talk:
                 return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, agent_id=agent)
             case 9:
                 return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)
+            case 10 if c == 8:
+                wire, block = BLOCKS[a % len(BLOCKS)]
+                return native_note(block, wire)
             case 10:
                 content = {"n": a, "b": b"x"} if b % 2 else TEXTS[a % len(TEXTS)]
                 return Note(content, description="d" * (b % 3))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from quire.errors import WrongType
 from quire.items import Message
 from quire.providers import PROVIDERS
 
@@ -108,3 +109,14 @@ def test_custom_calls_of_a_stream_come_whole_or_not_at_all() -> None:
         reader.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
         calls = [item.arguments for item in reader.close().items if not isinstance(item, Message)]  # type: ignore[union-attr]
         assert calls == expected
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("sent", [{}, {"messages": []}, "x", 0])
+def test_what_was_sent_is_a_rendering(wire: str, sent: Any) -> None:
+    with pytest.raises(WrongType, match="Rendered"):
+        PROVIDERS[wire].parse({}, sent=sent)
+    with pytest.raises(WrongType, match="Rendered"):
+        PROVIDERS[wire].stream(sent=sent)
+    with pytest.raises(WrongType, match="strict"):
+        PROVIDERS[wire].render([], strict="x")  # type: ignore[arg-type]  # pyright: ignore

@@ -73,9 +73,9 @@ def test_the_same_items_are_the_same_bytes(
     assert one.prefix == other.prefix
 
 
-@given(STEPS, STEPS, WIRES)
+@given(STEPS, STEPS, WIRES, st.integers(0, 3))
 def test_rendering_on_is_rendering_anew_and_what_was_handed_out_stays(
-    steps: list[Step], more: list[Step], wire: tuple[str, str | None]
+    steps: list[Step], more: list[Step], wire: tuple[str, str | None], volatile: int
 ) -> None:
     provider, model = PROVIDERS[wire[0]], wire[1]
     talk = talk_after(steps)
@@ -83,9 +83,10 @@ def test_rendering_on_is_rendering_anew_and_what_was_handed_out_stays(
     for step in more:
         talk.play([step])
         view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0)]
-        going_on = provider.render(view, model=model, tools=tools)
+        plan = CachePlan(slow=max(len(view) - step[2] % 4, 0)) if volatile else None
+        going_on = provider.render(view, model=model, tools=tools, plan=plan)
         with forgotten(view):
-            anew = provider.render(view, model=model, tools=tools)
+            anew = provider.render(view, model=model, tools=tools, plan=plan)
         assert encoder.encode(going_on.payload) == encoder.encode(anew.payload)
         assert (going_on.downgrades, going_on.prefix) == (anew.downgrades, anew.prefix)
         handed.append((going_on.payload, deepcopy(going_on.payload)))

@@ -107,7 +107,7 @@ def test_what_was_asked_is_not_asked_again() -> None:
     transcript.append(Message("assistant", "Yes.", id="a3"))
     assert len(ids(history, transcript)) == 11 and seen == ["a3"]
     transcript.append(Message("user", "Fourth?", id="u4"))
-    assert len(ids(history, transcript)) == 12 and seen == ["a3", "u3", "a3"]
+    assert len(ids(history, transcript)) == 12 and seen == ["a3", "u4"]
 
 
 def test_a_transform_changes_and_drops_and_what_it_gives_stands_for_the_item() -> None:

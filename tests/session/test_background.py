@@ -118,6 +118,7 @@ def test_plans_without_words_are_carried_out_at_once() -> None:
         talk(one, 30)
         shown = len(one.view())
         await one.build(small)
+        await one.close()
         assert len(one.view()) < shown
         assert one.compaction is not None and one.compaction.metrics.completed == 1
         assert one.compaction.metrics.misses == 1

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.arguments import Address, AsJson, KeyFile, StoreUrl, Transcript
-from quire.cli.storing import at_store, known_place, known_session
+from quire.cli.storing import at_store, known_session, standing_place
 from quire.cli.words import named, several
 from quire.cli.writing import write_json
 from quire.errors import Conflict, InvalidValue, UnknownId
@@ -56,7 +56,7 @@ def forget(
     with at_store(store, key_file) as found:
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
-        place = known_place(found, address)
+        place = standing_place(found, address)  # also one whose key is lost
         ids = list(dict.fromkeys(items or ()))
         if ids:
             known_session(found, address).forget(*ids)

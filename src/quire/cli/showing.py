@@ -13,7 +13,7 @@ from quire.cli.fitting import COUNTED_AS
 from quire.cli.storing import at_store, known_session
 from quire.cli.words import glimpse, moment, named
 from quire.cli.writing import print_table, write_json
-from quire.errors import UnknownId, UnknownKey, cut
+from quire.errors import Forgotten, StoreDamaged, UnknownId, UnknownKey, cut
 from quire.items import JSON, Item
 from quire.tokens import counter_for
 
@@ -72,15 +72,28 @@ def _kept(session: "Session", asked: str) -> "Kept":
 
 
 def _show_request(kept: "Kept", model: str, json: bool) -> None:
-    rendered = kept.payload()  # it raises where the digest is another one
+    payload = _payload(kept)
     if json:
-        write_json(rendered.payload)
+        write_json(payload)
         return
     to = " ".join(named(name) for name in (kept.provider, kept.model) if name)
     typer.echo(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
     typer.echo(f"{kept.tokens:,} tokens: {', '.join(f'{named(n)} {t:,}' for n, t in kept.sections.items())}")
     typer.echo(f"sha256 {kept.digest}, as it was sent\n")
     _print_items(kept.items, kept.model or model)
+
+
+def _payload(kept: "Kept") -> dict[str, Any]:
+    """What was sent; an error where its digest is another one, which forgetting makes it too."""
+    from quire.session.tombstones import is_tombstone
+
+    try:
+        return kept.payload().payload
+    except StoreDamaged:
+        if any(is_tombstone(item) for item in kept.items):
+            said = f"some of what the request of version {kept.version:,} showed was forgotten"
+            raise Forgotten(said) from None
+        raise
 
 
 def _as_data(session: "Session", transcript: str, at: int | None, view: "View", model: str) -> dict[str, Any]:

@@ -104,13 +104,18 @@ def place_of(address: str) -> "Place":
         raise InvalidValue("what is escaped in the address is not UTF-8") from None
 
 
+def standing_place(store: "Store", address: str) -> "Place":
+    """The place of a conversation that is there."""
+    place = place_of(address)
+    if not store.version(place):
+        raise UnknownId(f"there is no conversation {place} in this store")
+    return place
+
+
 def known_place(store: "Store", address: str) -> "Place":
     """The place of a conversation that is there, and that can be read with the key at hand."""
-    place = place_of(address)
-    version = store.version(place)
-    if not version:
-        raise UnknownId(f"there is no conversation {place} in this store")
-    for last in store.read(place, after=version - 1):
+    place = standing_place(store, address)
+    for last in store.read(place, after=store.version(place) - 1):
         if last.body.startswith(_SEALED):
             raise InvalidValue(f"{place} is sealed: give its key with --key-file")
     return place

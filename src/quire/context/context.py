@@ -1,7 +1,7 @@
 """The context: what the model sees this turn."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from quire.context.fates import Entry
 from quire.context.fit import Fitted
@@ -11,7 +11,6 @@ from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state.scroll import Scroll
 from quire.tokens.counter import Definition
-
 
 Heard = Callable[["Context", Provider, str | None, Rendered], None]
 """Is told of each rendering of a context: by whom, for which model, and what it gave."""
@@ -84,7 +83,7 @@ def shared_prefix(earlier: Scroll, later: Scroll) -> int:
     added = later.added_since(earlier)
     if added is None:
         return _common(earlier, later)
-    return earlier.settled if added else earlier.settled + _common(earlier.after, later.after)
+    return earlier.settled + _common(earlier.after, chain(added, later.after))
 
 
 def _common(one: Iterable[Item], other: Iterable[Item]) -> int:

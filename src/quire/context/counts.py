@@ -27,7 +27,7 @@ class Counts:
             if known is not None and (known[0] is item or known[0] == item):
                 return known[1]
             if len(self._known) >= _MOST:
-                self._known.clear()
+                self._known.pop(next(iter(self._known)), None)
             counted = counter.count(item)
             self._known[key] = (item, counted)
             return counted

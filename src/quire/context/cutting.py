@@ -4,11 +4,15 @@ What goes is a multiple of a step. So the cut stays where it is while a step's w
 provider's cache is of use in between.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import NamedTuple
 
+from quire.context.gathering import Content
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
+from quire.sections import Sifted
 from quire.state import Group, View, groups, structural
 from quire.state.positions import positions
 from quire.state.scroll import Scroll
@@ -60,15 +64,16 @@ def cut_view(view: View, steps: Steps, sums: Sums) -> Scroll:
         return newest(view, tokens=steps.granted, counter=sums)
 
 
-def cut_newest(items: Sequence[Item], steps: Steps, count: Count, source: View | None) -> tuple[Item, ...]:
+def cut_newest(items: Sequence[Item], steps: Steps, sums: Sums, source: View | None) -> tuple[Item, ...]:
     """The newest of a list that grows at its end, as with a view; what must stay of its source stays."""
+    if isinstance(items, Sifted):
+        return cut_sifted(items, steps, sums, source)
     found = groups(items)
-    sizes = [sum(map(count, group.items)) for group in found]
+    sizes = [sum(map(sums.count, group.items)) for group in found]
     must = set(_must_stay(found, source))
     needed = sum(sizes[index] for index in must)
     if needed > steps.granted:
-        parts = tuple(item.id for index in sorted(must) for item in found[index].items)
-        raise Irreducible(f"{needed:,} tokens must stay, and there is room for {steps.granted:,}", parts)
+        raise _irreducible(needed, steps, (i for index in sorted(must) for i in found[index].items))
     going = min(steps.going(sum(sizes)), sum(sizes) - needed)
     gone: set[int] = set()
     for index in range(len(found)):
@@ -77,6 +82,29 @@ def cut_newest(items: Sequence[Item], steps: Steps, count: Count, source: View |
             going -= sizes[index]
     ids = {item.id for index in gone for item in found[index].items}
     return tuple(item for item in items if item.id not in ids)
+
+
+def cut_sifted(items: Sifted, steps: Steps, sums: Sums, source: View | None) -> tuple[Item, ...]:
+    """The same of what was chosen from a history, without going through what is left out."""
+    counted, must = items.sums(sums), items.staying(source or items.view)
+    kept = list(accumulate((counted[place + 1] - counted[place] for place in must), initial=0))
+    if kept[-1] > steps.granted:
+        raise _irreducible(kept[-1], steps, (items[place] for place in must))
+    total = counted[len(items)]
+    going = min(steps.going(total), total - kept[-1])
+
+    def gone_before(place: int) -> int:
+        return counted[place] - kept[bisect_left(must, place)]
+
+    cut = bisect_left(range(len(items)), going, key=gone_before)
+    stays = set(must)
+    later = (p for p in range(cut, len(items)) if p in stays or not items.is_begun_before(p, cut))
+    return tuple(items[place] for place in chain(must[: bisect_left(must, cut)], later))
+
+
+def _irreducible(needed: int, steps: Steps, must: Iterable[Item]) -> Irreducible:
+    parts = tuple(item.id for item in must)
+    return Irreducible(f"{needed:,} tokens must stay, and there is room for {steps.granted:,}", parts)
 
 
 def cut_last(items: Sequence[Item], room: int, count: Count) -> tuple[Item, ...]:
@@ -90,7 +118,7 @@ def cut_last(items: Sequence[Item], room: int, count: Count) -> tuple[Item, ...]
     return tuple(item for item in items if item.id in kept)
 
 
-def core(content: View | tuple[Item, ...], source: View | None, sums: Sums) -> list[Item]:
+def core(content: Content, source: View | None, sums: Sums) -> list[Item]:
     """What no cut takes from a history."""
     if isinstance(content, View):
         try:
@@ -98,8 +126,21 @@ def core(content: View | tuple[Item, ...], source: View | None, sums: Sums) -> l
         except Irreducible as fault:
             parts = set(fault.parts)
             return [item for item in content if item.id in parts]
+    if isinstance(content, Sifted):
+        return [content[place] for place in content.staying(source or content.view)]
     found = groups(content)
     return [item for index in _must_stay(found, source) for item in found[index].items]
+
+
+def staying_ids(content: Content, source: View | None) -> frozenset[str]:
+    """The ids of what must stay of a history; some may not be shown at all."""
+    if isinstance(content, View):
+        stays = {*must_stay(content), *content.shape.summaries}
+        return frozenset(content.log.item(position).id for position in stays)
+    if isinstance(content, Sifted):
+        return frozenset(content[place].id for place in content.staying(source or content.view))
+    found = groups(content)
+    return frozenset(item.id for index in _must_stay(found, source) for item in found[index].items)
 
 
 def frame_tokens(view: View, sums: Sums) -> int:

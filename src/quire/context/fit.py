@@ -94,7 +94,7 @@ class _Fit:
             return self._shared(claims, sizes, allowed, {})
         except Irreducible:
             # What must stay of something elastic is more than its share: it comes before all shares.
-            stays = {i: core(contents[i], self._pieces[i].source, self._sums) for i in claims.elastic}
+            stays = {i: core(contents[i], self._source(i), self._sums) for i in claims.elastic}
             cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
             if sum(cores.values()) > room:
                 raise self._over(required | cores, [i for items in stays.values() for i in items]) from None
@@ -148,8 +148,7 @@ class _Fit:
             shown = cut_view(content, self._steps(grant), self._sums)
             return Fitted(piece, shown, shown.counted(self._sums), _OLDEST)
         if piece.is_elastic:
-            source = piece.content if isinstance(piece.content, View) else piece.source
-            kept = cut_newest(content, self._steps(grant), self._sums, source)
+            kept = cut_newest(content, self._steps(grant), self._sums, self._source(index))
         else:
             kept = cut_last(content, grant, self._count)
         rule = _OLDEST if piece.is_elastic else "more than its share"
@@ -169,6 +168,11 @@ class _Fit:
         steady = stable - -(-taken // quarter) * quarter + within
         return Steps(grant, steady if within < steady <= grant else grant, 2 * quarter)
 
+    def _source(self, index: int) -> View | None:
+        """The view that something elastic is from, which says what must stay of it."""
+        piece = self._pieces[index]
+        return piece.content if isinstance(piece.content, View) else piece.source
+
     def _static(self) -> int:
         """The counts of what is the same in each turn, outside of histories."""
         static = (piece.content for piece in self._pieces if piece.section.stability == "static")
@@ -185,7 +189,9 @@ class _Fit:
         return Fitted(piece, shown, size, rule)
 
     def _size(self, content: Content) -> int:
-        if isinstance(content, View | Sifted):
+        if isinstance(content, View):
+            return content.counted(self._counter)
+        if isinstance(content, Sifted):
             return content.counted(self._sums)
         return sum(map(self._count, content))
 

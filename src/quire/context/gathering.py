@@ -6,17 +6,21 @@ from typing import NamedTuple
 
 from quire.errors import WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, History, Input, Section, Settings, items_of, settings_of
+from quire.sections import Ask, History, Input, Section, Settings, Sifted, items_of, settings_of
 from quire.state import View
 
 logger = logging.getLogger("quire.context")
+
+
+Content = View | Sequence[Item]
+"""What a section has to show: a view as it is, or items."""
 
 
 class Piece(NamedTuple):
     """One section, and what it has to show: a view as it is, or items; `source` is the view they are from."""
 
     section: Settings
-    content: View | tuple[Item, ...]
+    content: Content
     failure: str | None = None
     source: View | None = None
 
@@ -44,13 +48,13 @@ def enabled(sections: Sequence[Section], ask: Ask) -> list[Section]:
 async def asked(section: Section, ask: Ask) -> Piece:
     """What one section has to show; one that is optional and fails shows nothing."""
     settings = settings_of(section)
-    source = ask.view(section.transcript) if isinstance(section, History) else None
     try:
+        source = ask.view(section.transcript) if isinstance(section, History) else None
         items = section.items(ask)
         if not isinstance(items, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"`items` of section {cut(settings.name)!r} is to be an async function")
         content = await items
-        shown = content if isinstance(content, View) else items_of(content, settings.name)
+        shown = content if isinstance(content, View | Sifted) else items_of(content, settings.name)
         return Piece(settings, shown, source=source)
     except Exception as fault:
         if settings.required:

@@ -45,9 +45,7 @@ class Seen:
 
     def add(self, content: Content | Scroll) -> None:
         """Take in what is shown."""
-        if isinstance(content, View | Sifted):
-            self._rows.append(content)
-        elif isinstance(content, Scroll) and content.view is not None:
+        if isinstance(content, View | Sifted) or (isinstance(content, Scroll) and content.view is not None):
             self._rows.append(content)
         else:
             self._ids.update(item.id for item in content)
@@ -62,7 +60,9 @@ class Seen:
     def _may_share(self, content: View | Sifted) -> bool:
         if self._ids or not all(isinstance(row, View) for row in self._rows):
             return True
-        return any(not apart(content.view if isinstance(content, Sifted) else content, row) for row in self._views)
+        return any(
+            not apart(content.view if isinstance(content, Sifted) else content, row) for row in self._views
+        )
 
     @property
     def _views(self) -> list[View]:

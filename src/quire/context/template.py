@@ -10,9 +10,8 @@ from quire.context.counts import Counts
 from quire.context.fit import fit
 from quire.context.gathering import Piece, gather
 from quire.context.receipt import Receipt
-from quire.context.repeats import without_repeats
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.sections import Ask, Section, settings_of
+from quire.sections import Ask, Section, Settings, settings_of
 from quire.tokens import Budget, Counter, counter_for
 from quire.tokens.numbers import named
 
@@ -37,6 +36,8 @@ class Template:
         for name in budget.shares:
             if name not in names:
                 raise InvalidValue(f"the budget has a share for {cut(name)!r}, and there is no such section")
+        for section in map(settings_of, sections):
+            _check_share(section, budget)
 
     def __repr__(self) -> str:
         return f"<Template {', '.join(section.name for section in self.sections)}>"
@@ -100,7 +101,6 @@ class Template:
         schemas = self._counts.schemas(ask.tools, counter)
         count = self._counts.of(counter)
         fitted = fit(pieces, budget=self.budget, counter=counter, schemas=schemas, count=count)
-        fitted = without_repeats(fitted, count)
         receipt = Receipt(fitted, counter, self.budget.available, schemas, advice(fitted, model))
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, heard=heard)
@@ -116,3 +116,14 @@ class Template:
             if section.name == name:
                 return index
         raise UnknownKey(f"no section {cut(name)!r} in the template")
+
+
+def _check_share(section: Settings, budget: Budget) -> None:
+    """Refuse a maximum that could not be kept."""
+    share = budget.shares.get(section.name, section.share)
+    if share is None or share.maximum is None or not section.required or section.keeps == "newest":
+        return
+    raise InvalidValue(
+        f"section {cut(section.name)!r} is required, so it is shown whole: a maximum is for an optional section, "
+        'or for one that keeps="newest"'
+    )

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from quire.errors import WrongType
+from quire.errors import InvalidValue, QuireError, WrongType
 
 Clock = Callable[[], float]
 
@@ -29,7 +29,17 @@ def now() -> float:
 
 def new_id() -> str:
     """An id that no other item has and that sorts by time."""
-    return "%016x" % ((int(_clock() * 1000) << _COUNTER_BITS) + _next_tick()) + _process
+    at = _clock()
+    try:  # a text times a whole number would be a text
+        return "%016x" % ((int(at * 1e3) << _COUNTER_BITS) + _next_tick()) + _process
+    except (TypeError, ValueError, OverflowError):
+        raise _no_time(at) from None
+
+
+def _no_time(at: object) -> QuireError:
+    if isinstance(at, float):
+        return InvalidValue("the clock gave no time: it is infinite, or not a number")
+    return WrongType(f"a clock gives the time in seconds, not {type(at).__name__}")
 
 
 @contextmanager

@@ -20,8 +20,12 @@ from quire.items.union import Item
 def _core_schema(kind: type[msgspec.Struct], _source: Any, _handler: Any) -> Any:
     from pydantic_core import core_schema
 
+    def validate(value: Any) -> Any:
+        return _validated(kind, value)
+
+    validate.__name__ = kind.__name__  # where a field is a union, pydantic says of which kind a fault is
     return core_schema.no_info_plain_validator_function(
-        lambda value: _validated(kind, value),
+        validate,
         serialization=core_schema.plain_serializer_function_ser_schema(_serialised, when_used="always"),
     )
 

@@ -98,7 +98,11 @@ class Provider(Protocol):
 
 def answer_to(sent: Rendered | None, model: str | None) -> Answer:
     """What a rendering tells of the answer to it."""
-    return Answer(model, sent.prefix, sent.names) if sent else Answer(model)
+    if sent is None:
+        return Answer(model)
+    if not isinstance(sent, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"what was sent is a Rendered, not {type(sent).__name__}")
+    return Answer(model, sent.prefix, sent.names)
 
 
 def failed(model: Any, error: str) -> Parsed:

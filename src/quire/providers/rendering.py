@@ -79,11 +79,12 @@ class Rendered:
 
 
 class _Draft(NamedTuple):
-    """A rendering that may go on: of a scroll, with tools, as far as a dialogue took it."""
+    """A rendering that may go on: of a scroll, with tools, as far as a dialogue took it: to a boundary."""
 
     scroll: Scroll
     tools: list[Tool]
     dialogue: Dialogue
+    boundary: int
 
 
 def render(
@@ -97,7 +98,7 @@ def render(
     strict: bool,
 ) -> Rendered:
     """Items and tools as a payload of a wire."""
-    _check_arguments(items, plan, model)
+    _check_arguments(items, plan, model, strict)
     definitions = read_tools(tools)
     scroll = _scroll(items)
     boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
@@ -105,11 +106,13 @@ def render(
     try:
         dialogue = _drafted(begin, wire, scroll, model, definitions, boundary)
         rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
+        _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
     except LateResult:
         dialogue = Dialogue(_begun(begin, model, definitions, scroll), results_by_call(scroll))
         dialogue.feed(scroll[:boundary])
         rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
-    _keep(wire, model, scroll, definitions, dialogue, boundary)
+        if boundary == scroll.settled:  # else it knows results that come after all it took
+            _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered
@@ -125,7 +128,7 @@ def _drafted(
     begin: Begin, wire: str, items: Scroll, model: str | None, tools: list[Tool], boundary: int
 ) -> Dialogue:
     """All up to the boundary, as far as possible from what was drafted before."""
-    draft = _taken(wire, model, items, tools) if boundary == items.settled else None
+    draft = _taken(wire, model, items, tools, boundary)
     if draft is not None:
         dialogue, added = draft
         dialogue.feed(added)
@@ -142,26 +145,32 @@ def _begun(begin: Begin, model: str | None, tools: list[Tool], items: Scroll) ->
 
 
 def _taken(
-    wire: str, model: str | None, items: Scroll, tools: list[Tool]
+    wire: str, model: str | None, items: Scroll, tools: list[Tool], boundary: int
 ) -> tuple[Dialogue, list[Item]] | None:
     # The draft is taken away until the payload is finished: another thread begins its own.
     kept = None if items.view is None else memos(items.view)
-    draft = cast("_Draft | None", kept.pop((wire, model), None)) if kept else None
-    if draft is None or _exactly(draft.tools) != _exactly(tools):
+    draft = cast("_Draft | None", kept.pop(_key(wire, model, items, boundary), None)) if kept else None
+    if draft is None or draft.boundary > boundary or _exactly(draft.tools) != _exactly(tools):
         return None
     added = items.added_since(draft.scroll)
+    if added is not None and boundary < items.settled:
+        added = items[draft.boundary : boundary]
     return None if added is None else (draft.dialogue, added)
+
+
+def _key(wire: str, model: str | None, items: Scroll, boundary: int) -> tuple[object, ...]:
+    """What a draft is kept under: one that goes to the end is not that of a plan that stops before it."""
+    return (wire, model) if boundary == items.settled else (wire, model, "slow")
 
 
 def _exactly(tools: list[Tool]) -> list[bytes]:
     return [tool.exact for tool in tools]
 
 
-def _keep(
-    wire: str, model: str | None, items: Scroll, tools: list[Tool], dialogue: Dialogue, boundary: int
-) -> None:
-    if items.view is not None and boundary == items.settled:
-        keep(items.view, (wire, model), _Draft(items, tools, dialogue))
+def _keep(wire: str, model: str | None, draft: _Draft) -> None:
+    items = draft.scroll
+    if items.view is not None and draft.boundary <= items.settled:
+        keep(items.view, _key(wire, model, items, draft.boundary), draft)
 
 
 def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> int:
@@ -202,7 +211,9 @@ def _finished(
     return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
 
 
-def _check_arguments(items: object, plan: object, model: object) -> None:
+def _check_arguments(items: object, plan: object, model: object, strict: object) -> None:
+    if not isinstance(strict, bool):
+        raise WrongType(f"strict is true or false, not {type(strict).__name__}")
     if model is not None and not isinstance(model, str):
         raise WrongType(f"a model is named by a text, not by {type(model).__name__}")
     if model == "":

@@ -4,7 +4,7 @@ from typing import Any
 
 from quire.items import ConfigChange, Item, Message, Opaque
 from quire.providers import wording
-from quire.providers.binding import Prefix, unusable
+from quire.providers.binding import Prefix
 from quire.providers.downgrades import Change, Downgrade
 from quire.providers.media import split
 from quire.providers.names import Alphabet, Names

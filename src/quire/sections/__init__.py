@@ -11,6 +11,7 @@ from quire.sections.instructions import Instructions
 from quire.sections.pooled import Catalogue, Pooled
 from quire.sections.reading import items_of
 from quire.sections.section import Ask, Content, Options, Section, Settings, Stability, settings_of
+from quire.sections.sifted import Sifted
 from quire.sections.tool_guide import ToolGuide
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Pooled",
     "Section",
     "Settings",
+    "Sifted",
     "Stability",
     "ToolGuide",
     "choosing",

@@ -1,5 +1,6 @@
 """The history: what a transcript shows, all of it or the newest, some of it or changed."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Unpack, cast
 
@@ -64,7 +65,7 @@ class History(Settings):
         twin.leaves_input = True
         return twin
 
-    async def items(self, ask: Ask) -> View | list[Item]:
+    async def items(self, ask: Ask) -> View | Sequence[Item]:
         """The view itself where nothing is left out of it."""
         view = ask.view(self.transcript)
         if self.leaves_input and _is_last(view, ask.input):
@@ -74,7 +75,7 @@ class History(Settings):
             view = shorter
         return self._chosen(view)
 
-    def _chosen(self, view: View) -> View | list[Item]:
+    def _chosen(self, view: View) -> View | Sequence[Item]:
         is_sifted = self._where is not None or self._transform is not None
         if not is_sifted and self._messages is None and self._turns is None:
             return view
@@ -86,7 +87,7 @@ class History(Settings):
         keep(view, self._key, sift)
         return chosen if is_sifted or len(chosen) < len(view) else view
 
-    def _cut(self, items: list[Item]) -> int:
+    def _cut(self, items: Sequence[Item]) -> int:
         """Where the last messages or turns begin."""
         if self._messages is not None:
             return max(len(items) - self._messages, 0)

@@ -5,7 +5,6 @@ joins and of the message that was the user's last: sifting goes back to the firs
 """
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import TypeVar
 
@@ -14,10 +13,10 @@ from msgspec.structs import replace
 from quire.errors import WrongType
 from quire.items import KINDS, Item, Message, ToolResult
 from quire.sections.shown import NEVER_SHOWN, Shown, last_shown, last_user_position, members
-from quire.state import View, structural
+from quire.sections.sifted import Chosen, Row, Sifted
+from quire.state import View
 from quire.state.groups import answers
 from quire.state.growing import added_since
-from quire.state.staying import must_stay
 
 T = TypeVar("T")
 Question = Callable[[Item], bool]
@@ -27,18 +26,21 @@ Change = Callable[[Item], Item | None]
 class Sift:
     """What is kept of a view, and what is needed to go on from there."""
 
-    __slots__ = ("_before", "_change", "_frame", "_heads", "_indexes", "_keep", "_spared", "_view", "kept")
+    __slots__ = ("_before", "_change", "_indexes", "_keep", "_row", "_spared", "_view")
 
     def __init__(self, keep: Question | None, change: Change | None) -> None:
-        self.kept: list[Item] = []
         self._keep = keep
         self._change = change
         self._view: View | None = None
-        self._heads: list[int] = []  # of the groups of what is kept
-        self._frame: list[int] = []  # where in what is kept the instructions, summaries and the like are
+        self._row = Row()
         self._indexes: dict[int, int] = {}  # where in the view a position is, in the view's order
         self._before = array("L", (0,))  # for each place in the view, how much is kept before it
-        self._spared: int | None = None  # where in the view the last message of the user is
+        self._spared: int | None = None  # the position of a message that is kept for being the last
+
+    @property
+    def kept(self) -> Sequence[Item]:
+        """What is kept of the view."""
+        return self._row.items
 
     def goes_on_in(self, view: View) -> bool:
         """Whether a view only shows more than the one that was sifted."""
@@ -52,31 +54,26 @@ class Sift:
         if start < known:
             self._forget(start)
             new = last_shown(view, len(view) - start)
-        self._sift(new, last_user_position(view))
+        kept = self._before[start]
+        self._row = self._row.with_end(kept, self._sifted(new, kept, last_user_position(view)))
         self._view = view
 
-    def newest(self, view: View, cut: int) -> list[Item]:
+    def newest(self, view: View, cut: int) -> Sequence[Item]:
         """What is kept from a place on, the rest of the groups there, and what always stays."""
+        row = Sifted(self._row, view)
         if not cut:
-            return self.kept.copy()
-        places = {place for head in set(self._heads[cut:]) for place in members(view, head)}
-        places.update(must_stay(view))
-        earlier = {index for index in map(self._kept_at, places) if index is not None and index < cut}
-        earlier.update(self._frame[: bisect_left(self._frame, cut)])
-        return [*(self.kept[index] for index in sorted(earlier)), *self.kept[cut:]]
-
-    def _kept_at(self, position: int) -> int | None:
-        index = self._indexes.get(position)
-        if index is None or self._before[index] == self._before[index + 1]:
-            return None
-        return self._before[index]
+            return row
+        positions = (p for head in set(self._row.heads[cut:]) for p in members(view, head))
+        places = {self._row.indexes.get(position, cut) for position in positions}
+        places.update(row.staying(view))
+        return [*(self.kept[place] for place in sorted(places) if place < cut), *self.kept[cut:]]
 
     def _first_touched(self, view: View, new: Sequence[Shown]) -> int:
         """The first place in the view whose verdict may change, or where what is new begins."""
         known = len(self._indexes)
         start = self._first_of(view, {shown.head for shown in new})
         if self._spared is not None and any(is_users(shown.item) for shown in new):
-            start = min(start, self._spared)
+            start = min(start, self._indexes.get(self._spared, known))
         reached = known
         while start < reached:  # a group that is astride is judged again as a whole
             reached, astride = start, last_shown(view, len(view) - start)
@@ -90,41 +87,45 @@ class Sift:
     def _forget(self, start: int) -> None:
         """Take back all verdicts from a place in the view on."""
         while len(self._indexes) > start:
-            self._indexes.popitem()
-        kept = self._before[start]
-        del self._before[start + 1 :], self.kept[kept:], self._heads[kept:]
-        del self._frame[bisect_left(self._frame, kept) :]
+            position, _ = self._indexes.popitem()
+            if position == self._spared:
+                self._spared = None
+        del self._before[start + 1 :]
 
-    def _sift(self, new: Sequence[Shown], last_user: int | None) -> None:
+    def _sifted(self, new: Sequence[Shown], kept: int, last_user: int | None) -> list[Chosen]:
+        """What is kept of what is new, after so many that are kept before it."""
         groups: dict[int, list[Shown]] = {}
         for shown in new:
             groups.setdefault(shown.head, []).append(shown)
         verdicts: dict[int, Item] = {}
         for group in groups.values():
-            verdicts.update(self._judged(group, group[0].position == last_user))
+            verdicts.update(self._judged(group) or self._kept_for_being_last(group[0], last_user))
+        chosen: list[Chosen] = []
         for shown in new:
-            if shown.position == last_user and (self._keep or self._change):
-                self._spared = len(self._indexes)
             self._indexes[shown.position] = len(self._indexes)
             item = verdicts.get(shown.position)
             if item is not None:
-                if structural(shown.item):
-                    self._frame.append(len(self.kept))
-                self.kept.append(item)
-                self._heads.append(shown.head)
-            self._before.append(len(self.kept))
+                chosen.append(Chosen(item, shown.position, shown.head))
+            self._before.append(kept + len(chosen))
+        return chosen
 
-    def _judged(self, group: Sequence[Shown], is_last_user: bool) -> dict[int, Item]:
+    def _kept_for_being_last(self, first: Shown, last_user: int | None) -> dict[int, Item]:
+        """The message to be answered, which is never refused; the next one may take its place."""
+        if first.position != last_user:
+            return {}
+        self._spared = first.position
+        changed = first.item if self._change is None else _changed(self._change, first.item)
+        return {first.position: first.item if changed is None else changed}
+
+    def _judged(self, group: Sequence[Shown]) -> dict[int, Item]:
         """What is kept of a group, by position."""
         keep, change = self._keep, self._change
-        if keep is not None and not is_last_user and not all(_is_yes(keep(one.item)) for one in group):
+        if keep is not None and not all(_is_yes(keep(one.item)) for one in group):
             return {}
         if change is None:
             return {one.position: one.item for one in group}
         changed = {one.position: _changed(change, one.item) for one in group}
         kept = {position: item for position, item in changed.items() if item is not None}
-        if is_last_user and not kept:
-            return {group[0].position: group[0].item}
         return {} if _breaks([one.item for one in group], list(kept.values())) else kept
 
 

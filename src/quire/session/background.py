@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from quire.compactors import Compactor, Outcome, Plan, Room, record
-from quire.errors import Irreducible, ModelFailed, QuireError
+from quire.compactors import Compactor, Outcome, Plan, Request, Room, record
+from quire.errors import Irreducible, QuireError
 from quire.items import Hide, Note, Span, now
 from quire.models import Model, summarized
 from quire.session.events import Compacted, Compacting
@@ -67,22 +67,13 @@ class Background:
         self.metrics = Metrics()
 
     def consider(self, view: View, room: Room, *, was_cut: bool) -> None:
-        """Look at what a turn showed, and begin to make it smaller where that is due."""
+        """Look at what a turn showed, and begin to make it smaller where that is due, beside the turn."""
         if was_cut:
             self.metrics.misses += 1
         else:
             self.metrics.hits += 1
-        if self._is_busy():
-            return
-        plan = self._planned(view, room)
-        if plan is not None and self._is_refused(plan):
-            return
-        if plan is None:
-            self._drop_left_behind()
-        elif plan.request is None:
-            self._finish(plan, None)
-        elif self._model is not None:
-            self._start(plan)
+        if not self._is_busy():
+            self._task = asyncio.get_running_loop().create_task(self._work(view, room))
 
     async def close(self, how: Literal["wait", "hand over"] = "wait") -> None:
         """Wait for what is under way, or leave it to whoever opens the conversation next."""
@@ -126,7 +117,27 @@ class Background:
             return True
         return False
 
-    def _start(self, plan: Plan) -> None:
+    async def _work(self, view: View, room: Room) -> None:
+        """Plan, and carry it out; whatever goes wrong is counted and told, and no turn hears of it."""
+        try:
+            await self._plan_and_carry_out(view, room)
+        except Exception as fault:
+            self._rest(type(fault).__name__)
+
+    async def _plan_and_carry_out(self, view: View, room: Room) -> None:
+        """What takes long is done in a thread, so that turns go on meanwhile."""
+        plan = await asyncio.to_thread(self._planned, view, room)
+        if plan is None:
+            self._drop_left_behind()
+        elif not self._is_refused(plan):
+            if plan.request is None:
+                await self._recorded(plan, None)
+            elif self._model is not None:
+                self._note(plan)
+                await self._carry_out(plan, plan.request, self._model)
+
+    def _note(self, plan: Plan) -> None:
+        """Note in the log that a plan is under way, in place of those that were left behind."""
         content = {"by": plan.by, "transcript": self._name, "revision": self._ledger.workspace.version}
         marker = _marker_of(content, now() + LEASE)
         left = self._open_plans(self._ledger.workspace)
@@ -136,23 +147,27 @@ class Background:
         if left:
             logger.info("a plan left behind in %s is taken up again", self._ledger.place)
         self.metrics.started += 1
-        self.metrics.pending = 1
         self._marker = marker
-        self._task = asyncio.get_running_loop().create_task(self._carry_out(plan))
 
-    async def _carry_out(self, plan: Plan) -> None:
-        assert plan.request is not None and self._model is not None
+    async def _carry_out(self, plan: Plan, request: Request, model: Model) -> None:
+        self.metrics.pending = 1
         try:
-            text = await summarized(self._model, plan.request)
-            self._finish(plan, text)
-        except ModelFailed as fault:
-            self._fail(plan, fault)
+            await self._recorded(plan, await summarized(model, request))
         except QuireError as fault:
             self._fail(plan, fault)
         finally:
             self.metrics.pending = 0
 
-    def _finish(self, plan: Plan, text: str | None) -> None:
+    async def _recorded(self, plan: Plan, text: str | None) -> None:
+        outcome = await asyncio.to_thread(self._finish, plan, text)
+        if outcome.fate == "kept":
+            self.metrics.completed += 1
+            self._pause, self.metrics.fault = _FIRST_PAUSE, None
+        else:
+            self.metrics.discarded += 1
+        await self._hooks.fire_and_wait(Compacted(self._ledger.place, self._name, plan, outcome))
+
+    def _finish(self, plan: Plan, text: str | None) -> Outcome:
         """Record a plan by compare and swap: on the state as it then is, or not at all."""
         outcomes: list[Outcome] = []
 
@@ -166,23 +181,21 @@ class Background:
 
         self._ledger.commit(change)
         self._marker = None
-        outcome = outcomes[-1]
-        if outcome.fate == "kept":
-            self.metrics.completed += 1
-            self._pause, self.metrics.fault = _FIRST_PAUSE, None
-        else:
-            self.metrics.discarded += 1
-        self._hooks.fire(Compacted(self._ledger.place, self._name, plan, outcome))
+        return outcomes[-1]
 
-    def _fail(self, plan: Plan, fault: QuireError) -> None:
+    def _rest(self, fault: str) -> None:
         """Count a failure, and rest before the next try, longer each time."""
         self.metrics.failed += 1
-        self.metrics.fault = str(fault)
+        self.metrics.fault = fault
         self._rests_until = now() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         logger.warning(
-            "the summary of %s failed, next try in %.0f s: %s", self._ledger.place, self._pause, fault
+            "the compaction of %s failed, next try in %.0f s: %s", self._ledger.place, self._pause, fault
         )
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    def _fail(self, plan: Plan, fault: QuireError) -> None:
+        """Let go of a plan that failed; it can be made again."""
+        self._rest(str(fault))
         marker, self._marker = self._marker, None
         self._ledger.commit(lambda workspace: _ended(workspace, marker))
         self._hooks.fire(Compacted(self._ledger.place, self._name, plan, Outcome("discarded", str(fault))))

@@ -1,6 +1,7 @@
 """Ledgers and stores that are open in this process: one of each, however many sessions use them."""
 
 import atexit
+import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ _MOST_LEDGERS = 64
 """How many conversations of one store stay in memory after their sessions are gone, the latest used."""
 
 _lock = Lock()
-_stores: dict[tuple[str, Durability, bytes | None], Store] = {}
+_stores: dict[tuple[str, str, Durability, bytes | None], Store] = {}
 _ledgers: "WeakKeyDictionary[Store, dict[Place, Ledger]]" = WeakKeyDictionary()
 
 
@@ -26,9 +27,9 @@ def shared_store(url: str | Path | Store, durable: Durability, key: bytes | None
     """The store of an address, opened once; it is closed when the process ends."""
     if isinstance(url, Store):
         return Store.open(url, key=key)
-    name = (str(url), durable, key)
     if str(url) == "memory:":
         return Store.open(url, key=key)  # a memory that is asked for anew is a new one
+    name = (os.getcwd(), str(url), durable, key)  # a path may be one from here
     with _lock:
         if name not in _stores:
             _stores[name] = Store.open(url, durable=durable, key=key)

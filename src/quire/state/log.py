@@ -125,11 +125,12 @@ class Segment:
 class Log:
     """Segments in a row. A log does not know where it ends: that is for the reader to know."""
 
-    __slots__ = ("_places", "segments", "starts")
+    __slots__ = ("earlier_places", "segments", "starts")
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
-        self._places: list[list[tuple[float, int]]] | None = None
+        # Those of late items in all segments but the last, once somebody looked.
+        self.earlier_places: list[list[tuple[float, int]]] | None = None
         self.starts = tuple(segment.start for segment in segments)
 
     def forked_at(self, end: int) -> "Log":
@@ -181,16 +182,6 @@ class Log:
             return [(self.segments[0], end)]
         stops = (*self.starts[1:], end)
         return [(s, min(stop, end)) for s, stop in zip(self.segments, stops, strict=True) if s.start < end]
-
-    def places(self) -> list[list[tuple[float, int]]]:
-        """For each segment the places of late items that are this log's own, sorted.
-
-        Only the last segment still grows, so the others are looked through once.
-        """
-        if self._places is None:
-            stops = zip(self.segments[:-1], self.starts[1:], strict=True)
-            self._places = [[place for place in s.places.copy() if place[1] < stop] for s, stop in stops]
-        return [*self._places, self.segments[-1].places]
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments under a range, each with its own part of it as offsets."""

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 
 from quire.state.log import Log
-from quire.state.positions import natural_before, natural_from
+from quire.state.positions import late_places, natural_before, natural_from
 from quire.state.shape import Run, Shape
 from quire.state.splicing import Change, spliced
 
@@ -31,7 +31,7 @@ def _neighbours(log: Log, end: int, time: float) -> tuple[int | None, int | None
     before, after = natural_before(log, cut), natural_from(log, cut, end)
     earlier = [(log.time(before), before)] if before is not None else []
     later = [(log.time(after), after)] if after is not None else []
-    for places in log.places():
+    for places in late_places(log):
         index = bisect_left(places, (time, end))
         earlier += places[max(index - 1, 0) : index]
         later += places[index : index + 1]

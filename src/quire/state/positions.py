@@ -90,3 +90,14 @@ def natural_from(log: Log, position: int, end: int) -> int | None:
         if asides[last] + 1 < stop:
             return asides[last] + 1
     return None
+
+
+def late_places(log: Log) -> list[list[tuple[float, int]]]:
+    """For each segment the sorted places of late items, those that are this log's own.
+
+    Only the last segment still grows, so the others are looked through once.
+    """
+    if log.earlier_places is None:
+        stops = zip(log.segments[:-1], log.starts[1:], strict=True)
+        log.earlier_places = [[place for place in s.places.copy() if place[1] < stop] for s, stop in stops]
+    return [*log.earlier_places, log.segments[-1].places]

@@ -17,7 +17,7 @@ from quire.state.transcript import Transcript
 TASK: Final = "quire.task"
 """The key of `extras` that marks what a child was told to do, which no user of its parent said."""
 
-_ALWAYS = Where(is_closing) | (lambda item: TASK in item.extras)
+_ALWAYS = Where(lambda item: is_closing(item) or TASK in item.extras)
 _CONFIGURATION = instructions | of_kind(ConfigChange)
 
 

@@ -191,3 +191,17 @@ def test_the_plan_is_marked_where_the_model_knows_marks() -> None:
     ]
     assert payload["prompt_cache_key"] == "k" and WIRE.check(payload, "gpt-5.6") == []
     assert WIRE.render(items, model="gpt-4o", plan=plan).payload["messages"][1] == SAID
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-5.6", "openai/gpt-5.7", "gpt-5.10-mini", "gpt-6", "gpt-6.1-2027-01-01"]
+)
+def test_models_from_gpt_5_6_on_get_breakpoints(model: str) -> None:
+    payload = WIRE.render([Message("user", "Hi.")], model=model, plan=CachePlan(static=1)).payload
+    assert "prompt_cache_breakpoint" in payload["messages"][0]["content"][-1]
+
+
+@pytest.mark.parametrize("model", [None, "gpt-5.5", "gpt-5", "gpt-4o", "gpt-35-turbo", "gpt-oss-120b", "o3"])
+def test_others_get_none(model: str | None) -> None:
+    payload = WIRE.render([Message("user", "Hi.")], model=model, plan=CachePlan(static=1)).payload
+    assert payload["messages"][0]["content"] == "Hi."

@@ -1,5 +1,6 @@
 """What OpenAI's two wires share: roles, instructions, what the user says, tools, and the marks of a cache."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar, NamedTuple
@@ -13,6 +14,7 @@ from quire.providers.openai_chat.parts import Parts
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
 from quire.tokens.facts import UNKNOWN, facts_for
+from quire.tokens.families import bare_name
 
 Table = Mapping[str, str]
 WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Table, Table], int]
@@ -22,6 +24,7 @@ _TOOL_NAMES = alphabet(64)
 _LONGEST_KEY = 64
 _KEPT = 40  # of a longer key, so that people still know it
 _BREAKPOINT = {"mode": "explicit"}
+_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
 
 
 class Manners(NamedTuple):
@@ -41,7 +44,13 @@ def manners_of(model: str | None) -> Manners:
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
-    return Manners(instructions, media, "cache_breakpoints" in features)
+    return Manners(instructions, media, "cache_breakpoints" in features or _is_marked(model))
+
+
+def _is_marked(model: str | None) -> bool:
+    """Whether a model takes breakpoints: all from GPT-5.6 on do, those too that came after the table."""
+    found = _VERSION.match(bare_name(model)) if model else None
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= (5, 6)
 
 
 def sheet_for(wire: str, model: str | None, tools: Sequence[Tool]) -> Sheet:
