@@ -31,6 +31,9 @@ fuzz: .venv/.test ## the laws with a hundred times the examples
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --write docs/benchmarks.md
+	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
+	@$(BIN)/python bench/writers.py --page docs/benchmarks.md
+	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/
 	@$(BIN)/mkdocs build --strict && echo "documentation: site/index.html"

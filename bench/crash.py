@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import marked
 from quire import Budget, Session, Summary, Template
 from quire.compactors import Summarize
 from quire.items import Message
@@ -161,6 +162,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their part of a page")
     parser.add_argument("--write", help=argparse.SUPPRESS)
     parser.add_argument("--compact", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -197,6 +199,8 @@ def report(options: argparse.Namespace) -> None:
         row["compaction"] = steps(name)
         rows.append(row)
         print(file=sys.stderr)
+    if options.page:
+        marked.write(options.page, "crash", as_text(rows))
     print(json.dumps(rows) if options.json else as_text(rows))
     if any(row["lost"] or row["double"] or row["out of order"] for row in rows):
         raise SystemExit(1)

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import marked
 from quire import Budget, Message, Session, Template
 from quire.compactors import Summarize
 from quire.items import JSON
@@ -210,6 +211,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--peers", metavar="PYTHON")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their part of a page")
     options = parser.parse_args()
     rows = []
     for size in options.sizes:
@@ -221,6 +223,8 @@ def main() -> None:
     report["beside"] = beside_a_summary(2.0)
     if options.peers:
         report["openai-agents"] = peer(options.peers, 10_000, 100)
+    if options.page:
+        marked.write(options.page, "keeping", as_text(report))
     print(json.dumps(report) if options.json else as_text(report))
 
 

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import marked
 from quire import Message, Session
 from quire.items import JSON
 from quire.session.ledger import Ledger
@@ -156,6 +157,7 @@ def main() -> None:
     parser.add_argument("--appends", type=int, default=1_000)
     parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their part of a page")
     parser.add_argument("--as", dest="work", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -170,6 +172,8 @@ def main() -> None:
             print("no PostgreSQL here", file=sys.stderr)
         else:
             rows += measured("PostgreSQL", lambda: url, options)
+    if options.page:
+        marked.write(options.page, "writers", as_text(rows))
     print(json.dumps(rows) if options.json else as_text(rows))
     if any(row["lost"] or row["double"] or row["other order"] for row in rows):
         raise SystemExit(1)

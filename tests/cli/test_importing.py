@@ -1,6 +1,9 @@
 """`quire import` and `quire export`: conversations from every format and back."""
 
 import json
+import os
+import pty
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from quire.providers import PROVIDERS
 from tests.cli.conversing import TOOL, conversation, lines, ran, read, refused
-from tests.cli.keeping import ENDINGS, KEY, conversation_in, ids_in, seeded
+from tests.cli.keeping import ENDINGS, KEY, conversation_in, ids_in, seeded, started
 
 HELLO = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 
@@ -147,6 +150,22 @@ def test_export_says_what_is_lost_and_where_it_cannot_write(tmp_path: Path) -> N
     away = str(tmp_path / "none" / "x.json")
     assert "cannot be written" in refused(2, "export", "a/b", "--store", store, "-o", away)
     assert "no format 'auto'" in refused(2, "export", "a/b", "--store", store, "--format", "auto")
+
+
+def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
+    file = written(tmp_path / "h.json", HELLO * 3_000)
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    command = ("import", file, "a/b", "--store", str(tmp_path / "chats.db"))
+    process = started(*command, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # that is how a terminal says that nobody writes any more
+        while some := os.read(ours, 65_536):
+            shown += some
+    os.close(ours)
+    assert "6,000 items" in process.communicate(timeout=300)[0]
+    assert b"%" in shown and b"writing" in shown
 
 
 def test_into_a_sealed_store(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Laws 10, 11 and 12: within budget or an error with names, every candidate once, beginnings that stay."""
 
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quire.context import Context, Template
-from quire.errors import OverBudget
+from quire.errors import OverBudget, QuireError
 from quire.items import Item, Message, Note, ToolCall
 from quire.providers import PROVIDERS
 from quire.sections import (
@@ -100,12 +101,16 @@ def asked(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
 
 def forked(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:
     """A random history, and a fork of it at some place that went on by itself."""
-    transcript, plain, author = Transcript(), PlainTranscript(), Author()
-    play(ops[:at], transcript, plain, author)
+    plain, author = PlainTranscript(), Author()
+    transcript = play(ops[:at], Transcript(), plain, author)
     child = transcript.fork()
-    play(ops[at:], transcript, plain, author)
-    play(later, child, PlainTranscript(), Author("f"))
-    return transcript.view, child.view
+    strange = Author("f")
+    for op in later:
+        item = strange.item(child, op)
+        with suppress(QuireError):
+            if item is not None:
+                child.append(item)
+    return play(ops[at:], transcript, plain, author).view, child.view
 
 
 def given_by(section: Any, ask: Ask) -> set[str]:

@@ -126,6 +126,9 @@ def test_the_faults_of_a_union_are_named_by_kind() -> None:
     places = [str(fault["loc"][1]) for fault in caught.value.errors()]
     assert len(places) == len(KINDS)
     assert all(any(kind.__name__ in place for place in places) for kind in KINDS)
+    told = {str(fault["loc"][1]): fault["msg"] for fault in caught.value.errors()}
+    assert "$.role" in told["function-plain[Message()]"]
+    assert "expected ToolCall, got Message" in told["function-plain[ToolCall()]"]
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,15 @@ def content_of(a: int, b: int) -> Content:
     return parts[: 1 + a % 4]
 
 
+def note_of(a: int, b: int, c: int) -> Note:
+    """Words, values, or a block of one of the wires."""
+    if c == 8:
+        wire, block = BLOCKS[a % len(BLOCKS)]
+        return native_note(block, wire)
+    content = {"n": a, "b": b"x"} if b % 2 else TEXTS[a % len(TEXTS)]
+    return Note(content, description="d" * (b % 3))
+
+
 class Talk:
     """A transcript to which steps happen."""
 
@@ -196,9 +205,8 @@ class Talk:
                 return Message("assistant", content_of(a, b), c == 0, agent_id=agent)
             case 3 | 4:
                 name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
-                if c == 8:
-                    return ToolCall(call_id, name, '{"input": "ls"}', agent_id=agent, extras=custom())
-                return ToolCall(call_id, name, arguments, agent_id=agent)
+                called = ToolCall(call_id, name, arguments, agent_id=agent)
+                return replace(called, arguments='{"input": "ls"}', extras=custom()) if c == 8 else called
             case 5 | 6 if call is not None:
                 return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
             case 5:
@@ -213,12 +221,8 @@ class Talk:
                 return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, agent_id=agent)
             case 9:
                 return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)
-            case 10 if c == 8:
-                wire, block = BLOCKS[a % len(BLOCKS)]
-                return native_note(block, wire)
             case 10:
-                content = {"n": a, "b": b"x"} if b % 2 else TEXTS[a % len(TEXTS)]
-                return Note(content, description="d" * (b % 3))
+                return note_of(a, b, c)
             case _:
                 return Handoff("b", reason=TEXTS[a % len(TEXTS)])
 

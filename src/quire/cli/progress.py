@@ -5,8 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
-from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 Advance = Callable[[str, int], None]
 """Told what is being done, and how many steps are done more."""
@@ -15,13 +14,9 @@ Advance = Callable[[str, int], None]
 @contextmanager
 def progress(steps: int) -> Generator[Advance]:
     """Who is told of each step that is done; shown on standard error where somebody watches."""
-    shown = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    bar = Progress(
-        *(*shown, TaskProgressColumn(), TimeLeft()),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
     with bar:
         task = bar.add_task("", total=steps)
         yield lambda doing, done: bar.update(task, advance=done, description=doing)

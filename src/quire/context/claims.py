@@ -16,10 +16,14 @@ from quire.state.scroll import Scroll
 
 
 class Claims:
-    """What each piece may show, told from what others show for sure: more is known as parts are settled."""
+    """What each piece may show, told from what others show for sure: more is known as parts are settled.
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    Where no item is brought twice, which is the rule, there is nothing to tell.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], any_twice: bool) -> None:
         self._pieces = pieces
+        self._any_twice = any_twice
         self.elastic = [index for index in by_say(pieces) if pieces[index].is_elastic]
         self.fixed = [index for index, piece in enumerate(pieces) if _is_fixed(piece)]
         self.optional = [i for i in range(len(pieces)) if i not in {*self.elastic, *self.fixed}]
@@ -28,15 +32,18 @@ class Claims:
 
     def settle(self, index: int, shown: Scroll) -> None:
         """Note what of a piece is shown, now that it is known."""
-        self._settled[index] = Seen()
-        self._settled[index].add(shown)
+        if self._any_twice:
+            self._settled[index] = Seen()
+            self._settled[index].add(shown)
 
     def of(self, index: int) -> Content:
         """What a piece may show."""
         content = self._pieces[index].content
+        if not self._any_twice:
+            return content
         if index in self.elastic:
             return self._rest(index, [e for e in self._before(index, self.elastic) if self._meet(index, e)])
-        return without_twins(item for item in content if not self._is_taken(index, item.id))
+        return without_twins([item for item in content if not self._is_taken(index, item.id)])
 
     def _before(self, index: int, several: list[int]) -> list[int]:
         return several[: several.index(index)]
@@ -61,7 +68,7 @@ class Claims:
 
     def _brings(self, index: int, item_id: str) -> bool:
         content = self._pieces[index].content
-        if isinstance(content, View | Sifted):
+        if isinstance(content, (View, Sifted)):
             seen = Seen()
             seen.add(content)
             return item_id in seen

@@ -6,7 +6,7 @@ provider's cache is of use in between.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import NamedTuple
 
 from quire.context.gathering import Content
@@ -97,9 +97,7 @@ def cut_sifted(items: Sifted, steps: Steps, sums: Sums, source: View | None) -> 
         return counted[place] - kept[bisect_left(must, place)]
 
     cut = bisect_left(range(len(items)), going, key=gone_before)
-    stays = set(must)
-    later = (p for p in range(cut, len(items)) if p in stays or not items.is_begun_before(p, cut))
-    return tuple(items[place] for place in chain(must[: bisect_left(must, cut)], later))
+    return items.from_place(cut, must)
 
 
 def _irreducible(needed: int, steps: Steps, must: Iterable[Item]) -> Irreducible:

@@ -73,16 +73,17 @@ class _Fit:
         fits = self._total(sum(sizes)) <= self._budget.available
         if fits and all(self._may_have(index, size) for index, size in enumerate(sizes)):
             return tuple(map(self._whole, range(len(contents)), contents, sizes))
-        kept = self._cut_down()
+        any_twice = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
+        kept = self._cut_down(any_twice)
         return tuple(kept[index] for index in range(len(self._pieces)))
 
     def _may_have(self, index: int, size: int) -> bool:
         most = self._share(index).maximum
         return most is None or size <= most
 
-    def _cut_down(self) -> dict[int, Fitted]:
+    def _cut_down(self, any_twice: bool) -> dict[int, Fitted]:
         """The same in less room: each within its grant."""
-        claims = Claims(self._pieces)
+        claims = Claims(self._pieces, any_twice)
         contents = {index: claims.of(index) for index in range(len(self._pieces))}
         sizes = {index: self._size(content) for index, content in contents.items()}
         required = {index: sizes[index] for index in claims.fixed}
@@ -98,7 +99,7 @@ class _Fit:
             cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
             if sum(cores.values()) > room:
                 raise self._over(required | cores, [i for items in stays.values() for i in items]) from None
-            return self._shared(Claims(self._pieces), sizes, allowed, cores)
+            return self._shared(Claims(self._pieces, any_twice), sizes, allowed, cores)
 
     def _allowed(self, most: int) -> int:
         """The largest sum of counts, up to one that is enough for all, whose total fits."""

@@ -4,7 +4,7 @@ Histories have the say, the first before the others, because nothing may be take
 the rest, the first that brings an item shows it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from quire.context.gathering import Content, Piece
 from quire.items import Item
@@ -12,6 +12,8 @@ from quire.sections import Sifted
 from quire.state import View
 from quire.state.growing import keep, memos
 from quire.state.scroll import Scroll
+
+_HISTORY = (View, Sifted)
 
 
 def by_say(pieces: Sequence[Piece]) -> list[int]:
@@ -26,11 +28,11 @@ def _rank(piece: Piece) -> int:
 def once(pieces: Sequence[Piece]) -> list[Content]:
     """What each piece has to show that none before it shows, where there is room for all."""
     seen = Seen()
-    found: dict[int, Content] = {}
+    found: list[Content] = [piece.content for piece in pieces]
     for index in by_say(pieces):
-        found[index] = seen.new_of(pieces[index].content)
+        found[index] = seen.new_of(found[index])
         seen.add(found[index])
-    return [found[index] for index in range(len(pieces))]
+    return found
 
 
 class Seen:
@@ -45,33 +47,33 @@ class Seen:
 
     def add(self, content: Content | Scroll) -> None:
         """Take in what is shown."""
-        if isinstance(content, View | Sifted) or (isinstance(content, Scroll) and content.view is not None):
+        if isinstance(content, _HISTORY) or (isinstance(content, Scroll) and content.view is not None):
             self._rows.append(content)
         else:
             self._ids.update(item.id for item in content)
 
     def new_of(self, content: Content) -> Content:
         """The content without what is shown already; itself where that is all of it."""
-        if isinstance(content, View | Sifted) and not self._may_share(content):
+        if isinstance(content, _HISTORY) and not self._may_share(content):
             return content
-        new = without_twins(item for item in content if item.id not in self)
+        new = without_twins([item for item in content if item.id not in self])
         return content if len(new) == len(content) else new
 
     def _may_share(self, content: View | Sifted) -> bool:
-        if self._ids or not all(isinstance(row, View) for row in self._rows):
-            return True
-        return any(
-            not apart(content.view if isinstance(content, Sifted) else content, row) for row in self._views
-        )
-
-    @property
-    def _views(self) -> list[View]:
-        return [row for row in self._rows if isinstance(row, View)]
+        if not self._rows and not self._ids:
+            return False
+        view = content.view if isinstance(content, Sifted) else content
+        return bool(self._ids) or not all(isinstance(r, View) and apart(view, r) for r in self._rows)
 
 
-def without_twins(items: Iterable[Item]) -> tuple[Item, ...]:
+def without_twins(items: Sequence[Item]) -> Sequence[Item]:
     """The items, each once."""
-    return tuple({item.id: item for item in reversed(list(items))}.values())[::-1]
+    if len(items) < 2 or len({item.id for item in items}) == len(items):
+        return items
+    first: dict[str, Item] = {}
+    for item in items:
+        first.setdefault(item.id, item)
+    return tuple(first.values())
 
 
 def _has(row: View | Sifted | Scroll, item_id: str) -> bool:

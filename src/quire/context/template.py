@@ -124,6 +124,6 @@ def _check_share(section: Settings, budget: Budget) -> None:
     if share is None or share.maximum is None or not section.required or section.keeps == "newest":
         return
     raise InvalidValue(
-        f"section {cut(section.name)!r} is required, so it is shown whole: a maximum is for an optional section, "
-        'or for one that keeps="newest"'
+        f"section {cut(section.name)!r} is required, so it is shown whole: a maximum is for "
+        'an optional section, or for one that keeps="newest"'
     )

@@ -14,7 +14,8 @@ from quire.items.edits import Span
 from quire.items.kinds import Address, Opaque, Wording
 from quire.items.parts import Blob
 from quire.items.record import Record
-from quire.items.union import Item
+from quire.items.union import KNOWN, Item
+from quire.items.unknown import Unknown
 
 
 def _core_schema(kind: type[msgspec.Struct], _source: Any, _handler: Any) -> Any:
@@ -51,6 +52,9 @@ def _validated(kind: type[msgspec.Struct], value: Any) -> Any:
     raw = cast(dict[str, Any], value)
     if not issubclass(kind, Record):
         return msgspec.convert(raw, kind)
+    said = KNOWN.get(str(raw.get("kind")))
+    if said is not None and not issubclass(kind, Unknown) and not issubclass(said, kind):
+        raise Damaged(f"expected {kind.__name__}, got {said.__name__}")  # not what is wrong with another kind
     item = JSON.read(raw)
     if not isinstance(item, kind):
         raise Damaged(f"expected {kind.__name__}, got {type(item).__name__}")

@@ -16,7 +16,7 @@ from quire.tokens import Counter
 
 
 class Chosen(NamedTuple):
-    """An item that was chosen, as it is to be shown, and where it and its group's first item are in the log."""
+    """An item that was chosen, as it is shown, and where it and the first of its group are in the log."""
 
     item: Item
     position: int
@@ -110,7 +110,7 @@ class Sifted(Sequence[Item]):
         return self._row.items[range(self._length)[index]]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sifted | list | tuple) and list(self) == list(other)  # pyright: ignore
+        return isinstance(other, (Sifted, list, tuple)) and list(self) == list(other)  # pyright: ignore
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -140,9 +140,16 @@ class Sifted(Sequence[Item]):
         places.discard(self._length)
         return sorted({place for place in places if place < self._length}.union(self._frame()))
 
-    def is_begun_before(self, place: int, cut: int) -> bool:
-        """Whether the group of what is at a place begins before a cut."""
-        return self._row.firsts[self._row.heads[place]] < cut
+    def from_place(self, cut: int, stays: Sequence[int]) -> tuple[Item, ...]:
+        """What comes from a place on, but for groups that begin before it; and what stays in any case."""
+        row, firsts = self._row, self._row.firsts
+        kept = [row.items[place] for place in stays[: bisect_left(stays, cut)]]
+        rest = row.items[cut : self._length]
+        if any(firsts[head] < cut for head in row.heads[cut : self._length]):
+            staying = frozenset(stays)
+            places = enumerate(row.heads[cut : self._length], cut)
+            rest = [row.items[p] for p, head in places if firsts[head] >= cut or p in staying]
+        return (*kept, *rest)
 
     def _frame(self) -> list[int]:
         frame = self._row.frame

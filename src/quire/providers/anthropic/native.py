@@ -71,6 +71,8 @@ def _image(part: Any) -> Json | None:
             source: Json = {"type": "base64", "media_type": kind, "data": data}
         case {"type": "image", "source": {"type": "url", "url": str(url)}}:
             source = {"type": "url", "url": url}
+        case {"type": "image", "source": {"type": "file", "file_id": str(known)}}:
+            source = {"type": "file", "file_id": known}
         case _:
             return None
     return {"type": "image", "source": source} if all(source.values()) else None
