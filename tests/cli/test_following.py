@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _PATIENCE = 120
 
 
 @contextmanager
-def following(*arguments: str) -> "Iterator[subprocess.Popen[str]]":
+def following(*arguments: str) -> "Generator[subprocess.Popen[str]]":
     """A process that follows; it is ended at last, whatever happens."""
     process = started("follow", *arguments, stdin=subprocess.DEVNULL)
     ending = threading.Timer(_PATIENCE, process.kill)

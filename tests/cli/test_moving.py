@@ -9,14 +9,14 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
 from quire.cli.copying import places_of
-from quire.stores import Store
+from quire.stores import Store, Stored
 from tests.cli.conversing import ran, refused
 from tests.cli.keeping import ENDINGS, KEY, conversation_in, seeded
 
 
-def contents(url: str | Path) -> dict[str, list[tuple[int, str, bytes]]]:
+def contents(url: str | Path) -> dict[str, list[Stored]]:
     with Store.open(url) as store:
-        return {str(place): [tuple(entry) for entry in store.read(place)] for place in places_of(store)}
+        return {str(place): store.read(place) for place in places_of(store)}
 
 
 def two(path: Path) -> str:

@@ -53,6 +53,7 @@ COMPACTORS: list[Compactor] = [
     Cascade(Offload(larger_than=30), ClearToolResults(keep=0), Summarize(unit="tokens", size=10)),
     Cascade(TruncateOldest(unit="turns", floor=2, ceiling=4), Cascade(TruncateOldest())),
     Planner(ClearToolResults(keep=1, at_least=1, stub="-"), TruncateOldest()),
+    Planner(ClearToolResults(keep=1, at_least=1, stub="-"), Summarize(floor=3, ceiling=6)),
     Planner(
         Offload(larger_than=30),
         Summarize(unit="tokens", size=10),

@@ -72,6 +72,16 @@ def test_what_one_cannot_do_alone_several_do_together() -> None:
     assert alone is not None and alone.after > room.tokens
     plan = Planner(masks, TruncateOldest()).plan(view, room)
     assert plan is not None and plan.after <= room.tokens
+    both = Planner(ClearToolResults(keep=3, at_least=1), Summarize(floor=10, ceiling=20))
+    plan = both.plan(view, room)
+    assert plan is not None and plan.by == "planner: cascade"
+    assert plan.forecast is not None and plan.forecast.saved == plan.saved
+
+
+def test_it_does_not_plan_twice_at_once() -> None:
+    for room in range(1_500, 6_000, 250):
+        mixed = Planner(ClearToolResults(keep=3, at_least=1), Summarize(floor=10, ceiling=20))
+        planned(turns(40), room, mixed)
 
 
 def test_a_plan_says_what_is_expected_of_it() -> None:

@@ -1,12 +1,21 @@
 """Results of tools: cleared in batches, or moved to the pool and read back."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from quire.compactors import READ_BACK, ClearToolResults, Offload, Room, read_back, record
+from quire.compactors import (
+    READ_BACK,
+    Cascade,
+    ClearToolResults,
+    Offload,
+    Room,
+    Summarize,
+    read_back,
+    record,
+)
 from quire.errors import InvalidLimit, InvalidValue, QuireError, WrongType
-from quire.items import Image, Item, Message, Note, Pin, ToolCall, ToolResult
+from quire.items import Image, Item, Message, Note, Pin, ToolCall, ToolResult, Undo
 from quire.state import Pool, Transcript
 from quire.tokens import counter_for, schema_tokens
 from tests.counting import FourCharacters
@@ -92,6 +101,44 @@ def test_with_a_ceiling_of_nothing_it_moves_at_once_and_media_stay() -> None:
     assert Offload(larger_than=200, keep=3, ceiling=0).plan(transcript.view, wide) is None
 
 
+def test_a_result_that_there_is_no_room_for_moves_though_it_was_just_given() -> None:
+    transcript, pool = Transcript([Message("user", "Look.")]), Pool()
+    transcript.extend([ToolCall("c1", "look"), ToolResult("c1", "look", "line after line " * 2_000)])
+    room = Room(2_000, TOKENS)
+    cascade = Cascade(Offload(), ClearToolResults(), Summarize(unit="tokens", size=200))
+    plan = cascade.plan(transcript.view, room)
+    assert plan is not None and plan.after <= 2_000
+    record(transcript, plan, pool=pool)
+    assert plan.notes[0].key is not None and plan.notes[0].key in texts(transcript)[0]
+    assert cascade.plan(transcript.view, room) is None
+    assert Offload(larger_than=200).plan(calls(BULK).view, Room(450, TOKENS)) is None, "there is room for it"
+
+
+def test_a_result_moves_that_leaves_no_room_for_what_must_stay() -> None:
+    items: list[Item] = [Message("system", "x" * 400), Message("user", "y" * 400), ToolCall("c", "look")]
+    view = Transcript([*items, ToolResult("c", "look", BULK, id="r")]).view
+    plan = Offload(larger_than=200).plan(view, Room(450, TOKENS))
+    assert plan is not None and plan.after <= 450
+
+
+def test_what_was_gone_through_is_not_gone_through_again() -> None:
+    transcript, stub = calls(*[BULK] * 6), "[gone]"
+    compactor = ClearToolResults(keep=2, stub=stub)
+    for number in range(3):
+        plan = compactor.plan(transcript.view, TIGHT)
+        assert plan is not None and len(plan.edits) == (4 if number == 0 else 1)
+        assert compactor.plan(transcript.view, TIGHT) == compactor.plan(transcript.view, TIGHT) or plan.edits
+        record(transcript, plan)
+        assert compactor.plan(transcript.view, TIGHT) is None
+        call = f"more{number}"
+        transcript.extend([ToolCall(call, "look"), ToolResult(call, "look", BULK)])
+    transcript.append(Undo(transcript.recorded()[19].id))
+    plan = compactor.plan(transcript.view, TIGHT)
+    assert plan is not None and len(plan.edits) == 2, (
+        "what came back is cleared again, with the newest but two"
+    )
+
+
 def test_reading_goes_on_where_it_stopped() -> None:
     counter = counter_for("gpt-5.6")
     text = "".join(f"row {number}: {number * 7919 % 1000}\n" for number in range(3000))
@@ -117,12 +164,15 @@ def test_what_a_model_gets_wrong_is_answered_in_words() -> None:
     assert read_back(pool, "n", TOKENS, 50) == '{"a":1}', "any note can be read"
     assert "Nothing is kept under the handle 'm'" in read_back(pool, "m", TOKENS, 50)
     assert "There are 7 characters: none from 7 on." in read_back(pool, "n", TOKENS, 50, start=7)
+    for handle in (3, None, ["n"], ""):
+        assert read_back(pool, cast(Any, handle), TOKENS, 50).startswith("Nothing is kept under the handle")
+    for start in (-1, "5", None, 2.0, True):
+        answer = read_back(pool, "n", TOKENS, 50, cast(Any, start))
+        assert answer == f"start is the number of a character, 0 or more, and not {start!r}."
     bad: Any = 3
     wrong: list[tuple[tuple[Any, ...], type[QuireError]]] = [
-        ((pool, bad, TOKENS, 50), WrongType),
         ((bad, "n", TOKENS, 50), WrongType),
         ((pool, "n", TOKENS, 0), InvalidLimit),
-        ((pool, "n", TOKENS, 50, -1), InvalidLimit),
         ((Pool([Note(BULK, key="n")]), "n", TOKENS, 6), InvalidLimit),
     ]
     for arguments, error in wrong:

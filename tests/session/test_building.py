@@ -118,6 +118,21 @@ def test_what_was_sent_is_shown_again_exactly(wire: str) -> None:
     assert len(store.read(one.place)[6].body) < 2_000, "what is in the log is not kept twice"
 
 
+def test_what_stays_the_same_is_kept_once() -> None:
+    store = MemoryStore()
+    one = session(store)
+    usual = Template(Instructions("Be careful. " * 200), History(), budget=Budget(window=8_000))
+    sizes: list[int] = []
+    for word in ("a", "b", "c"):
+        one.user(word)
+        before = store.version(one.place)
+        build(one, usual, tools=TOOLS).render("openai")
+        sizes.append(sum(len(entry.body) for entry in store.read(one.place, after=before)))
+    assert sizes[0] > 2_000 and max(sizes[1:]) < 700
+    assert [len(kept.payload()["messages"]) for kept in one.receipts()] == [2, 3, 4]
+    assert all(kept.payload()["tools"] for kept in one.receipts())
+
+
 def test_a_history_that_was_narrowed_is_shown_again() -> None:
     one = session()
     one.append(*said("a", "b", "c", "d", "e"))

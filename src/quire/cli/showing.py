@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 
 from quire.cli.arguments import Address, AsJson, KeyFile, StoreUrl, Transcript
 from quire.cli.explaining import called
 from quire.cli.fitting import COUNTED_AS
 from quire.cli.storing import at_store, known_session
 from quire.cli.words import glimpse, moment, named
-from quire.cli.writing import print_table, write_json
+from quire.cli.writing import write_json
 from quire.errors import Forgotten, StoreDamaged, UnknownId, UnknownKey, cut
 from quire.items import JSON, Item
 from quire.tokens import counter_for
@@ -118,14 +117,13 @@ def _as_data(session: "Session", transcript: str, at: int | None, view: "View", 
 
 
 def _print_items(items: Iterable[Item], model: str, view: "View | None" = None) -> None:
+    """A table, line by line: a conversation may be long, and Rich would take a minute for it."""
     counter = counter_for(model)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("id", overflow="fold")
-    table.add_column("kind", no_wrap=True)
-    table.add_column("tokens", justify="right", no_wrap=True)
-    table.add_column("says", no_wrap=True, overflow="ellipsis")
+    rows = [("id", "kind", "tokens", "says")]
     for item in items:
         state = "shown" if view is None else view.fate(item.id).state
         kind = called(item) if state == "shown" else f"{called(item)}, {state}"
-        table.add_row(named(item.id), kind, f"{counter.count(item):,}", glimpse(item))
-    print_table(table)
+        rows.append((named(item.id), kind, f"{counter.count(item):,}", glimpse(item)))
+    ids, kinds, tokens, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for item_id, kind, size, says in rows:
+        typer.echo(f"{item_id:{ids}}  {kind:{kinds}}  {size:>{tokens}}  {says}".rstrip())

@@ -6,7 +6,7 @@ from quire.compactors.limits import Size, checked_size, tokens_of
 from quire.compactors.plan import Plan, Room
 from quire.compactors.results import Results, clearable, saving
 from quire.errors import InvalidValue
-from quire.items import Mask
+from quire.items import Mask, ToolResult
 from quire.state import View
 from quire.state.view import checked_view
 from quire.tokens.numbers import named, whole
@@ -43,14 +43,14 @@ class ClearToolResults(msgspec.Struct, frozen=True, kw_only=True):
             Results(counter)
         ) <= self.keep:
             return None
-        masks: list[Mask] = []
-        saved = 0
-        for result in clearable(view, self.keep):
-            mask = Mask(result.id, self.stub)
-            gain = saving(view, result, mask, counter)
-            if gain > 0:
-                masks.append(mask)
-                saved += gain
+
+        def gain(result: ToolResult) -> int:
+            return saving(view, result, Mask(result.id, self.stub), counter)
+
+        key = ("quire.clear", self.stub, counter.key)
+        old = clearable(view, self.keep, lambda result: gain(result) <= 0, key)
+        masks = [Mask(result.id, self.stub) for result in old]
+        saved = sum(map(gain, old))
         if not masks or saved < tokens_of(self.at_least, room):
             return None
         reason = f"{held:,} tokens are shown, and {len(masks)} old results take {saved:,} of them"

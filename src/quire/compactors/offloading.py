@@ -1,16 +1,19 @@
 """Bulky results kept in the pool, a stub with a handle in their place."""
 
+from collections.abc import Iterator
 from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
 
 from quire.compactors.foreseeing import shown_tokens
 from quire.compactors.limits import Size, checked_size, tokens_of
 from quire.compactors.plan import Plan, Room
-from quire.compactors.results import Results, clearable, newest_results, saving
+from quire.compactors.results import Results, clearable, is_clearable, newest_results, saving
 from quire.errors import cut
 from quire.items import Mask, Note, ToolResult
 from quire.state import View
+from quire.state.staying import must_stay
 from quire.state.view import checked_view
 from quire.tokens import Counter
 from quire.tokens.numbers import whole
@@ -21,8 +24,10 @@ _DIGITS = 10  # of a handle: short enough for a model to copy, long enough for o
 class Offload(msgspec.Struct, frozen=True, kw_only=True):
     """Moves results `larger_than` so many tokens to the pool, all but those among the newest `keep` results.
 
-    It does so once the view is above the ceiling; with a ceiling of 0, at once. The stub names the handle
-    that `read_back` takes. A result with media stays as it is: a note in the pool is text.
+    Of these too it moves what there is no room for, alone or with all else that must stay: a stub with a handle
+    is an answer that a model can go on from. It does so once the view is above the ceiling; with a ceiling of 0,
+    at once. The stub names the handle that `read_back` takes. A result with media stays as it is: a note in the
+    pool is text.
     """
 
     name = "offload"
@@ -38,33 +43,55 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """A `Mask` and a note for each bulky result, or none where there is none."""
-        held = checked_view(view).tokens(room.counter)
+        held, counter = checked_view(view).tokens(room.counter), room.counter
         is_due = room.early or held > min(tokens_of(self.ceiling, room), room.tokens)
-        if not is_due or not self._has_old_bulk(view, room.counter):
-            return None
-        masks: list[Mask] = []
-        notes: list[Note] = []
-        saved = 0
-        for result in clearable(view, self.keep):
-            size = shown_tokens(view, result, room.counter)
-            if size <= self.larger_than or not _is_text(result):
-                continue
-            note = _noted(result, size)
-            mask = Mask(result.id, f"[{note.description}: kept as {note.key}, read_back brings it back]")
-            gain = saving(view, result, mask, room.counter)
-            if gain > 0:
-                masks.append(mask)
-                notes.append(note)
-                saved += gain
-        reason = f"{held:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
-        after = room.counter.total(view.counted(room.counter) - saved)
-        return Plan(self.name, reason, held, after, tuple(masks), tuple(notes)) if masks else None
-
-    def _has_old_bulk(self, view: View, counter: Counter) -> bool:
-        """Whether there can be anything to move, found out without going through all that is shown."""
         bulky = Results(counter, self.larger_than)
-        found = view.counted(bulky)
-        return found > 0 and found > sum(map(bulky.count, newest_results(view, self.keep)))
+        if not is_due or not view.counted(bulky):
+            return None
+        newest = [result for result in newest_results(view, self.keep) if bulky.count(result)]
+        moved: list[_Moved] = []
+        if view.counted(bulky) > len(newest):
+            key = ("quire.offload", self.larger_than, counter.key)
+            old = clearable(view, self.keep, lambda result: self._moved(view, result, counter) is None, key)
+            moved += filter(None, (self._moved(view, result, counter) for result in old))
+        moved += self._too_large(view, newest, room)
+        if not moved:
+            return None
+        masks, notes, gains = zip(*moved, strict=True)
+        reason = f"{held:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
+        after = counter.total(view.counted(counter) - sum(gains))
+        return Plan(self.name, reason, held, after, tuple(masks), tuple(notes))
+
+    def _moved(self, view: View, result: ToolResult, counter: Counter) -> "_Moved | None":
+        """What moving a result takes; none where it is small, has media, or its stub would be no shorter."""
+        size = shown_tokens(view, result, counter)
+        if size <= self.larger_than or not _is_text(result):
+            return None
+        note = _noted(result, size)
+        mask = Mask(result.id, f"[{note.description}: kept as {note.key}, read_back brings it back]")
+        gain = saving(view, result, mask, counter)
+        return _Moved(mask, note, gain) if gain > 0 else None
+
+    def _too_large(self, view: View, newest: list[ToolResult], room: Room) -> Iterator["_Moved"]:
+        """Of the newest results those that there is no room for: alone, or with all else that must stay."""
+        if not newest:
+            return
+        stays = {position for position in must_stay(view) if view.run_at(position) is not None}
+        items = (view.log.item(position) for position in stays)
+        needed = sum(shown_tokens(view, item, room.counter) for item in items)
+        for result in newest:
+            alone = room.counter.total(shown_tokens(view, result, room.counter)) > room.tokens
+            jams = room.counter.total(needed) > room.tokens and view.position(result.id) in stays
+            moved = self._moved(view, result, room.counter) if alone or jams else None
+            if moved is not None and is_clearable(view, result):
+                needed -= moved.gain if view.position(result.id) in stays else 0
+                yield moved
+
+
+class _Moved(NamedTuple):
+    mask: Mask
+    note: Note
+    gain: int
 
 
 def handle_of(result: ToolResult) -> str:

@@ -69,7 +69,9 @@ class Planner:
         held = checked_view(view).tokens(checked_room(room).counter)
         pace = pace_of(view, room.counter)
         if held > room.tokens:
-            return self._cheapest(self._fitting(view, room, pace)) or self._cascade.plan(view, room)
+            return self._cheapest(self._fitting(view, room, pace)) or self._together(view, room, pace)
+        if view.end == view.shape.tail:
+            return None  # an edit was recorded last: what it changed has not even been sent
         step = max(room.tokens // _LOOKS, 1)
         if held < self._patience * room.tokens:
             return None
@@ -78,6 +80,11 @@ class Planner:
         early = Room(room.tokens, room.counter, early=True)
         due = (plan for plan in self._plans(view, early, pace) if self._is_due(plan, pace))
         return self._cheapest(due)
+
+    def _together(self, view: View, room: Room, pace: Pace) -> Plan | None:
+        """The plan of all of them, where none is enough by itself."""
+        plan = self._cascade.plan(view, room)
+        return None if plan is None else self._foretold(view, room, plan, pace)
 
     def _fitting(self, view: View, room: Room, pace: Pace) -> Iterator[Plan]:
         """Plans of one compactor each that are enough by themselves."""

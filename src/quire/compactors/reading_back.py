@@ -42,13 +42,19 @@ def read_back(pool: Pool, handle: str, counter: Counter, tokens: int, start: int
     if not isinstance(pool, Pool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"what was moved is in a Pool, not in {type(pool).__name__}")
     whole(tokens, "tokens", least=1)
-    whole(start, "start", least=0)
-    if isinstance(handle, str) and handle not in pool:  # pyright: ignore[reportUnnecessaryIsInstance]
-        return f"Nothing is kept under the handle {cut(handle)!r}, or no longer."
+    if not isinstance(handle, str) or handle not in pool:  # pyright: ignore[reportUnnecessaryIsInstance]
+        named = repr(cut(handle) if isinstance(handle, str) else handle)  # pyright: ignore
+        return f"Nothing is kept under the handle {cut(named)}, or no longer."
+    if not _is_place(start):
+        return f"start is the number of a character, 0 or more, and not {cut(repr(start))}."
     text = note_text(pool.get(handle).content)
     if start >= len(text):
         return f"There are {len(text)} characters: none from {start} on."
     return _piece(text, start, lambda piece: counter.count(ToolResult("c", "read_back", piece)) <= tokens)
+
+
+def _is_place(start: object) -> bool:
+    return isinstance(start, int) and not isinstance(start, bool) and start >= 0
 
 
 def _piece(text: str, start: int, fits: Callable[[str], bool]) -> str:

@@ -1,12 +1,18 @@
 """Results of tools that a stub may take the place of."""
 
+from collections.abc import Callable, Hashable
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
 from quire.compactors.foreseeing import shown_tokens
-from quire.items import Item, Mask, ToolResult
+from quire.items import Item, Mask, ToolResult, Undo
 from quire.state import View
+from quire.state.growing import keep as remember
+from quire.state.growing import memos
+from quire.state.judging import one_per_group
+from quire.state.positions import positions
 from quire.tokens import Counter
 
 
@@ -34,15 +40,37 @@ def newest_results(view: View, limit: int) -> list[ToolResult]:
     return list(islice((item for item in reversed(view) if isinstance(item, ToolResult)), limit))
 
 
-def clearable(view: View, keep: int) -> list[ToolResult]:
+class _Spent(NamedTuple):
+    """A place in the log before which no result can be cleared, as was found at some revision."""
+
+    position: int
+    revision: int
+
+
+def clearable(view: View, keep: int, never: Callable[[ToolResult], bool], key: Hashable) -> list[ToolResult]:
     """All results but the newest `keep`, oldest first.
 
-    None that is masked or pinned, and none beside a call that waits.
+    None that is masked or pinned, none beside a call that waits, and none to which `never` says yes. Up to
+    where there is nothing left to clear is remembered under the `key`: the past is gone through once.
     """
-    results = [item for item in view if isinstance(item, ToolResult)]
-    old = results[: max(len(results) - keep, 0)]
-    beside = _beside_waiting_calls(view)
-    return [result for result in old if result.id not in beside and _is_shown_as_recorded(view, result)]
+    log, start = view.log, _start(view, key)
+    spared = {result.id for result in newest_results(view, keep)} | _beside_waiting_calls(view)
+    found = [
+        (position, item)
+        for position, item in enumerate(log.items(start, view.end), start)
+        if isinstance(item, ToolResult) and _is_shown_as_recorded(view, position) and not never(item)
+    ]
+    remember(view, key, _Spent(found[0][0] if found else view.end, view.end))
+    return [result for _, result in found if result.id not in spared]
+
+
+def _start(view: View, key: Hashable) -> int:
+    """From where on there may be something to clear; once an edit was undone, from the beginning."""
+    spent = memos(view).get(key)
+    if not isinstance(spent, _Spent) or spent.revision > view.end:
+        return 0
+    edits = positions(view.log, "edits", spent.revision, view.end)
+    return 0 if any(isinstance(view.log.item(edit), Undo) for edit in edits) else spent.position
 
 
 def saving(view: View, result: ToolResult, mask: Mask, counter: Counter) -> int:
@@ -51,12 +79,19 @@ def saving(view: View, result: ToolResult, mask: Mask, counter: Counter) -> int:
     return shown_tokens(view, result, counter) - counter.count(stub)
 
 
-def _is_shown_as_recorded(view: View, result: ToolResult) -> bool:
-    # A stub is another object; to ask for the fate of a masked item would look at all edits.
-    return view.get(result.id) is result and view.fate(result.id).state == "shown"
+def is_clearable(view: View, result: ToolResult) -> bool:
+    """Whether a stub may take the place of one result."""
+    return _is_shown_as_recorded(view, view.position(result.id)) and (
+        result.id not in _beside_waiting_calls(view)
+    )
+
+
+def _is_shown_as_recorded(view: View, position: int) -> bool:
+    # To ask for the fate of a masked item would look at all edits.
+    run = view.run_at(position)
+    return run is not None and run.stand_in is None and view.log.head(position) not in view.shape.pins
 
 
 def _beside_waiting_calls(view: View) -> set[str]:
-    if not view.pending():
-        return set()
-    return {item.id for group in view.groups() if group.pending for item in group.items}
+    waiting = one_per_group(view.log, (view.position(call.id) for call in view.pending()))
+    return {view.log.item(position).id for head in waiting for position in view.log.group(head, view.end)}

@@ -86,20 +86,19 @@ class _Fit:
         claims = Claims(self._pieces, any_twice)
         contents = {index: claims.of(index) for index in range(len(self._pieces))}
         sizes = {index: self._size(content) for index, content in contents.items()}
-        required = {index: sizes[index] for index in claims.fixed}
         allowed = self._allowed(sum(sizes.values()))
-        room = allowed - sum(required.values())
-        if room < 0:
-            raise self._over(required, [])
-        try:
-            return self._shared(claims, sizes, allowed, {})
-        except Irreducible:
-            # What must stay of something elastic is more than its share: it comes before all shares.
-            stays = {i: core(contents[i], self._source(i), self._sums) for i in claims.elastic}
-            cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
-            if sum(cores.values()) > room:
-                raise self._over(required | cores, [i for items in stays.values() for i in items]) from None
-            return self._shared(Claims(self._pieces, any_twice), sizes, allowed, cores)
+        room = allowed - sum(sizes[index] for index in claims.fixed)
+        if room >= 0:
+            try:
+                return self._shared(claims, sizes, allowed, {})
+            except Irreducible:
+                pass  # what must stay of something elastic is more than its share, and comes before all shares
+        stays = {index: core(contents[index], self._source(index), self._sums) for index in claims.elastic}
+        cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
+        if sum(cores.values()) > room:
+            needed = {index: sizes[index] for index in claims.fixed} | cores
+            raise self._over(needed, [item for items in stays.values() for item in items])
+        return self._shared(Claims(self._pieces, any_twice), sizes, allowed, cores)
 
     def _allowed(self, most: int) -> int:
         """The largest sum of counts, up to one that is enough for all, whose total fits."""
@@ -201,7 +200,7 @@ class _Fit:
 
     def _over(self, needed: Mapping[int, int], stays: Sequence[Item]) -> OverBudget:
         """Who is to blame, the largest first, and of what must stay of a history the largest item."""
-        sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
+        sizes = {self._pieces[index].section.name: size for index, size in needed.items() if size}
         over = self._total(sum(sizes.values())) - self._budget.available
         parts = sorted(sizes, key=lambda name: -sizes[name])
         told = [f"{name!r} {sizes[name]:,}" for name in parts]

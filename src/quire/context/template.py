@@ -95,7 +95,7 @@ class Template:
         previous: Context | None = None,
         heard: Heard | None = None,
     ) -> Context:
-        """The context of what was gathered: pure, and the same for the same. `heard` is told of renderings."""
+        """The context of what was gathered: pure, the same for the same. `heard` is told of renderings."""
         model = model or self.model
         counter = counter or counter_for(model or _COMMON)
         schemas = self._counts.schemas(ask.tools, counter)

@@ -7,12 +7,14 @@ is another item, and has to be named too.
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+
+from msgspec import to_builtins
 
 from quire.errors import UnknownId, cut
-from quire.items import JSON, Item, Mask, Note, Summary, ToolResult, Undo, freeze
+from quire.items import JSON, Item, Mask, Note, Summary, ToolResult, Undo
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger
+from quire.session.receipts import is_receipt
 from quire.session.streams import FORGOTTEN, POOL, RECEIPTS, is_own
 from quire.session.tombstones import holds, is_tombstone, texts_of, tombstone
 from quire.session.workspace import Workspace, Written
@@ -85,19 +87,11 @@ def _left_of(stream: str, item: Item, emptied: set[str], texts: set[str]) -> Ite
         return item
     if item.id in emptied or (stream == POOL and isinstance(item, Note) and holds(item.content, texts)):
         return tombstone(item)
-    if stream == RECEIPTS and isinstance(item, Note) and _kept_some(item, emptied, texts):
-        content: dict[str, Any] = {**item.content, "before": [], "after": [], "forgotten": True}
-        return Note(
-            content=freeze(content), description=item.description, id=item.id, created_at=item.created_at
-        )
+    if stream == RECEIPTS and not is_receipt(item) and holds(to_builtins(item), texts):
+        return tombstone(item)
     if not is_own(stream) and isinstance(item, ToolResult | Note) and _repeats(item, texts):
         return tombstone(item)
     return item
-
-
-def _kept_some(receipt: Note, emptied: set[str], texts: set[str]) -> bool:
-    named = [*receipt.content["before"], *receipt.content["after"]]
-    return any(name in emptied if isinstance(name, str) else holds(name, texts) for name in named)
 
 
 def _repeats(item: ToolResult | Note, texts: set[str]) -> bool:

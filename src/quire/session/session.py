@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from quire.compactors import Compactor, Room
 from quire.context import Context, Piece, Template
-from quire.items import Item, Message, Note, now
+from quire.items import Item, Message, now
 from quire.models import Model
 from quire.providers import Provider, Rendered
 from quire.sections import Ask
@@ -23,7 +23,7 @@ from quire.session.forgetting import forget
 from quire.session.hooks import Hook, Hooks
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
-from quire.session.receipts import Kept, digest_of, receipt_of
+from quire.session.receipts import Kept, Sending, digest_of, receipts_in
 from quire.session.scope import scope_spending
 from quire.session.spending import Caps, Spending, check_caps
 from quire.session.streams import RECEIPTS
@@ -136,12 +136,8 @@ class Session(Branching):
         """What was sent in this conversation, oldest first; each can be shown again as it was."""
         workspace = self._ledger.workspace
         versions = workspace.versions(RECEIPTS)
-        stored = self._ledger.read_at(versions)
-        return [
-            Kept(version, item, workspace)
-            for version, item in zip(versions, stored, strict=True)
-            if isinstance(item, Note)
-        ]
+        stored = dict(zip(versions, self._ledger.read_at(versions), strict=True))
+        return receipts_in(stored, workspace)
 
     def forget(self, *ids: str) -> None:
         """Forget items: their content is gone from memory, pool, receipts and store; a tombstone stays.
@@ -229,8 +225,8 @@ class Session(Branching):
         self._sent = Sent(
             wire.name, model, rendered, context, counter if isinstance(counter, Calibrated) else None
         )
-        receipt = receipt_of(context, wire.name, model, digest_of(rendered.payload), names)
-        self._ledger.commit(lambda _: [Written(RECEIPTS, receipt)])
+        sending = Sending(context, wire.name, model, digest_of(rendered.payload), names)
+        self._ledger.commit(sending.written)
 
     def __enter__(self) -> "Session":
         self._tokens.append(enter(self))

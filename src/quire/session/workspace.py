@@ -3,12 +3,13 @@
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
-from quire.items import EDITS, KINDS, Hide, Item, Note
+from quire.items import EDITS, JSON, KINDS, Hide, Item, Note
 from quire.session.spending import Spending
-from quire.session.streams import MAIN, ORIGIN, PLANS, POOL, USAGE, is_own
+from quire.session.streams import MAIN, ORIGIN, PLANS, POOL, RECEIPTS, USAGE, is_own
 from quire.state import Pool, Transcript, View
 from quire.tokens.numbers import whole
 
@@ -18,6 +19,11 @@ class Written(NamedTuple):
 
     stream: str
     item: Item
+
+
+def mark_of(item: Item) -> bytes:
+    """What tells whether two items are the same, word for word."""
+    return blake2b(JSON.encode_item(item), digest_size=16).digest()
 
 
 Origin = Callable[[Note], Transcript]
@@ -36,6 +42,8 @@ class Workspace:
         self.spending = Spending()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
+        self.made: dict[bytes, int] = {}
+        """The versions of what was kept for receipts, by the mark of the item."""
         self._versions: dict[str, array[int]] = {}
         self._kept: dict[str, Item] = {}  # the notes of the pool by id
 
@@ -116,6 +124,8 @@ class Workspace:
             self._begin(items)
         elif stream == PLANS:
             self._plan(items)
+        elif stream == RECEIPTS:
+            self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
         elif stream == USAGE:
             self.spending.take(items)
 
