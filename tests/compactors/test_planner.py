@@ -38,7 +38,8 @@ def planned(items: list[Item], room: int, planner: Planner) -> list[tuple[int, s
             plan = planner.plan(transcript.view, Room(room, TOKENS))
             if plan is not None:
                 found.append((plan.before, plan.by, plan.before <= room))
-                assert record(transcript, plan, text="gist").fate == "kept"
+                text = "gist" if plan.request is not None else None
+                assert record(transcript, plan, text=text).fate == "kept"
                 assert planner.plan(transcript.view, Room(room, TOKENS)) is None
     return found
 
@@ -103,6 +104,14 @@ def test_a_cache_gone_cold_is_the_best_time(pause: float, is_early: bool) -> Non
     room = Room(view.tokens(TOKENS) * 3 // 2, TOKENS)
     plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
     assert (plan is not None) == is_early
+
+
+def test_words_for_a_plan_that_asks_for_none_are_refused() -> None:
+    transcript = Transcript(turns(40))
+    plan = TruncateOldest().plan(transcript.view, Room(2_000, TOKENS))
+    assert plan is not None
+    with pytest.raises(InvalidValue, match="asks for no words"):
+        record(transcript, plan, text="gist")
 
 
 def test_what_nobody_can_shrink_is_an_error() -> None:

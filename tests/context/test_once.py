@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from quire.compactors import TruncateOldest, record
 from quire.context import Template
 from quire.errors import InvalidValue, OverBudget, UnknownKey
 from quire.items import Item, Message, Note, ToolCall, ToolResult
@@ -110,3 +111,17 @@ def test_a_history_without_its_transcript_is_left_out_if_it_may_be() -> None:
     with pytest.raises(UnknownKey) as caught:
         built(Template(History("gone"), budget=Budget(window=99)), Ask(views={"main": view}), COUNTER)
     assert caught.value.__notes__ == ["in section 'history'"]
+
+
+def test_a_context_says_what_room_it_leaves_to_a_history() -> None:
+    transcript = Transcript([words("user" if n % 2 == 0 else "assistant", 30) for n in range(21)])
+    template = Template(Instructions("Be exact."), History(), budget=Budget(window=500, reserve=100))
+    context = built(template, Ask(views={"main": transcript.view}, tools=[{"name": "look"}]), COUNTER)
+    plan = TruncateOldest(floor=1.0).plan(transcript.view, context.room())
+    assert plan is not None
+    record(transcript, plan)
+    after = built(template, Ask(views={"main": transcript.view}, tools=[{"name": "look"}]), COUNTER)
+    assert after.receipt.lines()[1].left_out == 0, "all that is left fits"
+    assert after.receipt.tokens > 400 - 2 * COUNTER.count(transcript.view[0]), "and not much more would"
+    with pytest.raises(UnknownKey, match="'gone'"):
+        context.room("gone")

@@ -1,12 +1,15 @@
 """Forks, merges and drafts of a session."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from quire import Budget, Template
 from quire.errors import Conflict, InvalidValue
 from quire.items import Hide, Message, Note, Span, Summary, ToolCall
 from quire.models import Scripted
+from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore
 from tests.session.opened import Twin, apart, said, session, texts
@@ -112,3 +115,22 @@ def test_a_draft_that_no_longer_fits() -> None:
         apart(store).append(Message("user", "x", id=edit.id))
     one.refresh()
     assert texts(one.view()) == ["a", "b", "c", "x"]
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_what_was_sent_in_a_draft_is_kept_where_it_can_be_shown(meanwhile: bool) -> None:
+    one = session()
+    one.append(*said("a"))
+    template = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000))
+    asyncio.run(one.build(template)).render("openai")
+    with one.draft() as draft:
+        draft.assistant("b")
+        draft.user("c")
+        tools: list[dict[str, Any]] = [{"name": "look", "parameters": {"type": "object", "properties": {}}}]
+        sent = asyncio.run(draft.build(template, tools=tools)).render("openai").payload
+        if meanwhile:
+            one.user("meanwhile")
+    kept = one.receipts()
+    assert len(kept) == (1 if meanwhile else 2)
+    if not meanwhile:
+        assert kept[1].payload().payload == sent

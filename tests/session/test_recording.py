@@ -193,6 +193,22 @@ def test_an_async_stream() -> None:
     assert asyncio.run(talk()) == 4 and texts(one.view()) == ["Hello!"]
 
 
+def test_async_verbs_take_whole_answers_and_streams() -> None:
+    async def events() -> AsyncIterator[Any]:
+        for event in chunks("Hel", "lo!"):
+            yield event
+
+    async def talk() -> None:
+        await one.add_response(CHAT)
+        await one.add_response(events())
+        await one.add_response(chunks("Bye."))
+
+    one = session()
+    asyncio.run(talk())
+    assert texts(one.view()) == ["Let me see.", "ToolCall", "Hello!", "Bye."]
+    assert one.spending.requests == 3
+
+
 def test_an_empty_stream_records_nothing() -> None:
     one = session()
     assert list(one.listen([])) == [] and one.version == 0

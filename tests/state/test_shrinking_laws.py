@@ -117,7 +117,7 @@ def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], the
     merged = merge_all(parent, child, agent_id="worker")
     told = {
         i.id for i in own if (instructions | of_kind(ConfigChange))(i)
-    }  # stays, where nothing is in common
+    }  # may stay
     assert {i.id for i in own} - {i.id for i in merged} <= (set() if inherited else told)
     assert all(i.agent_id for i in merged if not is_edit(i))
     for item in merged:

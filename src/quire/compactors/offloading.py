@@ -24,10 +24,9 @@ _DIGITS = 10  # of a handle: short enough for a model to copy, long enough for o
 class Offload(msgspec.Struct, frozen=True, kw_only=True):
     """Moves results `larger_than` so many tokens to the pool, all but those among the newest `keep` results.
 
-    Of these too it moves what there is no room for, alone or with all else that must stay: a stub with a handle
-    is an answer that a model can go on from. It does so once the view is above the ceiling; with a ceiling of 0,
-    at once. The stub names the handle that `read_back` takes. A result with media stays as it is: a note in the
-    pool is text.
+    Of these too it moves what there is no room for, alone or with all else that must stay: a model can go on
+    from a stub with a handle. It does so once the view is above the ceiling; with a ceiling of 0, at once.
+    The stub names the handle that `read_back` takes. A result with media stays as it is: a note is text.
     """
 
     name = "offload"

@@ -35,6 +35,8 @@ def record(
         raise WrongType(f"a plan is recorded, not {type(plan).__name__}")
     if plan.notes and pool is None:
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
+    if text is not None and plan.request is None:
+        raise InvalidValue(f"{plan.by} asks for no words, and a text was given")
     edits = list[Edit](plan.edits)
     if plan.request is not None:
         fault = _unfit(transcript, plan.request, text)

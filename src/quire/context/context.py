@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 
+from quire.compactors import Room
 from quire.context.fates import Entry
 from quire.context.fit import Fitted
 from quire.context.receipt import Receipt
-from quire.errors import WrongType
+from quire.errors import UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state.scroll import Scroll
@@ -55,6 +56,12 @@ class Context:
         if self._heard is not None:
             self._heard(self, wire, model, rendered)
         return rendered
+
+    def room(self, section: str = "history") -> Room:
+        """What a section may take while all else stays as it is: the room for a compactor."""
+        if section not in self.tokens:
+            raise UnknownKey(f"no section {cut(str(section))!r} in the context")
+        return self.receipt.room(section)
 
     def explain(self, item: Item | str) -> Entry:
         """What became of one candidate."""

@@ -92,7 +92,7 @@ class _Fit:
             try:
                 return self._shared(claims, sizes, allowed, {})
             except Irreducible:
-                pass  # what must stay of something elastic is more than its share, and comes before all shares
+                pass  # what must stay of something elastic is more than its share: it comes before all shares
         stays = {index: core(contents[index], self._source(index), self._sums) for index in claims.elastic}
         cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
         if sum(cores.values()) > room:

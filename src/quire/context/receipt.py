@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from quire.compactors import Room
 from quire.context.fates import IN_SIGHT, Entry, Fates
 from quire.context.fit import Fitted
 from quire.context.printing import Row, as_html, as_table
@@ -41,6 +42,12 @@ class Receipt:
     def tokens(self) -> int:
         """Tokens of the whole request, tool definitions included."""
         return self._counter.total(sum(fitted.counted for fitted in self._fitted)) + self.schemas
+
+    def room(self, section: str) -> Room:
+        """What a section may take while all else stays as it is."""
+        own = sum(fitted.counted for fitted in self._fitted if fitted.name == section)
+        others = self.tokens - self._counter.total(own)
+        return Room(max(self.available - others, 0), self._counter)
 
     def lines(self) -> list[Line]:
         """Section by section."""

@@ -5,12 +5,14 @@ the rest, the first that brings an item shows it.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from quire.context.gathering import Content, Piece
 from quire.items import Item
 from quire.sections import Sifted
 from quire.state import View
 from quire.state.growing import keep, memos
+from quire.state.log import Segment
 from quire.state.scroll import Scroll
 
 _HISTORY = (View, Sifted)
@@ -93,15 +95,13 @@ def _has(row: View | Sifted | Scroll, item_id: str) -> bool:
     return start == 0 or (view.log.time(position), position) >= view.place_at(start)
 
 
-class _Compared:
-    """How far two logs were looked through for items that are in both."""
+class _Compared(NamedTuple):
+    """How far two logs were looked through for items that are in both, and whether there are any."""
 
-    __slots__ = ("meet", "other", "others", "own")
-
-    def __init__(self, other: object) -> None:
-        self.other = other
-        self.own = self.others = 0
-        self.meet = False
+    other: Segment
+    own: int
+    others: int
+    meet: bool
 
 
 def apart(one: View, other: View) -> bool:
@@ -112,13 +112,12 @@ def apart(one: View, other: View) -> bool:
     key = ("quire.compared", id(last))
     known = memos(one).get(key)
     if not isinstance(known, _Compared) or known.other is not last:
-        known = _Compared(last)
+        known = _Compared(last, 0, 0, False)
     own, others = one.log.items(known.own, one.end), other.log.items(known.others, other.end)
-    known.meet = (
+    meet = (
         known.meet
         or any(other.log.find(item.id, other.end) is not None for item in own)
         or any(one.log.find(item.id, one.end) is not None for item in others)
     )
-    known.own, known.others = max(known.own, one.end), max(known.others, other.end)
-    keep(one, key, known)
-    return not known.meet
+    keep(one, key, _Compared(last, max(known.own, one.end), max(known.others, other.end), meet))
+    return not meet

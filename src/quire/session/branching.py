@@ -9,7 +9,7 @@ from quire.items import Item, Note
 from quire.models import Model, asking
 from quire.session.events import Added, Adding
 from quire.session.ledger import Ledger
-from quire.session.merging import kept_of, summary_of
+from quire.session.merging import joined, kept_of, summary_of
 from quire.session.opening import shared_ledger
 from quire.session.recording import Recording
 from quire.session.streams import MAIN, ORIGIN, POOL, checked_name, free_name, is_own, labelled
@@ -40,7 +40,8 @@ class Branching(Recording):
 
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version of the conversation."""
-        return self._ledger.workspace.at(version)
+        with self._ledger.lock:
+            return self._ledger.workspace.at(version)
 
     def fork(
         self, name: str, *, turns: int | None = None, tools: Iterable[str] | None = None, of: str = MAIN
@@ -68,11 +69,11 @@ class Branching(Recording):
     def draft(self) -> Generator[Self, None, None]:
         """A fork that is merged when the block ends well, all at once, and forgotten when it raises."""
         with self._ledger.lock:
-            beginning = self._ledger.workspace.child()
+            beginning, version = self._ledger.workspace.child(), self.version
         draft = type(self)(Ledger(MemoryStore(), self.place, lambda: beginning.child()), **self._options())
         draft.hooks = type(self.hooks)()  # they hear of it when it is merged
         yield draft
-        self._merge_draft(draft._ledger.recorded())
+        self._merge_draft(draft._ledger.recorded(), version)
 
     async def merge(
         self, child: Self, *, keep: Keep = "all", model: Model | None = None, agent_id: str | None = None
@@ -100,7 +101,7 @@ class Branching(Recording):
         notes = [Written(POOL, note) for note in self._ledger.workspace.pool]
         return [Written(ORIGIN, Note(content=content)), *(Written(MAIN, item) for item in own), *notes]
 
-    def _merge_draft(self, written: list[Written]) -> None:
+    def _merge_draft(self, written: list[Written], began_at: int) -> None:
         if not written:
             return
         said: dict[str, tuple[Item, ...]] = {}
@@ -109,6 +110,6 @@ class Branching(Recording):
                 said[stream] = (*said.get(stream, ()), item)
         for stream, items in said.items():
             self.hooks.fire(Adding(self.place, stream, items))
-        self._ledger.commit(lambda _: written)
+        self._ledger.commit(lambda workspace: joined(written, workspace, began_at))
         for stream, items in said.items():
             self.hooks.fire(Added(self.place, stream, items))

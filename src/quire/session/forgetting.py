@@ -15,7 +15,7 @@ from quire.items import JSON, Item, Mask, Note, Summary, ToolResult, Undo
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger
 from quire.session.receipts import is_receipt
-from quire.session.streams import FORGOTTEN, POOL, RECEIPTS, is_own
+from quire.session.streams import FORGOTTEN, ORIGIN, POOL, RECEIPTS, is_own
 from quire.session.tombstones import holds, is_tombstone, texts_of, tombstone
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
@@ -43,7 +43,9 @@ def _forks(ledger: Ledger) -> Iterable[Ledger]:
     scope, name = ledger.place
     for other in ledger.store.conversations(scope):
         if other.startswith(f"{name}/"):
-            yield shared_ledger(ledger.store, Place(scope, other))
+            fork = shared_ledger(ledger.store, Place(scope, other))
+            if fork.workspace.versions(ORIGIN):
+                yield fork
 
 
 def _forget_in(ledger: Ledger, ids: set[str], texts: set[str]) -> None:

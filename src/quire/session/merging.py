@@ -6,7 +6,8 @@ from typing import Literal
 from quire.compactors.telling import in_words
 from quire.items import Item
 from quire.session.ledger import Ledger
-from quire.session.streams import MAIN
+from quire.session.receipts import shifted
+from quire.session.streams import MAIN, RECEIPTS
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript, merge_all, merge_result, plan_summary
 
@@ -23,6 +24,19 @@ def kept_of(
     """What a merge writes: tried on a copy, since only what is stored has happened."""
     merge = merge_all if keep == "all" else merge_result
     return [Written(MAIN, item) for item in merge(workspace.transcripts[MAIN].copy(), child, agent_id)]
+
+
+def joined(drafted: Sequence[Written], workspace: Workspace, began_at: int) -> list[Written]:
+    """What a draft wrote, as it is written to the conversation that it left at a version.
+
+    Receipts name what the model saw by versions of the draft. Where others wrote meanwhile it cannot be shown
+    again from here, so they stay behind.
+    """
+    if workspace.version != began_at:
+        return [entry for entry in drafted if entry.stream != RECEIPTS]
+    return [
+        Written(stream, shifted(item, began_at) if stream == RECEIPTS else item) for stream, item in drafted
+    ]
 
 
 async def summary_of(

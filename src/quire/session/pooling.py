@@ -37,7 +37,8 @@ class Pooling(Verbs):
     @property
     def pool(self) -> Pool:
         """The notes at hand: a copy that may be read at leisure, and that changes nothing."""
-        return self._ledger.workspace.pool.fork()
+        with self._ledger.lock:
+            return self._ledger.workspace.pool.fork()
 
     def keep(self, note: Note) -> Note:
         """Put a note into the pool; one of the same key gives its place to it."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.context import Context
 from quire.errors import Forgotten, StoreDamaged
@@ -127,6 +128,18 @@ class Sending:
             content |= {"transcript": self._names[id(view.log)], "revision": view.revision}
         made = [Written(RECEIPTS, item) for item in new.values()]
         return [*made, Written(RECEIPTS, Note(content=content, description=KIND))]
+
+
+def shifted(item: Item, by: int) -> Item:
+    """A receipt of a log that now stands in another, after so many entries."""
+    if not isinstance(item, Note) or not is_receipt(item):
+        return item
+    content = dict(item.content)
+    for part in ("before", "after"):
+        content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
+    if "tools" in content:
+        content["tools"] += by
+    return replace(item, content=content)
 
 
 def digest_of(payload: Mapping[str, Any]) -> str:

@@ -1,15 +1,17 @@
 """Answers of the user's own client, whole or streamed, recorded as items with what they used."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
+from quire.items import Item
 from quire.providers import Parsed, Rendered, StreamReader, provider_for
 from quire.session.building import Sent
 from quire.session.events import Added, Adding
 from quire.session.pooling import Pooling
 from quire.session.responses import is_stream, wire_of
 from quire.session.spending import spent_on
-from quire.session.streams import MAIN, USAGE, checked_name
+from quire.session.streams import MAIN, USAGE
 from quire.session.workspace import Written
 
 
@@ -29,9 +31,20 @@ class Recording(Pooling):
             for event in response:
                 reading.take(event)
             return self._keep(reading.finished(), to)
-        name = provider or wire_of(response)
-        sent, model = self._asked(name)
-        return self._keep(provider_for(name).parse(response, sent=sent, model=model), to)
+        return self._keep(self._parsed(response, provider), to)
+
+    async def add_response(self, response: Any, *, provider: str | None = None, to: str = MAIN) -> Parsed:
+        """`record` without blocking the loop; hooks may be async, and so may a stream."""
+        reading = _Reading(self._reader, provider)
+        if hasattr(response, "__aiter__"):
+            async for event in response:
+                reading.take(event)
+            return await self._keep_and_wait(reading.finished(), to)
+        if is_stream(response):
+            for event in response:
+                reading.take(event)
+            return await self._keep_and_wait(reading.finished(), to)
+        return await self._keep_and_wait(self._parsed(response, provider), to)
 
     def listen(self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN) -> Iterator[Any]:
         """Hand on the events of a stream, and record the answer once it has come to its end.
@@ -56,21 +69,36 @@ class Recording(Pooling):
                 reading.take(event)
                 yield event
         finally:
-            self._keep(reading.finished(), to)
+            await self._keep_and_wait(reading.finished(), to)
+
+    def _parsed(self, response: Any, provider: str | None) -> Parsed:
+        name = provider or wire_of(response)
+        sent, model = self._asked(name)
+        return provider_for(name).parse(response, sent=sent, model=model)
 
     def _keep(self, parsed: Parsed, to: str) -> Parsed:
         """Record the items of an answer and what it used, at once."""
-        items, to = self._ready(parsed.items), checked_name(to)
+        items, to = self._ready(parsed.items), self._checked(to)
+        if self.hooks:
+            self.hooks.fire(Adding(self.place, to, items))
+        self._commit_answer(parsed, items, to)
+        if self.hooks:
+            self.hooks.fire(Added(self.place, to, items))
+        return parsed._replace(items=items)
+
+    async def _keep_and_wait(self, parsed: Parsed, to: str) -> Parsed:
+        items, to = self._ready(parsed.items), self._checked(to)
+        await self.hooks.fire_and_wait(Adding(self.place, to, items))
+        await asyncio.to_thread(self._commit_answer, parsed, items, to)
+        await self.hooks.fire_and_wait(Added(self.place, to, items))
+        return parsed._replace(items=items)
+
+    def _commit_answer(self, parsed: Parsed, items: Iterable[Item], to: str) -> None:
         written = [Written(to, item) for item in items]
         if parsed.usage is not None:
             written.append(Written(USAGE, spent_on(parsed.usage, parsed.model)))
-        if self.hooks:
-            self.hooks.fire(Adding(self.place, to, items))
         self._ledger.commit(lambda _: written)
-        if self.hooks:
-            self.hooks.fire(Added(self.place, to, items))
         self._learn(parsed)
-        return parsed._replace(items=items)
 
     def _reader(self, name: str) -> StreamReader:
         sent, model = self._asked(name)

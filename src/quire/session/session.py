@@ -199,7 +199,8 @@ class Session(Branching):
         parameters: Mapping[str, Any] | None,
     ) -> Ask:
         given = self.view().get(input) if isinstance(input, str) else input
-        views: dict[str, View] = self._ledger.workspace.views()
+        with self._ledger.lock:
+            views: dict[str, View] = self._ledger.workspace.views()
         return Ask(
             views=views,
             pool=self.pool,

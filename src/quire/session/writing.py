@@ -59,11 +59,12 @@ class Desk:
 
     def view(self, name: str = MAIN) -> View:
         """What a transcript shows now."""
-        transcripts = self._ledger.workspace.transcripts
-        if name not in transcripts:
-            known = ", ".join(map(repr, transcripts))
-            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
-        return transcripts[name].view
+        with self._ledger.lock:  # a writer of another thread may be half way through
+            transcripts = self._ledger.workspace.transcripts
+            if name not in transcripts:
+                known = ", ".join(map(repr, transcripts))
+                raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
+            return transcripts[name].view
 
     def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none; they are kept when this returns. They are given back as they are kept.
