@@ -8,7 +8,7 @@ from typing import Any
 
 from quire import Budget, Template
 from quire.items import Note, Span, Summary
-from quire.sections import History, Instructions
+from quire.sections import History
 from quire.session import Session
 from quire.stores import Store
 
@@ -31,9 +31,7 @@ def seeded(path: Path, address: str = "ana/q3", key: bytes | None = None) -> str
         session = Session.open(address, store=store)
         session.system("Be brief.")
         asked = session.user(NASTY)
-        template = Template(
-            Instructions("Be exact."), History(), budget=Budget(window=8_000), model="gpt-5.6"
-        )
+        template = Template(History(), budget=Budget(window=8_000), model="gpt-5.6")
         asyncio.run(session.build(template)).render("openai")
         session.record(ANSWER)
         session.keep(Note({"margin": 4}, key="report", description="the figures"))

@@ -3,10 +3,13 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-typer = pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from typer.main import get_command
 
 from quire.cli.main import app
 
@@ -27,8 +30,8 @@ COMMANDS = sorted(
 def test_a_command_of_a_page_can_be_given(line: str) -> None:
     words = shlex.split(line, comments=True)
     verb, *arguments = words[1 : words.index(">") if ">" in words else None]
-    command = typer.main.get_command(app).commands[verb]
-    command.make_context(verb, arguments)  # it reads the arguments, and runs nothing
+    commands: Any = get_command(app)
+    commands.commands[verb].make_context(verb, arguments)  # it reads the arguments, and runs nothing
 
 
 def test_there_are_commands_on_pages() -> None:

@@ -1,5 +1,6 @@
 """`quire show` and `quire log`: what a conversation shows, what a model saw, and what was recorded."""
 
+import asyncio
 import hashlib
 import json
 import sqlite3
@@ -11,7 +12,9 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
+from quire import Budget, Template
 from quire.items import Hide, Mask, Pin, Span, ToolCall, ToolResult
+from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.conversing import ran, refused
@@ -75,7 +78,7 @@ def test_what_a_model_saw(store: str) -> None:
         assert payload == kept.payload().payload
         assert kept.digest == hashlib.sha256(msgspec.json.encode(payload)).hexdigest()
     text = ran("show", "ana/q3", "--store", store, "--receipt", "last").stdout
-    assert kept.digest in text and "Be exact." in text and "openai gpt-5.6" in text
+    assert kept.digest in text and "Be brief." in text and "openai gpt-5.6" in text
     for wrong in ("1", "-1", "first", "99"):
         said = refused(1, "show", "ana/q3", "--store", store, "--receipt", wrong)
         assert "no request was kept at version" in said and "the last are 3" in said
@@ -111,6 +114,19 @@ def test_the_log_has_every_entry_and_what_edits_do(store: str) -> None:
     assert [entry["version"] for entry in entries] == list(range(1, 9))
     assert entries[1]["item"]["content"] == NASTY
     assert {entry["stream"] for entry in entries} == {"main", ".receipts", ".usage", ".pool"}
+
+
+def test_what_is_kept_for_requests_is_told(tmp_path: Path) -> None:
+    path, tools = tmp_path / "chats.db", [{"name": "look", "parameters": {"type": "object"}}]
+    with Store.open(path) as opened:
+        session = Session.open("a/b", store=opened)
+        session.user("one")
+        template = Template(Instructions("Be exact."), History(), budget=Budget(window=800), model="gpt-5.6")
+        asyncio.run(session.build(template, tools=tools)).render("openai")
+    lines = ran("log", "a/b", "--store", str(path)).stdout.splitlines()
+    assert "kept for requests: Be exact." in lines[1] and "request of" in lines[-1]
+    text = ran("show", "a/b", "--store", str(path), "--receipt", "last").stdout
+    assert "Be exact." in text and "one" in text
 
 
 def test_edits_that_are_taken_back_are_marked(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quire.errors import WrongType
+from quire.errors import ModelFailed, WrongType
 from quire.items import Message, Reasoning, ToolCall
 from tests.session.opened import session, texts
 
@@ -221,6 +221,23 @@ def test_what_is_no_answer_is_refused() -> None:
         with pytest.raises(WrongType):
             one.record(wrong)
     assert one.version == 0
+
+
+def test_an_error_is_nobodys_words() -> None:
+    one = session()
+    body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    with pytest.raises(ModelFailed) as fault:
+        one.record(body, provider="anthropic")
+    assert "overloaded_error" in fault.value.__notes__[0] and one.version == 0
+
+
+def test_an_answer_that_breaks_off_with_an_error() -> None:
+    one = session()
+    failing = [*list(chunks("Hel"))[:1], {"error": {"code": "server_error", "message": "gone"}}]
+    parsed = one.record(failing, provider="openai")
+    assert parsed.error is not None and "server_error" in parsed.error
+    said = one.view()[-1]
+    assert isinstance(said, Message) and said.interrupted
 
 
 def test_thoughts_are_bound_to_what_was_sent() -> None:

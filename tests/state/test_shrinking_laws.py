@@ -115,9 +115,7 @@ def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], the
     own = [i for i in child.recorded() if not is_edit(i) and not is_closing(i) and i.id not in parent]
     closed = [i.id for i in parent.recorded() if is_closing(i)]
     merged = merge_all(parent, child, agent_id="worker")
-    told = {
-        i.id for i in own if (instructions | of_kind(ConfigChange))(i)
-    }  # may stay
+    told = {i.id for i in own if (instructions | of_kind(ConfigChange))(i)}  # may stay
     assert {i.id for i in own} - {i.id for i in merged} <= (set() if inherited else told)
     assert all(i.agent_id for i in merged if not is_edit(i))
     for item in merged:

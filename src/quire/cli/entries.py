@@ -97,7 +97,7 @@ def _line(stored: "Stored", item: Item, undone: set[tuple[str, str]]) -> str:
     mark = "[undone] " if (stored.stream, item.id) in undone else ""
     when = moment(item.created_at)
     where = f"{named(stored.stream):10} {called(item):17} {named(item.id)}"
-    return f"{stored.version:>7,}  {when}  {where}  {mark}{deed(stored.stream, item)}".rstrip()
+    return f"{stored.version:>7,}  {when:19}  {where}  {mark}{deed(stored.stream, item)}".rstrip()
 
 
 def _as_data(stored: "Stored", item: Item, undone: set[tuple[str, str]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from quire.cli.fitting import COUNTED_AS
 from quire.cli.storing import at_store, known_session
 from quire.cli.words import glimpse, moment, named
 from quire.cli.writing import write_json
-from quire.errors import Forgotten, StoreDamaged, UnknownId, UnknownKey, cut
+from quire.errors import UnknownId, UnknownKey, cut
 from quire.items import JSON, Item
 from quire.tokens import counter_for
 
@@ -71,28 +71,15 @@ def _kept(session: "Session", asked: str) -> "Kept":
 
 
 def _show_request(kept: "Kept", model: str, json: bool) -> None:
-    payload = _payload(kept)
+    rendered = kept.payload()  # an error where its digest is another one, or some of it was forgotten
     if json:
-        write_json(payload)
+        write_json(rendered.payload)
         return
     to = " ".join(named(name) for name in (kept.provider, kept.model) if name)
     typer.echo(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
     typer.echo(f"{kept.tokens:,} tokens: {', '.join(f'{named(n)} {t:,}' for n, t in kept.sections.items())}")
     typer.echo(f"sha256 {kept.digest}, as it was sent\n")
     _print_items(kept.items, kept.model or model)
-
-
-def _payload(kept: "Kept") -> dict[str, Any]:
-    """What was sent; an error where its digest is another one, which forgetting makes it too."""
-    from quire.session.tombstones import is_tombstone
-
-    try:
-        return kept.payload().payload
-    except StoreDamaged:
-        if any(is_tombstone(item) for item in kept.items):
-            said = f"some of what the request of version {kept.version:,} showed was forgotten"
-            raise Forgotten(said) from None
-        raise
 
 
 def _as_data(session: "Session", transcript: str, at: int | None, view: "View", model: str) -> dict[str, Any]:

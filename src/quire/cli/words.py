@@ -26,7 +26,9 @@ _MOST_SPANS = 3
 
 
 def moment(seconds: float) -> str:
-    """A time in UTC."""
+    """A time in UTC; a dash for what has none."""
+    if not seconds:
+        return "-"
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError, OSError):
@@ -93,10 +95,13 @@ def _fields(item: Item) -> dict[str, Any]:
 
 
 def _request(item: Item) -> str:
+    from quire.session.receipts import is_receipt
+
+    if not is_receipt(item):
+        return f"kept for requests: {glimpse(item) or named(item.id)}"
     said = _fields(item)
     to = " ".join(named(str(said[name])) for name in ("provider", "model") if said.get(name))
-    forgotten = ", some of it forgotten" if said.get("forgotten") else ""
-    return f"request of {said.get('tokens', 0):,} tokens to {to}{forgotten}"
+    return f"request of {said.get('tokens', 0):,} tokens to {to}"
 
 
 def _usage(item: Item) -> str:

@@ -1,7 +1,7 @@
 """Results of tools that a stub may take the place of."""
 
 from collections.abc import Callable, Hashable
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
@@ -40,37 +40,38 @@ def newest_results(view: View, limit: int) -> list[ToolResult]:
     return list(islice((item for item in reversed(view) if isinstance(item, ToolResult)), limit))
 
 
-class _Spent(NamedTuple):
-    """A place in the log before which no result can be cleared, as was found at some revision."""
+class _Known(NamedTuple):
+    """Where in the log results are that may be cleared some day, as was found at some revision."""
 
-    position: int
+    positions: tuple[int, ...]
     revision: int
 
 
 def clearable(view: View, keep: int, never: Callable[[ToolResult], bool], key: Hashable) -> list[ToolResult]:
     """All results but the newest `keep`, oldest first.
 
-    None that is masked or pinned, none beside a call that waits, and none to which `never` says yes. Up to
-    where there is nothing left to clear is remembered under the `key`: the past is gone through once.
+    None that is masked or pinned, none beside a call that waits, and none to which `never` says yes. What was
+    found is remembered under the `key`, so that the past is gone through once.
     """
-    log, start = view.log, _start(view, key)
+    known = _known(view, key)
     spared = {result.id for result in newest_results(view, keep)} | _beside_waiting_calls(view)
-    found = [
-        (position, item)
-        for position, item in enumerate(log.items(start, view.end), start)
-        if isinstance(item, ToolResult) and _is_shown_as_recorded(view, position) and not never(item)
-    ]
-    remember(view, key, _Spent(found[0][0] if found else view.end, view.end))
-    return [result for _, result in found if result.id not in spared]
+    new = (p for p in range(known.revision, view.end) if isinstance(view.log.item(p), ToolResult))
+    found: dict[int, ToolResult] = {}
+    for position in chain(known.positions, new):
+        result = view.log.item(position)
+        if isinstance(result, ToolResult) and _is_shown_as_recorded(view, position) and not never(result):
+            found[position] = result
+    remember(view, key, _Known(tuple(found), view.end))
+    return [result for result in found.values() if result.id not in spared]
 
 
-def _start(view: View, key: Hashable) -> int:
-    """From where on there may be something to clear; once an edit was undone, from the beginning."""
-    spent = memos(view).get(key)
-    if not isinstance(spent, _Spent) or spent.revision > view.end:
-        return 0
-    edits = positions(view.log, "edits", spent.revision, view.end)
-    return 0 if any(isinstance(view.log.item(edit), Undo) for edit in edits) else spent.position
+def _known(view: View, key: Hashable) -> _Known:
+    """What was found before; nothing, once an edit was undone."""
+    known = memos(view).get(key)
+    if not isinstance(known, _Known) or known.revision > view.end:
+        return _Known((), 0)
+    edits = positions(view.log, "edits", known.revision, view.end)
+    return _Known((), 0) if any(isinstance(view.log.item(edit), Undo) for edit in edits) else known
 
 
 def saving(view: View, result: ToolResult, mask: Mask, counter: Counter) -> int:

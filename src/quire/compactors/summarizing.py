@@ -86,9 +86,14 @@ class Summarize(Limits, frozen=True, kw_only=True):
         """What has to be told, and in how many tokens: fewer where there is no room for as many."""
         try:
             return size, self._chosen(view, extent, size)
-        except Irreducible:
+        except Irreducible as fault:
             if size < 2 * _SHORTEST:
-                raise
+                # What a cut was asked for is not what the limits are: the summary to come is taken off.
+                raise Irreducible(
+                    f"what must stay leaves no room for a summary of {size:,} tokens: {extent.floor:,} "
+                    f"{self.unit} are to be left of at most {extent.ceiling:,}",
+                    fault.parts,
+                ) from None
         return self._chosen_with(view, extent, size // 2)
 
     def _chosen(self, view: View, extent: Extent, size: int) -> list[Item]:

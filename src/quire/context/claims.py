@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from quire.context.cutting import staying_ids
 from quire.context.gathering import Content, Piece
-from quire.context.repeats import Seen, apart, by_say, without_twins
+from quire.context.repeats import Seen, apart, by_say, is_history, without_twins
 from quire.items import Item
-from quire.sections import Sifted
 from quire.state import View, groups
 from quire.state.scroll import Scroll
 
@@ -68,7 +67,7 @@ class Claims:
 
     def _brings(self, index: int, item_id: str) -> bool:
         content = self._pieces[index].content
-        if isinstance(content, (View, Sifted)):
+        if is_history(content):
             seen = Seen()
             seen.add(content)
             return item_id in seen

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from quire.context.gathering import Content
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
-from quire.sections import Sifted
+from quire.sections.sifted import Sifted
 from quire.state import Group, View, groups, structural
 from quire.state.positions import positions
 from quire.state.scroll import Scroll

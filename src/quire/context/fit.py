@@ -14,7 +14,7 @@ from quire.context.gathering import Content, Piece
 from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item
-from quire.sections import Sifted
+from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.scroll import Scroll
 from quire.tokens import Budget, Counter, Share
@@ -121,18 +121,19 @@ class _Fit:
             kept[index] = self._whole(index, content, self._size(content))
         left = allowed - sum(fitted.counted for fitted in kept.values())
         wanted = {index: self._size(claims.of(index)) for index in claims.optional}
-        for index, grant in self._grants(left, wanted, {}).items():
+        for index, grant in self._grants(left, wanted, {}).items() if wanted else ():
             kept[index] = self._cut(index, claims.of(index), grant)
             claims.settle(index, kept[index].shown)
         return kept
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Tokens for each place; what must stay is set aside before anything is shared out."""
-        kept = {index: cores.get(index, 0) for index in wanted}
-        shares = {str(index): _beyond(self._share(index), kept[index]) for index in wanted}
-        asked = {str(index): max(size - kept[index], 0) for index, size in wanted.items()}
+        names = {self._pieces[index].section.name: index for index in wanted}
+        kept = {name: cores.get(index, 0) for name, index in names.items()}
+        shares = {name: _beyond(self._share(index), kept[name]) for name, index in names.items()}
+        asked = {name: max(wanted[index] - kept[name], 0) for name, index in names.items()}
         granted = share_out(room - sum(kept.values()), asked, shares)
-        return {index: kept[index] + granted[str(index)] for index in wanted}
+        return {index: kept[name] + granted[name] for name, index in names.items()}
 
     def _share(self, index: int) -> Share:
         section = self._pieces[index].section
@@ -222,5 +223,7 @@ class _Fit:
 
 def _beyond(share: Share, core: int) -> Share:
     """What is left of a share once what must stay is set aside."""
+    if not core:
+        return share
     most = None if share.maximum is None else max(share.maximum - core, 0)
     return Share(minimum=max(share.minimum - core, 0), maximum=most, weight=share.weight)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from quire.errors import WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, History, Input, Section, Settings, Sifted, items_of, settings_of
+from quire.sections import Ask, History, Input, Section, Settings, items_of, settings_of
+from quire.sections.sifted import Sifted
 from quire.state import View
 
 logger = logging.getLogger("quire.context")

@@ -5,26 +5,29 @@ the rest, the first that brings an item shows it.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from quire.context.gathering import Content, Piece
 from quire.items import Item
-from quire.sections import Sifted
+from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.growing import keep, memos
 from quire.state.log import Segment
 from quire.state.scroll import Scroll
 
-_HISTORY = (View, Sifted)
+
+def is_history(content: object) -> TypeGuard[View | Sifted]:
+    """Whether it is a history, which can be asked what it has."""
+    return type(content) is View or type(content) is Sifted
 
 
 def by_say(pieces: Sequence[Piece]) -> list[int]:
     """The places of pieces, those that have the say before the others."""
-    return sorted(range(len(pieces)), key=lambda index: _rank(pieces[index]))
+    return sorted(range(len(pieces)), key=list(map(_rank, pieces)).__getitem__)
 
 
 def _rank(piece: Piece) -> int:
-    return 0 if isinstance(piece.content, View) else 1 if piece.is_elastic else 2
+    return 0 if type(piece.content) is View else 1 if piece.section.keeps == "newest" else 2
 
 
 def once(pieces: Sequence[Piece]) -> list[Content]:
@@ -49,14 +52,14 @@ class Seen:
 
     def add(self, content: Content | Scroll) -> None:
         """Take in what is shown."""
-        if isinstance(content, _HISTORY) or (isinstance(content, Scroll) and content.view is not None):
+        if is_history(content) or (isinstance(content, Scroll) and content.view is not None):
             self._rows.append(content)
         else:
             self._ids.update(item.id for item in content)
 
     def new_of(self, content: Content) -> Content:
         """The content without what is shown already; itself where that is all of it."""
-        if isinstance(content, _HISTORY) and not self._may_share(content):
+        if is_history(content) and not self._may_share(content):
             return content
         new = without_twins([item for item in content if item.id not in self])
         return content if len(new) == len(content) else new

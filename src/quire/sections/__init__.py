@@ -11,7 +11,6 @@ from quire.sections.instructions import Instructions
 from quire.sections.pooled import Catalogue, Pooled
 from quire.sections.reading import items_of
 from quire.sections.section import Ask, Content, Options, Section, Settings, Stability, settings_of
-from quire.sections.sifted import Sifted
 from quire.sections.tool_guide import ToolGuide
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "Pooled",
     "Section",
     "Settings",
-    "Sifted",
     "Stability",
     "ToolGuide",
     "choosing",

@@ -1,9 +1,11 @@
 """Answers of the user's own client, whole or streamed, recorded as items with what they used."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
+from quire.errors import ModelFailed
 from quire.items import Item
 from quire.providers import Parsed, Rendered, StreamReader, provider_for
 from quire.session.building import Sent
@@ -13,6 +15,8 @@ from quire.session.responses import is_stream, wire_of
 from quire.session.spending import spent_on
 from quire.session.streams import MAIN, USAGE
 from quire.session.workspace import Written
+
+logger = logging.getLogger("quire.session")
 
 
 class Recording(Pooling):
@@ -24,7 +28,8 @@ class Recording(Pooling):
         """Record a response as a client gave it, as its object or as JSON, or a stream that came to its end.
 
         Whose it is, is told by its shape; `provider` says it. What it used is added to what was spent, and
-        teaches the counter.
+        teaches the counter. An answer that is nothing but an error is `ModelFailed`; of one that broke off,
+        what came is recorded, and `error` says why.
         """
         if is_stream(response):
             reading = _Reading(self._reader, provider)
@@ -78,6 +83,7 @@ class Recording(Pooling):
 
     def _keep(self, parsed: Parsed, to: str) -> Parsed:
         """Record the items of an answer and what it used, at once."""
+        _check_answer(parsed)
         items, to = self._ready(parsed.items), self._checked(to)
         if self.hooks:
             self.hooks.fire(Adding(self.place, to, items))
@@ -87,6 +93,7 @@ class Recording(Pooling):
         return parsed._replace(items=items)
 
     async def _keep_and_wait(self, parsed: Parsed, to: str) -> Parsed:
+        _check_answer(parsed)
         items, to = self._ready(parsed.items), self._checked(to)
         await self.hooks.fire_and_wait(Adding(self.place, to, items))
         await asyncio.to_thread(self._commit_answer, parsed, items, to)
@@ -114,6 +121,17 @@ class Recording(Pooling):
         """Teach the counter what a request really took."""
         if self._sent is not None and parsed.usage is not None and parsed.usage.input:
             self._sent.learn(parsed.usage.input)
+
+
+def _check_answer(parsed: Parsed) -> None:
+    """An answer that is nothing but an error is nobody's words: there is nothing to record."""
+    if parsed.error is not None and not parsed.items:
+        # What a provider says of a fault may quote what was sent; it is for the caller alone.
+        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
+        fault.add_note(parsed.error)
+        raise fault
+    if parsed.error is not None:
+        logger.warning("an answer of %d items ended in an error", len(parsed.items))
 
 
 class _Reading:
