@@ -66,6 +66,8 @@ class _Fit:
         self._schemas = schemas
         self._count = count
         self._sums = Sums(counter.key, count)
+        # Of what the pieces have; they are kept for as long as this, so that no other content has their ids.
+        self._sizes = {id(piece.content): self._sized(piece.content) for piece in pieces}
 
     def fitted(self) -> tuple[Fitted, ...]:
         contents = once(self._pieces)
@@ -190,6 +192,10 @@ class _Fit:
         return Fitted(piece, shown, size, rule)
 
     def _size(self, content: Content) -> int:
+        size = self._sizes.get(id(content))
+        return self._sized(content) if size is None else size
+
+    def _sized(self, content: Content) -> int:
         if isinstance(content, View):
             return content.counted(self._counter)
         if isinstance(content, Sifted):
