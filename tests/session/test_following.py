@@ -53,3 +53,28 @@ def test_following_from_the_beginning(tmp_path: Path) -> None:
         return heard
 
     assert asyncio.run(first_two()) == ["a", "b"]
+
+
+def test_a_conversation_that_begins_again_is_followed_on() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.append(Message("user", "a"), Message("user", "b"))
+
+    async def listen() -> list[str]:
+        heard: list[str] = []
+        async for _, item in one.follow():
+            heard += texts([item])
+            if heard[-1] == "new":
+                return heard
+        return heard
+
+    async def both() -> list[str]:
+        listening = asyncio.create_task(listen())
+        await asyncio.sleep(0.05)
+        other = apart(store)
+        other.forget()
+        await asyncio.sleep(0.05)
+        other.user("new")
+        return await asyncio.wait_for(listening, 30)
+
+    assert asyncio.run(both()) == ["new"]

@@ -111,3 +111,20 @@ def test_a_history_with_tombstones_can_be_sent(wire: str) -> None:
     assert PROVIDERS[wire].check(rendered.payload) == []
     assert "found" not in str(rendered.payload)
     assert all(not isinstance(item, ToolResult) or item.text == "[forgotten]" for item in one.view())
+
+
+def test_a_whole_conversation_with_forks_leaves_tombstones() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.append(Message("user", SECRET), Message("assistant", SECRET), Message("user", "go on"))
+    one.keep(Note(SECRET, key="k"))
+    child = one.fork("x")
+    child.assistant("seen")
+    one.forget()
+    child.refresh()
+    assert texts(child.view()) == ["[forgotten]", "[forgotten]", "[forgotten]", "seen"]
+    assert b"4711" not in kept_bytes(store)
+    alone = Session.open("ana/alone", store=store)
+    alone.user(SECRET)
+    alone.forget()
+    assert alone.version == 0 and "alone" not in store.conversations("ana")

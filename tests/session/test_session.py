@@ -53,7 +53,7 @@ def test_addresses() -> None:
     assert Session.open("ana/", store=store).place == ("ana", "")
     assert Session.open("a%2Fb/c%25", store=store).place == ("a/b", "c%")
     assert str(Session.open(scope="a/b", conversation="c%", store=store).place) == "a%2Fb/c%25"
-    for wrong in ("a/b/c", "a\nb"):
+    for wrong in ("a/b/c", "a\nb", "%ff"):
         with pytest.raises(InvalidValue):
             Session.open(wrong, store=store)
     with pytest.raises(InvalidValue, match="not by both"):
@@ -90,6 +90,8 @@ def test_pins_and_undo() -> None:
     pin = one.pin(hello.id)
     with pytest.raises(UnknownId):
         one.undo("nobody")
+    with pytest.raises(UnknownKey):
+        one.undo(to="nobody")
     one.undo(pin.id)
     assert one.view().fate(hello.id).state == "shown" and edit.id
 

@@ -54,8 +54,7 @@ class Branching(Recording):
         conversation = f"{self.place.conversation}/{checked_name(name)}"
         place = place_at(scope=self.place.scope, conversation=conversation)
         with self._ledger.lock:
-            self.view(of)
-            parent = self._ledger.workspace.transcripts[of]
+            parent = self._transcript(of)
             child = fork_scoped(parent, turns=turns, tools=None if tools is None else list(tools))
             beginning = self._beginning(parent, child, of)
         ledger = shared_ledger(self._ledger.store, place)

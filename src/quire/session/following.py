@@ -20,4 +20,5 @@ async def followed(ledger: Ledger, after: int) -> AsyncIterator[Written]:
         for entry, written in zip(stored, read_entries(place, stored), strict=True):
             version = entry.version
             yield written
-        await asyncio.to_thread(store.wait, place, version, _PATIENCE)
+        if await asyncio.to_thread(store.wait, place, version, _PATIENCE) < version:
+            version = 0  # it was forgotten, and begins again

@@ -39,6 +39,16 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
             _forget_in(one, set(ids), texts)
 
 
+def forget_all(ledger: Ledger) -> None:
+    """Forget a whole conversation: its log is gone, unless forks still stand on it."""
+    if any(True for _ in _forks(ledger)):
+        said = {item.id for stream, item in ledger.recorded() if stream == POOL or not is_own(stream)}
+        forget(ledger, said)
+    else:
+        ledger.store.forget(ledger.place)
+        ledger.catch_up()
+
+
 def _forks(ledger: Ledger) -> Iterable[Ledger]:
     scope, name = ledger.place
     for other in ledger.store.conversations(scope):

@@ -19,7 +19,7 @@ from quire.session.building import Sent, gathered, redacted_pieces
 from quire.session.current import enter, leave
 from quire.session.events import Building, Built
 from quire.session.following import followed
-from quire.session.forgetting import forget
+from quire.session.forgetting import forget, forget_all
 from quire.session.hooks import Hook, Hooks
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
@@ -142,13 +142,13 @@ class Session(Branching):
     def forget(self, *ids: str) -> None:
         """Forget items: their content is gone from memory, pool, receipts and store; a tombstone stays.
 
-        Without ids the whole conversation is taken out of the store, forks excepted.
+        Without ids the whole conversation is taken out of the store. Where forks began with it, tombstones of
+        all its items stay for them.
         """
         if ids:
             forget(self._ledger, ids)
         else:
-            self._ledger.store.forget(self.place)
-            self._ledger.catch_up()
+            forget_all(self._ledger)
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or from a version on, whoever does it, as it comes."""

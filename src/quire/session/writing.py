@@ -24,8 +24,8 @@ from quire.session.events import Added, Adding
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
 from quire.session.streams import MAIN, checked_name
-from quire.session.workspace import Workspace, Written
-from quire.state import View
+from quire.session.workspace import Written
+from quire.state import Transcript, View
 from quire.stores import Place
 
 T = TypeVar("T")
@@ -60,11 +60,12 @@ class Desk:
     def view(self, name: str = MAIN) -> View:
         """What a transcript shows now."""
         with self._ledger.lock:  # a writer of another thread may be half way through
-            transcripts = self._ledger.workspace.transcripts
-            if name not in transcripts:
-                known = ", ".join(map(repr, transcripts))
-                raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
-            return transcripts[name].view
+            return self._transcript(name).view
+
+    def recorded(self, name: str = MAIN) -> list[Item]:
+        """All items of a transcript in the order they came, edits and what they hide included."""
+        with self._ledger.lock:
+            return self._transcript(name).recorded()
 
     def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none; they are kept when this returns. They are given back as they are kept.
@@ -86,6 +87,13 @@ class Desk:
         await asyncio.to_thread(self._commit, items, to, expected)
         await self.hooks.fire_and_wait(Added(self.place, to, items))
         return items
+
+    def _transcript(self, name: str) -> Transcript:
+        transcripts = self._ledger.workspace.transcripts
+        if name not in transcripts:
+            known = ", ".join(map(repr, transcripts))
+            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
+        return transcripts[name]
 
     def _commit(self, items: Sequence[Item], to: str, expected: int | None = None) -> None:
         if len(items) == 1 and expected is None and type(items[0]) not in EDITS:
@@ -157,7 +165,7 @@ class Verbs(Desk):
 
     def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
         """Take an edit back; without an id, the last one that is in force."""
-        return self._one(Undo(edit_id or _last_edit(self._ledger.workspace, to)), to)
+        return self._one(Undo(edit_id or _last_edit(self.recorded(to))), to)
 
     def _one(self, item: T, to: str) -> T:
         return cast(T, self.append(cast(Item, item), to=to)[0])  # redaction gives back the same kind
@@ -169,10 +177,10 @@ class Verbs(Desk):
         raise UnknownId(f"no call {cut(call_id)!r} waits for a result: say the name of the tool")
 
 
-def _last_edit(workspace: Workspace, name: str) -> str:
+def _last_edit(recorded: Sequence[Item]) -> str:
     """The id of the last edit of a transcript that is in force."""
     gone: set[str] = set()
-    for item in reversed(workspace.transcripts[name].recorded()):
+    for item in reversed(recorded):
         if item.id in gone or type(item) not in EDITS:
             continue
         if not isinstance(item, Undo):

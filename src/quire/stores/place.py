@@ -32,7 +32,10 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
     if len(parts) > 2:
         raise InvalidValue("an address is scope/conversation: a slash within a part is written %2F")
-    *before, name = (unquote(part, errors="strict") for part in parts)
+    try:
+        *before, name = (unquote(part, errors="strict") for part in parts)
+    except UnicodeDecodeError:
+        raise InvalidValue("what an address escapes is UTF-8") from None
     return Place(_checked("".join(before), "a scope"), _checked(name, "a conversation"))
 
 
