@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import msgspec
+
 import marked
 from quire import Budget, Message, Session, Template
 from quire.compactors import Summarize
@@ -57,7 +59,7 @@ class Raw:
         self.connection.execute("COMMIT")
 
     def append(self, count: int) -> None:
-        execute, encode = self.connection.execute, JSON.encode_item
+        execute, encode = self.connection.execute, msgspec.json.Encoder().encode
         for _ in range(count):
             body = encode(Message("user", WORDS))
             execute("INSERT INTO kept (conversation, body) VALUES (?, ?)", ("one", body))

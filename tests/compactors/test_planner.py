@@ -1,5 +1,7 @@
 """The planner chooses by money, says what it expects, and is patient."""
 
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -80,9 +82,25 @@ def test_what_one_cannot_do_alone_several_do_together() -> None:
 
 
 def test_it_does_not_plan_twice_at_once() -> None:
-    for room in range(1_500, 6_000, 250):
-        mixed = Planner(ClearToolResults(keep=3, at_least=1), Summarize(floor=10, ceiling=20))
-        planned(turns(40), room, mixed)
+    """Clearing was the cheapest way into the room, and right after it a summary would have been due early."""
+    draw = Random(378735)
+    room, transcript = Room(draw.randrange(800, 6_000), TOKENS), Transcript()
+    words = Summarize(floor=10, ceiling=20, size=draw.choice([100, 500, 2_048]))
+    planner = Planner(ClearToolResults(keep=3), words, prices=draw.choice([None, DEAR_CACHE]))
+    made = 0
+    for turn in range(40):
+        transcript.append(Message("user", "q" * draw.randrange(5, 300)))
+        for call in (f"c{turn}.{number}" for number in range(draw.randrange(0, 4))):
+            result = ToolResult(call, "look", "x" * draw.randrange(10, 1_500))
+            transcript.extend([ToolCall(call, "look"), result])
+        with suppress(Irreducible):
+            plan = planner.plan(transcript.view, room)
+            if plan is not None:
+                text = "gist " * draw.randrange(1, 60) if plan.request else None
+                made += record(transcript, plan, text=text).fate == "kept"
+                assert planner.plan(transcript.view, room) is None
+        transcript.append(Message("assistant", "a" * draw.randrange(5, 200)))
+    assert made
 
 
 def test_a_plan_says_what_is_expected_of_it() -> None:

@@ -30,6 +30,9 @@ _UNWRITABLE = "a value that the format cannot say"
 _extras_of = attrgetter("extras")
 
 
+_WITHOUT_FREE_VALUES = KINDS - {Note, Unknown}
+
+
 class Codec:
     """One format. `tag_bytes` says whether free bytes need a tag, because the format has none of its own."""
 
@@ -59,6 +62,11 @@ class Codec:
 
     def encode_item(self, item: Item) -> bytes:
         """One item."""
+        if type(item) in _WITHOUT_FREE_VALUES and item.extras is NOTHING:  # what nearly all are
+            try:
+                return self._encode(item)
+            except _CANNOT_WRITE:
+                pass  # below it is said what of it cannot be written
         _check_kinds([item])
         try:
             return self._encode(item if _is_native(item) else self._fields(item, "$"))

@@ -7,7 +7,6 @@ entries are taken in and the change is computed again: that is a rebase, and it 
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from threading import RLock
 from time import sleep
 
@@ -73,8 +72,11 @@ class Ledger:
             transcript = workspace.transcripts.get(name)
             if transcript is not None and item.id not in transcript:
                 body = JSON.encode_item(item)
-                with suppress(Conflict):  # the long way meets it again, and gives way
+                try:
                     self.store.append(self.place, (Entry(name, body),), expected=workspace.version)
+                except Conflict:
+                    pass  # the long way meets it again, and gives way
+                else:
                     workspace.take(name, item)
                     self._known = body
                     return

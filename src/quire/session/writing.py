@@ -43,6 +43,11 @@ class Desk:
         self.hooks = hooks
 
     @property
+    def _is_plain(self) -> bool:
+        """Whether nobody hears of what is written, and nobody changes it."""
+        return self._redact is None and not self.hooks
+
+    @property
     def place(self) -> Place:
         """Where the conversation rests."""
         return self._ledger.place
@@ -168,6 +173,9 @@ class Verbs(Desk):
         return self._one(Undo(edit_id or _last_edit(self.recorded(to))), to)
 
     def _one(self, item: T, to: str) -> T:
+        if self._is_plain and type(item) not in EDITS and to in self._ledger.workspace.transcripts:
+            self._ledger.append(to, cast(Item, item))  # nobody is to be asked: the short way
+            return item
         return cast(T, self.append(cast(Item, item), to=to)[0])  # redaction gives back the same kind
 
     def _called(self, call_id: str, to: str) -> str:
