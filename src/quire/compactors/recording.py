@@ -9,6 +9,7 @@ from quire.compactors.plan import Plan, Request
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
 from quire.items import Edit, Summary
 from quire.state import Pool, Transcript, View
+from quire.state.positions import positions
 
 logger = logging.getLogger("quire.compactors")
 
@@ -89,6 +90,9 @@ def _unfit(transcript: Transcript, request: Request, text: object) -> str | None
     if request.revision > transcript.revision:
         return "it was planned on another transcript"
     then, now = transcript.at(request.revision), transcript.view
+    ends = (*request.items[:1], *request.items[-1:])
+    if not positions(now.log, "edits", then.end, now.end) and all(one in transcript for one in ends):
+        return None  # without an edit nothing is shown otherwise than before, and a turn may be waiting
     changed = sum(not _is_as_it_was(then, now, item_id) for item_id in request.items)
     return f"{changed} of the items it is about are no longer shown as they were" if changed else None
 

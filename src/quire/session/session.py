@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from quire.compactors import Compactor, Room
+from quire.compactors import Compactor
 from quire.context import Context, Piece, Template
 from quire.items import Item, Message, now
 from quire.models import Model
@@ -123,7 +123,7 @@ class Session(Branching):
             heard=partial(self._rendered, names, counter),
         )
         self._previous = (template, context)
-        self._compact(template, pieces, context, counter)
+        self._compact(pieces, context, counter)
         await self.hooks.fire_and_wait(Built(self.place, context))
         return context
 
@@ -166,18 +166,15 @@ class Session(Branching):
             scope = scope_spending(self._ledger.store, self.place.scope) if self._caps.is_for_scope else None
             check_caps(self._caps, self.spending, scope)
 
-    def _compact(
-        self, template: Template, pieces: Sequence[Piece], context: Context, counter: Counter
-    ) -> None:
+    def _compact(self, pieces: Sequence[Piece], context: Context, counter: Counter) -> None:
         """See to it that the main transcript stays small enough for what a turn leaves it."""
         if self.compaction is None:
             return
         for piece in pieces:
             if isinstance(piece.content, View) and piece.content.log is self.view().log:
-                others = context.receipt.tokens - context.tokens[piece.section.name]
-                room = Room(max(template.budget.available - others, 0), counter)
-                was_cut = piece.content.counted(counter) > context.tokens[piece.section.name]
-                self.compaction.consider(self.view(), room, was_cut=was_cut)
+                name = piece.section.name
+                was_cut = piece.content.counted(counter) > context.tokens[name]
+                self.compaction.consider(self.view(), context.room(name), was_cut=was_cut)
                 return
 
     async def close(self, how: Literal["wait", "hand over"] = "wait") -> None:
