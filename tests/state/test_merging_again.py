@@ -23,7 +23,7 @@ from quire.items import (
     Undo,
     Unknown,
 )
-from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result
+from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary
 from quire.state.groups import is_edit
 
 pytestmark = pytest.mark.usefixtures("lineage")
@@ -282,3 +282,49 @@ def test_an_edit_that_cannot_come_is_told(caplog: pytest.LogCaptureFixture) -> N
     with caplog.at_level("WARNING", logger="quire.state"):
         assert merge_all(parent, child) == []
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["m"]
+
+
+def one_by_one(*ids: str) -> tuple[Span, ...]:
+    return tuple(Span(item_id, item_id) for item_id in ids)
+
+
+def test_an_edit_comes_with_the_merge_that_lets_it_fit() -> None:
+    parent = Transcript([Message("user", "q", id="q")])
+    child = parent.fork()
+    child.extend(
+        [
+            *(Reasoning("1", id="a1"), Pin("a1", id="pin")),
+            *(Summary("one", one_by_one("a1"), id="s1"), Message("assistant", "2", id="a2")),
+            *(Hide(one_by_one("a1", "a2", "s1"), id="hide"), Message("assistant", "3", id="a3")),
+            Summary("all", one_by_one("a1", "a2", "a3"), id="s2"),
+        ]
+    )
+    merge_all(parent, child)
+    assert merge_all(parent, child) == []
+
+
+def test_a_hidden_summary_of_the_childs_own_is_hidden_in_the_parent_too() -> None:
+    parent = Transcript([Message("user", "q", id="q")])
+    child = parent.fork()
+    child.extend(
+        [
+            *(Message("assistant", "1", id="a1"), Message("assistant", "2", id="a2")),
+            *(Summary("both", (Span("a1", "a2"),), id="s1"), Message("assistant", "3", id="a3")),
+            Hide(one_by_one("s1"), id="hide"),
+        ]
+    )
+    merge_all(parent, child)
+    assert [item.id for item in parent.view] == [item.id for item in child.view] == ["q", "a3"]
+
+
+def test_what_was_told_is_not_told_again_after_its_answer_came() -> None:
+    parent = Transcript([Message("user", "q")])
+    child = parent.fork()
+    child.extend([Message("user", "u"), Message("assistant", "a")])
+    plan = plan_summary(parent, child)
+    assert plan is not None
+    gist = plan.summary("gist")
+    assert gist is not None
+    parent.append(gist)
+    merge_result(parent, child)
+    assert plan_summary(parent, child) is None

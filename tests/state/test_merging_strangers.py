@@ -99,3 +99,13 @@ def test_of_another_conversation_all_but_its_configuration_comes() -> None:
     other.append(ConfigChange("Be longer."))
     merge_all(empty, other)
     assert config_at(empty.view).instructions == "Be longer."
+
+
+def test_what_a_newer_version_made_is_no_witness_of_a_common_past() -> None:
+    parent = Transcript([Message("system", "Parent rules."), Message("user", "q")])
+    child = brief("Child rules.", "task")
+    child.append(JSON.decode(b'[{"kind":"dream","id":"d1","created_at":5.0}]')[0])
+    child.append(Message("assistant", "done"))
+    assert len(merge_all(parent, child)) == 2
+    assert merge_all(parent, child) == []
+    assert config_at(parent.view).instructions == "Parent rules."

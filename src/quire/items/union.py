@@ -1,5 +1,6 @@
 """The union of all kinds: adding one makes the type checker list every place to visit."""
 
+from quire.errors import WrongType
 from quire.items.edits import Hide, Mask, Pin, Summary, Undo
 from quire.items.kinds import ConfigChange, Handoff, Message, Note, Reasoning, ToolCall, ToolResult
 from quire.items.unknown import Unknown
@@ -30,4 +31,6 @@ def kind_of(item: Item) -> str:
     """The name of an item's kind, as it is written."""
     if isinstance(item, Unknown):
         return item.name
+    if type(item) not in KINDS:
+        raise WrongType(f"an item has a kind, {type(item).__name__} has none")
     return str(type(item).__struct_config__.tag)

@@ -184,8 +184,8 @@ class Dialogue:
         self._held = item
 
     def _joins(self, reply: Reply, item: Output) -> bool:
-        last = reply.outputs[-1]
-        return not self._answered and last.agent_id == item.agent_id and not _of_two_answers(last, item)
+        same_agent = reply.outputs[-1].agent_id == item.agent_id
+        return not self._answered and same_agent and not _of_two_answers(reply.outputs, item)
 
     def _open(self, item: Output) -> Reply:
         """The reply that an output belongs to: the one at hand, or a new one."""
@@ -242,11 +242,22 @@ class Dialogue:
             self.close()
 
 
-def _of_two_answers(one: Output, other: Output) -> bool:
-    """Whether two outputs were made after different things, so that one is the answer and one a retry."""
-    if one.state is None or other.state is None or MASKED in (one.state.prefix, other.state.prefix):
+def _of_two_answers(outputs: list[Output], other: Output) -> bool:
+    """Whether an output was made after something else than those before, so that it is of a retry.
+
+    One that does not say what it was made after tells nothing, so the last that does is asked.
+    """
+    made_after = _made_after(other)
+    if made_after is None:
         return False
-    return one.state.prefix != other.state.prefix
+    last = next((prefix for output in reversed(outputs) if (prefix := _made_after(output))), made_after)
+    return last != made_after
+
+
+def _made_after(output: Output) -> str | None:
+    """The digest of what an output was made after, where it has one."""
+    prefix = output.state.prefix if output.state else None
+    return None if prefix == MASKED else prefix
 
 
 def _last_closing(items: Sequence[Item]) -> int:

@@ -34,7 +34,12 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     marks = _marks(parent, child, own)
     new = [_merged(item, agent_id, marks[item.id]) for item in own]
     parent.extend(new)
-    return [*new, *_brought(parent, own_edits(parent, child, since, behind))]
+    edits = own_edits(parent, child, since, behind)
+    while brought := [edit for edit in edits if _accepted(parent, edit)]:
+        new += brought
+        edits = own_edits(parent, child, since, behind)  # what came may let another come
+    _tell_of(edits)
+    return new
 
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
@@ -80,9 +85,11 @@ class SummaryPlan(NamedTuple):
 def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
     """A plan to record what the child did in a few words; none where there is nothing new to tell."""
     _check_agent(agent_id)
-    items = own_items(parent, child)
-    told = [index for index, item in enumerate(items, 1) if _summary_id(item) in parent]
-    items = items[told[-1] if told else 0 :]
+    since = _shared_length(checked_transcript(parent), checked_transcript(child))
+    recorded = child.recorded(since)
+    told = [index for index, item in enumerate(recorded, 1) if _summary_id(item) in parent]
+    known = {item.id for item in recorded[: told[-1] if told else 0]}
+    items = [item for item in own_items(parent, child) if item.id not in known]
     return SummaryPlan(tuple(items), _summary_id(items[-1]), agent_id) if items else None
 
 
@@ -133,16 +140,10 @@ def _merged(item: Item, agent_id: str | None, merge: str) -> Item:
     return marked(item, merge)
 
 
-def _brought(parent: Transcript, edits: Sequence[Edit]) -> list[Item]:
-    """Record the edits that the parent takes; one may be in the way of another until a third has come."""
-    brought: list[Item] = []
-    while accepted := [edit for edit in edits if _accepted(parent, edit)]:
-        brought += accepted
-        edits = [edit for edit in edits if edit.id not in parent]
+def _tell_of(edits: Sequence[Edit]) -> None:
     if edits:
         behind = ", ".join(cut(edit.id) for edit in edits)
         logger.warning("edits of the child that do not fit the parent stay behind: %s", behind)
-    return brought
 
 
 def _accepted(parent: Transcript, edit: Edit) -> bool:

@@ -1,7 +1,7 @@
 """What a fork sees of its parent: all, the instructions and the last turns, some tools, or a fresh brief.
 
-A narrower fork has the whole log beneath it and hides what is outside its scope, so it costs no more than a
-wide one.
+A narrower fork has the whole log beneath it and hides what is outside its scope. The last turns cost no more
+than these; a choice of tools looks at all that is shown, or at the last turns where both are asked for.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -39,7 +39,7 @@ def fork_scoped(
     child = parent.fork()
     view = child.view
     cut = None if turns is None else _start_of_turns(view, turns)
-    away = _other_tools(view, tools)
+    away = _other_tools(view, tools, cut)
     if cut is not None:
         away += _content_before(view, cut)
     spans = spans_of(
@@ -109,15 +109,19 @@ def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
     return [part for interval in area for part in subtracted(interval, united(out))]
 
 
-def _other_tools(view: View, tools: Collection[str] | None) -> list[Interval]:
+def _other_tools(view: View, tools: Collection[str] | None, cut: Place | None) -> list[Interval]:
+    """The groups with a call of another tool, of those that are shown from a place on."""
     if tools is None:
         return []
-    heads: set[int] = set()
-    for run in view.runs():
-        for position, item in enumerate(view.log.items(run.start, run.stop), run.start):
+    log, heads = view.log, set[int]()
+    for run in view.runs(backwards=True):
+        start = run.start if cut is None else first_after(run.start, run.stop, cut, log.time)
+        for position, item in enumerate(log.items(start, run.stop), start):
             if isinstance(item, _TRAFFIC) and item.name not in tools:
-                heads.add(view.log.head(position))
-    return [(p, p + 1) for head in heads for p in view.log.group(head, view.end)]
+                heads.add(log.head(position))
+        if cut is not None and run.stop > run.start and (log.time(run.start), run.start) < cut:
+            break
+    return [(p, p + 1) for head in heads for p in log.group(head, view.end)]
 
 
 def _shown_content(view: View, away: Iterable[Interval]) -> list[Interval]:

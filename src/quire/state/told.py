@@ -7,7 +7,7 @@ its instructions and tools: the parent has its own.
 from collections.abc import Callable
 from typing import Final
 
-from quire.items import ConfigChange, Item
+from quire.items import ConfigChange, Item, Unknown
 from quire.state.closing import is_closing
 from quire.state.groups import is_edit
 from quire.state.own_edits import own_ids
@@ -31,6 +31,7 @@ def _share_a_past(parent: Transcript, child: Transcript) -> bool:
     """Whether the child inherited something, or the parent has nothing but what it had from the child."""
     if not len(parent) or parent.view.log.item(0).id in child:
         return True
-    recorded = [item for item in child.recorded() if not is_edit(item)]
+    # What a newer version made has no mark that would tell whose it is, so it is no witness.
+    recorded = [item for item in child.recorded() if not is_edit(item) and not isinstance(item, Unknown)]
     own = own_ids(parent, recorded)
     return any(item.id in parent and item.id not in own for item in recorded)

@@ -121,7 +121,18 @@ def goes_back(block: Mapping[str, Any]) -> bool:
     held = [kind for kind in _KINDS if field(block, kind) is not None]
     if is_bare(block) or any(block.get(key) is not None for key in _OF_OTHERS):
         return False
-    return not held or (len(held) == 1 and held[0] in _OF_ITS_TOOLS)
+    return not held or (len(held) == 1 and (held[0] in _OF_ITS_TOOLS or _is_signed_picture(block)))
+
+
+def _is_signed_picture(block: Mapping[str, Any]) -> bool:
+    """Whether a part is a picture, or other media, that the model thought in and signed."""
+    if not is_thought(block) or not signature_in(block):
+        return False
+    try:
+        media = media_in(block, "")
+    except (Damaged, InvalidValue):
+        return False
+    return media is not None and media.data is not None and media.media_type is not None
 
 
 def is_thought(block: Mapping[str, Any]) -> bool:

@@ -94,7 +94,9 @@ class AnswerReader:
             self._call(mapped(call, f"{path}.functionCall"), signature, f"{path}.functionCall")
             return ""
         text, media = text_in(part, "text", path), media_in(part, path)
-        if media is not None:
+        if media is not None and signature and is_thought(part):
+            self._outputs.append(_Left(part, path))  # no item stands for it: it goes back whole
+        elif media is not None:
             self._say(media, signature, is_thought(part))
         elif text is not None:
             self._say(text, signature, is_thought(part))

@@ -15,7 +15,11 @@ def thoughts(said: Speech, model: str | None, prefix: str | None) -> list[Item]:
     for part, pieces in zip(said.parts, said.pieces, strict=True):
         alone = Speech(said.thought)
         alone.parts, alone.pieces = [part], [pieces]
-        state = spoken(alone, model, prefix) or Opaque(NAME, model or "")
+        if part == "":
+            found += thoughts(alone, model, prefix)
+            continue
+        # It says what it was made after even if nothing is signed: the calls around it are of one answer.
+        state = spoken(alone, model, prefix) or Opaque(NAME, model or "", prefix=prefix)
         found.append(Reasoning(part if isinstance(part, str) else "", state))
     return found
 

@@ -48,9 +48,9 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
 def _said(item: Json, path: str, maker: Maker) -> list[Item]:
     content, strange = read_content(item.get("content"), f"{path}.content", NAME)
     phase = item.get("phase")
-    # A phase is no secret, and true whatever came before.
+    # A phase is true whatever came before; the digest says that the words are of the same answer.
     named = isinstance(phase, str)
-    state: Opaque | None = packed(maker.model, {"phase": phase}, None, path) if named else None
+    state: Opaque | None = packed(maker.model, {"phase": phase}, maker.prefix, path) if named else None
     return [*([Message("assistant", content, state=state)] if content else ()), *strange]
 
 
