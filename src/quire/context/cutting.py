@@ -21,6 +21,9 @@ from quire.state.truncation import newest
 
 Count = Callable[[Item], int]
 
+_SMALLEST = 8
+"""Tokens below which there are no levels to speak of."""
+
 
 class Steps(NamedTuple):
     """What is granted, how much of it is the same in each turn, and the step in which the oldest go."""
@@ -32,6 +35,23 @@ class Steps(NamedTuple):
     def going(self, asked: int) -> int:
         """How much goes: enough, and a multiple of the step."""
         return -(-max(asked - self.steady, 0) // self.step) * self.step
+
+
+def steps_in(room: int, base: int, within: int, granted: int) -> Steps:
+    """The steps for a room that is some of a base; `within` stays in each turn, beyond both."""
+    if min(room, base) < _SMALLEST:
+        return Steps(granted, granted, max(granted // 2, 1))
+    level = _level(room, base)
+    return Steps(granted, level + within, max(min(base // 2, level * 2 // 3), 1))
+
+
+def _level(room: int, whole: int) -> int:
+    """The largest that a room has space for of a whole, three quarters, a half, three eighths and so on."""
+    while whole > room:
+        if whole * 3 // 4 <= room:
+            return whole * 3 // 4
+        whole //= 2
+    return whole
 
 
 class Sums:

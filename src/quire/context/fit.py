@@ -9,7 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quire.context.claims import Claims
-from quire.context.cutting import Count, Steps, Sums, core, cut_last, cut_newest, cut_view, frame_tokens
+from quire.context.cutting import (
+    Count,
+    Steps,
+    Sums,
+    core,
+    cut_last,
+    cut_newest,
+    cut_view,
+    frame_tokens,
+    steps_in,
+)
 from quire.context.gathering import Content, Piece
 from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, cut
@@ -148,28 +158,29 @@ class _Fit:
         if size <= grant:
             return self._whole(index, content, size)
         if isinstance(content, View):
-            shown = cut_view(content, self._steps(grant), self._sums)
+            shown = cut_view(content, self._steps(index, grant), self._sums)
             return Fitted(piece, shown, shown.counted(self._sums), _OLDEST)
         if piece.is_elastic:
-            kept = cut_newest(content, self._steps(grant), self._sums, self._source(index))
+            kept = cut_newest(content, self._steps(index, grant), self._sums, self._source(index))
         else:
             kept = cut_last(content, grant, self._count)
         rule = _OLDEST if piece.is_elastic else "more than its share"
         return Fitted(piece, Scroll(kept), self._size(kept), rule)
 
-    def _steps(self, grant: int) -> Steps:
+    def _steps(self, index: int, grant: int) -> Steps:
         """In which steps the oldest go: told from what does not change between turns.
 
-        What does change is given quarters of the room, so that a cut does not move to and fro with its size.
+        What does change, or comes and goes, is given a quarter of the room, or the next level that is left
+        for this section, so that a cut does not move to and fro with it.
         """
         within = self._frame_within()
         stable = self._budget.available - self._schemas - self._static() - within
-        quarter = stable // 4
-        if quarter < 1 or grant < quarter:
-            return Steps(grant, grant, max(grant // 2, 1))
-        taken = max(stable - (grant - within), 0)
-        steady = stable - -(-taken // quarter) * quarter + within
-        return Steps(grant, steady if within < steady <= grant else grant, 2 * quarter)
+        most = self._share(index).maximum
+        base = stable if most is None else min(stable, most - within)
+        room = min(grant - within, base)
+        if base == stable and any(map(_comes_and_goes, self._pieces)):
+            room = min(room, base - 1)
+        return steps_in(room, base, within, grant)
 
     def _source(self, index: int) -> View | None:
         """The view that something elastic is from, which says what must stay of it."""
@@ -225,6 +236,10 @@ class _Fit:
             return ""
         item = max(stays, key=self._count)
         return f"; the largest that must stay is item {cut(item.id)!r} with {self._count(item):,}"
+
+
+def _comes_and_goes(piece: Piece) -> bool:
+    return piece.section.stability != "static" and not piece.is_elastic
 
 
 def _beyond(share: Share, core: int) -> Share:

@@ -125,6 +125,10 @@ BAD: dict[str, tuple[Any, Places]] = {
         [USER, call("a"), call("b"), output("a"), SAID],
         [("input[2].call_id", "unanswered_call")],
     ),
+    "an output of another kind": (
+        [USER, custom("c"), output("c")],
+        [("input[2].call_id", "output_kind")],
+    ),
     "an interrupted custom call": ([USER, custom("c"), USER], [("input[1].call_id", "unanswered_call")]),
     "an approval that sent the output twice": (
         [USER, call("a"), output("a"), output("a")],

@@ -27,12 +27,88 @@ def said(words: str, **more: Any) -> Json:
 THOUGHT: Json = {"type": "thinking", "thinking": "hm", "signature": "c2ln", "cache_control": FIVE}
 THINKING: Json = {"type": "adaptive"}
 
+CITED: Json = {
+    "type": "document",
+    "source": {"type": "text", "media_type": "text/plain", "data": "x"},
+    "citations": {"enabled": True},
+}
+PLAIN: Json = {**CITED, "citations": {"enabled": False}}
+FOUND: Json = {
+    "type": "search_result",
+    "source": "s",
+    "title": "t",
+    "content": [{"type": "text", "text": "x"}],
+}
+USE: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}
+
+
+def turn(*blocks: Json) -> Json:
+    return {"role": "user", "content": list(blocks)}
+
+
+def gave(*blocks: Json) -> Json:
+    return turn({"type": "tool_result", "tool_use_id": "t", "content": list(blocks)})
+
+
+def holding(*parts: Json) -> Json:
+    return {"type": "document", "source": {"type": "content", "content": list(parts)}}
+
+
+def picture(data: str = "iVBORw0KGgo=", kind: str = "image/png") -> Json:
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+
+
+INSIDE = "messages[0].content[0].source.content[0]"
 LETTERS: Json = {"type": "document", "source": {"type": "content", "content": "x" * 12_000_000}}
 
 REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "a request of more than 32 MB": (
         body({"role": "user", "content": [LETTERS] * 3}),
         [("messages", "request_size")],
+    ),
+    "citations on one document of two": (
+        body(turn(CITED, PLAIN)),
+        [("messages[0].content[1]", "citations_mixed")],
+    ),
+    "citations on a document, none on one in a result": (
+        body(turn(CITED), USE, gave(PLAIN), tools=[tool("f")]),
+        [("messages[2].content[0].content[0]", "citations_mixed")],
+    ),
+    "citations on one search result of two": (
+        body(turn(FOUND, {**FOUND, "citations": {"enabled": True}}, PLAIN)),
+        [("messages[0].content[1]", "citations_mixed")],
+    ),
+    "tool uses cleared before thinking": (
+        body(
+            context_management={
+                "edits": [{"type": "clear_tool_uses_20250919"}, {"type": "clear_thinking_20251015"}]
+            }
+        ),
+        [("context_management.edits[1]", "edit_order")],
+    ),
+    "a strange picture in a document": (
+        body(turn(holding(picture(kind="image/bmp")))),
+        [(f"{INSIDE}.source.media_type", "media_type")],
+    ),
+    "no base64 in a document": (
+        body(turn(holding(picture(data="@@@")))),
+        [(f"{INSIDE}.source.data", "media_data")],
+    ),
+    "a large picture in a document": (
+        body(turn(holding(picture(data="A" * (10 * 1024 * 1024 + 4))))),
+        [(f"{INSIDE}.source.data", "media_size")],
+    ),
+    "an address that is none in a document": (
+        body(turn(holding({"type": "image", "source": {"type": "url", "url": "ftp://x"}}))),
+        [(f"{INSIDE}.source.url", "media_source")],
+    ),
+    "a recording in a document": (
+        body(turn(holding({"type": "audio"}))),
+        [(f"{INSIDE}.type", "media_source")],
+    ),
+    "too many pictures in documents": (
+        body(turn(*[holding(*[picture()] * 301)] * 2)),
+        [("messages", "image_count")],
     ),
     "no max_tokens": ({"model": "claude-opus-5", "messages": [ASK]}, [("max_tokens", "max_tokens")]),
     "five breakpoints": (

@@ -1,5 +1,6 @@
 """Responses: an existing input as items."""
 
+import json
 from typing import Any
 
 import pytest
@@ -174,3 +175,30 @@ def test_sealed_state_is_of_the_model_that_is_named() -> None:
         assert isinstance(item, Reasoning) and item.state is not None and item.state.model == model
     (item,) = WIRE.read_history([THOUGHT])
     assert isinstance(item, Reasoning) and item.state is not None and item.state.model == ""
+
+
+def test_what_a_search_for_tools_found_is_kept() -> None:
+    tools: list[Any] = [{"type": "function", "name": "get_customer", "parameters": {}}]
+    items = WIRE.read_history(
+        [
+            {"role": "user", "content": "hi"},
+            {"type": "tool_search_call", "call_id": "c1", "arguments": {}, "execution": "client"},
+            {"type": "tool_search_output", "call_id": "c1", "execution": "client", "tools": tools},
+        ]
+    )
+    output = WIRE.render(items).payload["input"][2]
+    assert (output["call_id"], json.loads(output["output"])) == ("c1", {"tools": tools})
+
+
+@pytest.mark.parametrize("named", ["lsh_1", "c1"])
+def test_an_output_that_names_its_call_by_the_id_of_an_item(named: str) -> None:
+    items = WIRE.read_history(
+        [
+            {"role": "user", "content": "hi"},
+            {"type": "local_shell_call", "id": "lsh_1", "call_id": "c1", "action": {"command": ["ls"]}},
+            {"type": "local_shell_call_output", "id": named, "output": "a.txt"},
+        ]
+    )
+    rendered = WIRE.render(items)
+    assert rendered.payload["input"][2]["output"] == "a.txt"
+    assert [downgrade.change for downgrade in rendered.downgrades] == ["fields_left_out"]

@@ -132,6 +132,35 @@ def test_what_the_service_ran_goes_back_whole_or_not_at_all() -> None:
     assert changes(history) == ["reasoning_left_out", "reasoning_left_out"]
 
 
+@pytest.mark.parametrize("phase", ["commentary", "final_answer"])
+def test_reasoning_goes_back_before_words_with_a_phase(phase: str) -> None:
+    reply = list(answered([USER], THOUGHT, said("wait", phase=phase), CALL).items)
+    assert [item.get("type") for item in sent([USER, *reply, RESULT])] == [
+        *(None, "reasoning", "message", "function_call", "function_call_output")
+    ]
+    words = list(answered([USER], THOUGHT, said("done", phase=phase)).items)
+    assert [item.get("type") for item in sent([USER, *words, USER])] == [None, "reasoning", "message", None]
+    assert changes([USER, *reply, RESULT]) == changes([USER, *words, USER]) == []
+
+
+def test_streamed_reasoning_goes_back_before_words_with_a_phase() -> None:
+    stream = WIRE.stream(sent=WIRE.render([USER], model=MODEL), model=MODEL)
+    for index, item in enumerate([THOUGHT, said("done", phase="final_answer")]):
+        stream.feed({"type": "response.output_item.done", "output_index": index, "item": item})
+    stream.feed({"type": "response.completed", "response": {"status": "completed", "output": []}})
+    assert sent([USER, *stream.close().items, USER])[1] == THOUGHT
+
+
+def test_a_retry_is_another_answer_also_behind_words_that_say_nothing_of_it() -> None:
+    first = list(answered([USER], THOUGHT, CALL).items)
+    retry = list(answered([Message("user", "ho")], {**THOUGHT, "id": "rs_2"}, {**CALL, "call_id": "b"}).items)
+    words = Message("assistant", "hm", state=Opaque(NAME, MODEL, '{"phase":"commentary"}'))
+    for between in ([], [words]):
+        history: list[Item] = [USER, *first, *between, *retry, RESULT, ToolResult("b", "look", "two")]
+        assert "state_stale" in changes(history)
+        assert [item.get("id") for item in sent(history)][:2] == [None, "rs_1"]
+
+
 def test_a_phase_goes_back_to_the_same_model() -> None:
     reply = list(answered([USER], said("wait", phase="commentary"), CALL).items)
     phased = {"type": "message", "role": "assistant", "content": "wait", "phase": "commentary"}

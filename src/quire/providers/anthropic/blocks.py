@@ -1,26 +1,31 @@
 """Anthropic Messages: what a turn of the user or a tool's output may hold."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
+from quire.errors import Damaged
 from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
-from quire.providers.anthropic.native import own_block, with_settings
-from quire.providers.anthropic.weighing import LARGEST, weight_of
-from quire.providers.media import as_text, base64_of, inline_bytes, media_type
-from quire.providers.native import BESIDE, fields_beside, file_id
+from quire.providers.anthropic.native import sendable, stands_for, with_settings
+from quire.providers.anthropic.parts import part_of
+from quire.providers.anthropic.sources import PDF, inlined, is_place, place, seems_pdf, side, uploaded
+from quire.providers.anthropic.weighing import LARGEST, inner_weight, kept_weight, weight_of
+from quire.providers.json_values import entries_in, fields_in
+from quire.providers.media import as_text, base64_of, media_type
+from quire.providers.native import BESIDE, fields_beside, file_id, native_block
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.pictures import size_of
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-_PDF = "application/pdf"
-_PLACES = ("https://", "http://")
+_CITED = ("document", "search_result")
+_IN_WORDS = "a block that no item stands for is put in words"
 
 
 class Blocks:
     """Writes parts as content blocks; what cannot be carried is put in words, and noted."""
 
-    __slots__ = ("_abilities", "_sheet", "images", "large", "weight")
+    __slots__ = ("_abilities", "_cites", "_sheet", "images", "large", "weight")
 
     def __init__(self, sheet: Sheet, abilities: Abilities) -> None:
         self._sheet = sheet
@@ -28,33 +33,90 @@ class Blocks:
         self.images = 0  # how many were written
         self.large: dict[int, Json] = {}  # by identity, those that are too large among many
         self.weight = 0  # bytes of all media that are in the request itself
+        self._cites: dict[str, bool] = {}  # whether documents, and search results, are to be cited
 
     def branch(self, sheet: Sheet) -> "Blocks":
         """The same, to go on in another way."""
         twin = Blocks(sheet, self._abilities)
         twin.images, twin.large, twin.weight = self.images, self.large.copy(), self.weight
+        twin._cites = self._cites.copy()
         return twin
 
     def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
         """The parts, without texts that have nothing to see, which the API refuses."""
         blocks = [self._block(item, part) for part in parts]
         if BESIDE in item.extras:
-            with_settings(blocks, fields_beside(item, NAME))
-        written = [block for block in blocks if block is not None]
+            held = fields_beside(item, NAME)
+            with_settings(blocks, held)
+            self._put_back(item, blocks, entries_in(held.get("content")))
+        written = [self._settled(item, block) for block in blocks if block is not None]
         if len(written) < len(parts):
             self._sheet.note(item, "empty_left_out", "it has texts without content")
         return written
 
     def own(self, item: Item) -> Json | None:
         """The block of this wire that a note holds, if it may be sent."""
-        block = own_block(item)
-        self.weight += 0 if block is None else weight_of(block)
+        held = native_block(item, NAME) or {}
+        block = self._own(held, in_result=False)
+        if block is None and inner_weight(held):
+            self._sheet.note(item, "media_as_text", _IN_WORDS)
+            return text_block(_named(held))
+        return None if block is None else self._settled(item, block)
+
+    def weigh(self, block: Json) -> None:
+        """Count the bytes of what a tool of the provider left, which is written as it came."""
+        self.weight += kept_weight(block)
+
+    def _own(self, held: Json, *, in_result: bool) -> Json | None:
+        """A block as it was kept, counted and weighed, if it may be sent."""
+        images, weight = self.images, self.weight
+        readable = self._abilities.reads or held.get("type") != "document"
+        block = sendable(held, self._inside, in_result=in_result) if readable else None
+        if block is None:
+            self.images, self.weight = images, weight
+        else:
+            self.weight = weight + weight_of(block)
         return block
+
+    def _inside(self, block: Any) -> Json | None:
+        """An image within a document, by the rules for all images."""
+        try:
+            part = part_of(fields_in(block), "$")
+        except Damaged:
+            return None
+        return self._image(part) if isinstance(part, Image) else None
+
+    def _put_back(self, item: Item, blocks: list[Json | None], content: list[Any]) -> None:
+        """Put in place of words the blocks of a result that these stand for."""
+        for place, (block, held) in enumerate(zip(blocks, content, strict=False)):
+            if block is None or not stands_for(block.get("text"), held):
+                continue
+            own = self._own(fields_in(held), in_result=True)
+            if own is None:
+                self._sheet.note(item, "media_as_text", _IN_WORDS)
+                own = text_block(_named(held)) if inner_weight(held) else block
+            blocks[place] = own
+
+    def _settled(self, item: Item, block: Json) -> Json:
+        """A block with citations on or off as on the first of its kind: the API wants all or none.
+
+        The first decides, so that what was sent before stays as it is.
+        """
+        kind = block["type"]
+        if kind not in _CITED:
+            return block
+        cited = fields_in(block.get("citations")).get("enabled") is True
+        first = self._cites.setdefault(kind, cited)
+        if cited == first:
+            return block
+        reason = f"its citations are {'on' if first else 'off'}, as those of the first {kind}"
+        self._sheet.note(item, "fields_left_out", f"{reason}: all have them or none")
+        return {**block, "citations": {"enabled": first}}
 
     def _block(self, item: Item, part: Part) -> Json | None:
         if isinstance(part, str):
             return text_block(wording.mended(part))
-        part = _inlined(part)
+        part = inlined(part)
         if isinstance(part, Image):
             written = self._image(part)
         elif isinstance(part, File):
@@ -77,14 +139,14 @@ class Blocks:
             return None
         known = file_id(part, NAME)
         if known is not None:
-            return self._counted({"type": "image", "source": _uploaded(known)}, part, b"")
+            return self._counted({"type": "image", "source": uploaded(known)}, part, b"")
         data = part.data
         kind = media_type(replace(part, media_type=None)) if data else None  # what the bytes say
         kind = kind if kind in _PICTURES else media_type(part)
         if data is None:
-            if not _is_place(part) or kind not in (*_PICTURES, None):
+            if not is_place(part) or kind not in (*_PICTURES, None):
                 return None
-            return self._counted({"type": "image", "source": _place(part)}, part, b"")
+            return self._counted({"type": "image", "source": place(part)}, part, b"")
         most = self._abilities.images.bytes
         if kind not in _PICTURES or (most and len(data) * 4 // 3 > most) or self._is_above(part, data):
             return None
@@ -94,11 +156,11 @@ class Blocks:
 
     def _is_above(self, part: Image, data: bytes) -> bool:
         most = self._abilities.images.side
-        return bool(most) and _side(part, data) > (most or 0)
+        return bool(most) and side(part, data) > (most or 0)
 
     def _counted(self, block: Json, part: Image, data: bytes) -> Json:
         self.images += 1
-        if _side(part, data) > (self._abilities.images.many_side or 10**9):
+        if side(part, data) > (self._abilities.images.many_side or 10**9):
             self.large[id(block)] = block
         return block
 
@@ -107,12 +169,12 @@ class Blocks:
             return None
         known = file_id(part, NAME)
         if known is not None:
-            source = _uploaded(known)
-        elif part.data is not None and media_type(part) == _PDF and len(part.data) * 4 // 3 < LARGEST:
-            source = {"type": "base64", "media_type": _PDF, "data": base64_of(part.data)}
+            source = uploaded(known)
+        elif part.data is not None and media_type(part) == PDF and len(part.data) * 4 // 3 < LARGEST:
+            source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
             self.weight += len(source["data"])
-        elif part.data is None and _is_place(part) and _seems_pdf(part):
-            source = _place(part)
+        elif part.data is None and is_place(part) and seems_pdf(part):
+            source = place(part)
         else:
             return None
         return _titled({"type": "document", "source": source}, part)
@@ -136,36 +198,12 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
+def _named(block: Any) -> str:
+    """Words for a document whose own would be the bytes of its pictures."""
+    title = fields_in(block).get("title")
+    return f"[file {wording.mended(title)}]" if isinstance(title, str) and title else "[file]"
+
+
 def _titled(block: Json, part: File) -> Json:
     name = wording.mended(part.name or "")
     return block if is_blank(name) else {**block, "title": name}
-
-
-def _inlined(part: Image | Audio | File) -> Image | Audio | File:
-    """A part with its bytes, where these were given as a `data:` address."""
-    data = inline_bytes(part) if part.data is None else None
-    return replace(part, url=None, data=data, media_type=media_type(part)) if data else part
-
-
-def _uploaded(known: str) -> Json:
-    return {"type": "file", "file_id": known}
-
-
-def _place(part: Image | File) -> Json:
-    return {"type": "url", "url": part.url}
-
-
-def _is_place(part: Image | File) -> bool:
-    return (part.url or "").lower().startswith(_PLACES) and wording.mended(part.url or "") == part.url
-
-
-def _seems_pdf(part: File) -> bool:
-    path = (part.url or "").partition("?")[0].partition("#")[0]
-    return media_type(part) == _PDF or (
-        part.media_type is None and (part.name or path).lower().endswith(".pdf")
-    )
-
-
-def _side(part: Image, data: bytes) -> int:
-    """The longer side in pixels; zero where nothing tells."""
-    return max(size_of(data) or (part.width or 0, part.height or 0))

@@ -92,16 +92,20 @@ class _Reader:
         if not isinstance(call_id, str) or not call_id:
             raise Damaged("a result names its call", f"{path}.tool_use_id")
         content, parts, strange = block.get("content"), list[Part](), False
+        settings: dict[str, Json] = {}
         blocks = [] if content is None or isinstance(content, str) else _blocks(content, f"{path}.content")
         for place, inner in blocks:
             part = part_of(inner, place)
+            if part is not None and (found := settings_of(inner)):
+                settings[str(len(parts))] = found
             parts.append(json_text(inner, place) if part is None else part)
             strange = strange or part is None
         alone = len(parts) == 1 and isinstance(parts[0], str) and not strange
         given = content if isinstance(content, str) else cast(str, parts[0]) if alone else tuple(parts) or ""
         name = self._names.get(call_id, _NAMELESS)
-        kept = beside(NAME, {"content": [inner for _, inner in blocks]}) if strange else {}
-        return ToolResult(call_id, name, given, block.get("is_error") is True, extras=kept)
+        kept = [inner for _, inner in blocks] if strange else []
+        extras = beside(NAME, {"content": kept, "parts": settings})
+        return ToolResult(call_id, name, given, block.get("is_error") is True, extras=extras)
 
 
 def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from quire.providers.anthropic.blocks import Blocks
 from quire.providers.anthropic.thinking import THOUGHTS
-from quire.providers.anthropic.weighing import LARGEST, weight_of, whole_weight
+from quire.providers.anthropic.weighing import LARGEST, kept_weight, pictures_in, weight_of, whole_weight
 from quire.providers.sheet import Json
 from quire.tokens.facts import ImageLimits
 
@@ -26,11 +26,16 @@ def images_to_drop(messages: list[Json], blocks: Blocks, limits: ImageLimits) ->
     many, most = limits.many, limits.count
     if not ((most and blocks.images > most) or (many and blocks.images > many and blocks.large)):
         return []
-    found = [(place, block) for place, block in _media(messages) if block["type"] == "image"]
-    dropped = _stepped(len(found), most) if most else 0
-    places = [place for place, _ in found[:dropped]]
-    if many and len(found) - dropped > many:
-        places += [place for place, block in found[dropped:] if id(block) in blocks.large]
+    found = [(place, held) for place, block in _media(messages) if (held := pictures_in(block))]
+    left = sum(len(held) for _, held in found)
+    wanted = left - _stepped(left, most) if most else left
+    gone = 0
+    while left > wanted:
+        left -= len(found[gone][1])
+        gone += 1
+    places = [place for place, _ in found[:gone]]
+    if many and left > many:
+        places += [place for place, held in found[gone:] if any(id(one) in blocks.large for one in held)]
     return places
 
 
@@ -38,12 +43,11 @@ def heavy_to_drop(messages: list[Json], beside: list[list[Json]]) -> list[Place]
     """The oldest media that have to go for a request to be within its bytes."""
     wanted = _stepped(whole_weight(messages, beside), LARGEST)
     places: list[Place] = []
-    for place, block in _media(messages):
+    for found, weight in _heavy(messages):
         if wanted <= 0:
             break
-        weight = weight_of(block)
         wanted -= weight
-        places += [place] if weight else []
+        places += found
     return places
 
 
@@ -92,7 +96,26 @@ def _media(messages: list[Json]) -> Iterator[tuple[Place, Json]]:
                         yield Place(index, number, inner), part
 
 
+def _heavy(messages: list[Json]) -> list[tuple[list[Place], int]]:
+    """What has many bytes, the oldest first: media, and what tools of the provider gave with its question."""
+    found = [([place], weight) for place, block in _media(messages) if (weight := weight_of(block))]
+    for index, message in enumerate(messages):
+        for number, block in enumerate(message["content"]):
+            if weight := kept_weight(block):
+                asked = _question(message["content"], number)
+                found.append(([Place(index, at, None) for at in (asked, number) if at is not None], weight))
+    return sorted(found, key=lambda entry: entry[0][-1][:2])
+
+
+def _question(content: list[Json], answer: int) -> int | None:
+    """The place of what a tool of the provider was asked, by the place of its answer."""
+    call_id = content[answer].get("tool_use_id")
+    return next((at for at in range(answer - 1, -1, -1) if content[at].get("id") == call_id), None)
+
+
 def _in_words(block: Json) -> Json:
+    if "source" not in block:
+        return {"type": "text", "text": f"[{block.get('name') or block['type']}]"}
     kind, url, title = block["type"], block["source"].get("url"), block.get("title")
     name = "image" if kind == "image" else f"file {title}" if title else "file"
     return {"type": "text", "text": f"[{name} at {url}]" if url else f"[{name}]"}

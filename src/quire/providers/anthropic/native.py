@@ -78,4 +78,4 @@ def _text(part: Any) -> Json | None:
 def _is_setting(name: str, value: Any) -> bool:
     if name == "context":
         return isinstance(value, str) and bool(value.strip())
-    return name == "citations" and value in ({"enabled": True}, {"enabled": False})
+    return name == "citations" and fields_in(value).keys() == {"enabled"} and type(value["enabled"]) is bool

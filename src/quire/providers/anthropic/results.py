@@ -38,6 +38,8 @@ class Results:
         """What a result holds, and what it may not hold."""
         if isinstance(result.content, str):
             return self._text(result, result.content), []
+        if not result.parts:
+            return self._text(result, ""), []
         blocks = self._blocks.of(result, result.parts)
         # The API takes nothing but text in a result that is an error.
         media = [block for block in blocks if result.is_error and block["type"] != "text"]

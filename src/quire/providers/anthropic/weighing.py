@@ -12,6 +12,8 @@ LARGEST = 31_000_000
 HEAVY = 8_000_000
 """Bytes of media from which on a request is weighed: words alone exceed any window before they get near."""
 
+_WORTH = 100_000  # bytes from which on leaving out what a tool of the provider gave makes a difference
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -20,6 +22,29 @@ def weight_of(block: Any) -> int:
     source = fields_in(fields_in(block).get("source"))
     held = source.get("data") or source.get("content")
     return len(held) if isinstance(held, str) else sum(map(_weight_inside, entries_in(held)))
+
+
+def pictures_in(block: Any) -> list[Any]:
+    """The images that a block is, or that a document holds."""
+    if fields_in(block).get("type") == "image":
+        return [block]
+    inner = entries_in(fields_in(fields_in(block).get("source")).get("content"))
+    return [part for part in inner if fields_in(part).get("type") == "image"]
+
+
+def inner_weight(block: Any) -> int:
+    """Bytes of the media that a document holds inside."""
+    source = fields_in(fields_in(block).get("source"))
+    return sum(map(weight_of, entries_in(source.get("content"))))
+
+
+def kept_weight(block: Any) -> int:
+    """Bytes of what a tool of the provider gave, where these are many."""
+    kind = fields_in(block).get("type")
+    if not isinstance(kind, str) or kind == "tool_result" or not kind.endswith("_tool_result"):
+        return 0
+    weight = whole_weight(block)
+    return weight if weight >= _WORTH else 0
 
 
 def whole_weight(*values: Any) -> int:

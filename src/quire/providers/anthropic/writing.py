@@ -119,6 +119,7 @@ class MessagesWriter:
         for output in outputs:
             if type(output) is Reasoning:
                 block = self._bound.thought(output, bool(calls))
+                self._blocks.weigh(block or {})
                 order.take(output, [] if block is None else [block])
             elif type(output) is Message:
                 words, media = self._said(output)

@@ -16,8 +16,14 @@ def read_arguments(text: str) -> Json | None:
     """The arguments of a call as an object, or none if they are not one; no text is no arguments."""
     if text == "{}" or not text or text.isspace():
         return {}
+    value = read_value(text)
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
+
+
+def read_value(text: str) -> Any:
+    """The value that a text of JSON has; none where it is not one, or nests too deeply."""
     try:
         value: Any = _decoder.decode(text if text.isascii() else mended(text))
     except (msgspec.DecodeError, RecursionError):
         return None
-    return value if isinstance(value, dict) and not nests_deeper(text, _DEEPEST) else None  # pyright: ignore[reportUnknownVariableType]
+    return None if nests_deeper(text, _DEEPEST) else value

@@ -132,7 +132,7 @@ def _is_signed_picture(block: Mapping[str, Any]) -> bool:
         media = media_in(block, "")
     except (Damaged, InvalidValue):
         return False
-    return media is not None and media.data is not None and media.media_type is not None
+    return media is not None and bool(media.data and media.media_type)
 
 
 def is_thought(block: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from quire.providers.gemini.blocks import (
     signature_in,
     text_in,
 )
+from quire.providers.gemini.responses import read_response
 from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, spoken, thought_sign, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
@@ -160,7 +161,7 @@ class _History:
     def _result(self, answer: Mapping[str, Any], path: str) -> ToolResult:
         call_id, name = self._answered(text_in(answer, "id", path), text_in(answer, "name", path))
         response = mapped(field(answer, "response") or {}, f"{path}.response")
-        text, is_error = _output(response, f"{path}.response")
+        text, is_error, extras = read_response(response, f"{path}.response")
         parts: list[Part] = [text] if text else []
         for at, part in enumerate(listed(field(answer, "parts") or [], f"{path}.parts")):
             media = media_in(mapped(part, f"{path}.parts[{at}]"), f"{path}.parts[{at}]")
@@ -168,7 +169,7 @@ class _History:
                 raise Damaged("an answer to a call holds words and media", f"{path}.parts[{at}]")
             parts.append(media)
         content: Content = tuple(parts) if len(parts) > 1 or (parts and not text) else text
-        return ToolResult(call_id, name, content, is_error)
+        return ToolResult(call_id, name, content, is_error, extras=extras)
 
     def _answered(self, given: str | None, name: str | None) -> tuple[str, str]:
         """Id and name of the call that an answer is for: by its id, else the first of that name."""
@@ -211,15 +212,6 @@ def _words(part: Mapping[str, Any], path: str) -> Part | None:
     except InvalidValue as fault:
         raise Damaged(str(fault), path) from None
     return text_in(part, "text", path) if media is None else media
-
-
-def _output(response: Mapping[str, Any], path: str) -> tuple[str, bool]:
-    """The words of an answer, and whether they tell of an error; an object without them is its own JSON."""
-    for key in ("output", "error"):
-        if set(response) == {key}:
-            value = response[key]
-            return value if isinstance(value, str) else json_text(value, path), key == "error"
-    return json_text(response, path), False
 
 
 def _ids(blocks: list[Mapping[str, Any]]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.gemini.arguments import read_arguments
 from quire.providers.gemini.replies import Replies
+from quire.providers.gemini.responses import GIVEN_AS
 from quire.providers.native import BESIDE, FORM
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
@@ -96,6 +97,8 @@ def _results(items: Sequence[Item], place: int, calls: list[Json]) -> list[Json]
     for call in calls:
         item, call_id = items[place], call["id"]
         if type(item) is not ToolResult or item.call_id != call_id or type(item.content) is not str:
+            return []
+        if item.extras and GIVEN_AS in item.extras:
             return []
         text = item.content if item.content.isascii() else mended(item.content)
         response = {"error" if item.is_error else "output": text}

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from quire.items import Opaque, Part
-from quire.providers.gemini.blocks import goes_back, kept
+from quire.providers.gemini.blocks import field, goes_back, kept
 from quire.providers.gemini.speech import Speech
 from quire.providers.json_values import entries_in, json_text
 from quire.providers.sheet import Json
@@ -112,7 +112,10 @@ def whole(part: Mapping[str, Any], model: str | None, prefix: str | None, path: 
 def part_in(state: Opaque) -> Json | None:
     """The whole part that a state holds, if it does and the part may be sent."""
     part = _held(state).get("part")
-    return cast(Json, part) if isinstance(part, dict) and goes_back(cast(Json, part)) else None
+    if not isinstance(part, dict) or not goes_back(cast(Json, part)):
+        return None
+    signature = field(cast(Json, part), "thoughtSignature")
+    return cast(Json, part) if signature is None or is_signature(signature) else None
 
 
 def unsealed(state: Opaque) -> Signatures:

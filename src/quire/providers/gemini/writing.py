@@ -11,6 +11,7 @@ from quire.providers.dialogue import Reply
 from quire.providers.gemini.parts import Media, Parts, in_result
 from quire.providers.gemini.plain import write_plain
 from quire.providers.gemini.replies import Moved, Replies
+from quire.providers.gemini.responses import response_of
 from quire.providers.gemini.signing import NAME
 from quire.providers.gemini.tools import take_tools, write_tools
 from quire.providers.media import split
@@ -134,7 +135,7 @@ class ContentWriter:
             answer["response"] = {"error": wording.NO_RESULT}
             return answer, []
         text, media = split(result.parts)
-        answer["response"] = {"error" if result.is_error else "output": wording.mended(text)}
+        answer["response"] = response_of(result, text)
         # Models that sign their calls are those that take media in answers.
         nested = [(part, in_result(part) if self._replies.signs else None) for part in media]
         carried = [written for _, written in nested if written]

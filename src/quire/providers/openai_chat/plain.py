@@ -10,7 +10,7 @@ from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import BESIDE, FORM
 from quire.providers.openai_chat.limits import MOST_CALLS
 from quire.providers.sheet import Json, Sheet
-from quire.providers.wording import NO_OUTPUT, failed, mended
+from quire.providers.wording import failed, mended
 
 Table = Mapping[str, str]
 
@@ -83,9 +83,9 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
         if type(result) is not ToolResult or result.call_id != call_id:
             return _taken_back(sheet, calls, mark, start)
         text = result.content
-        if type(text) is not str:
+        if type(text) is not str or not text:
             return _taken_back(sheet, calls, mark, start)
-        text = (text if text.isascii() else mended(text)) or NO_OUTPUT
+        text = text if text.isascii() else mended(text)
         append(
             {"role": "tool", "tool_call_id": call_id, "content": failed(text) if result.is_error else text}
         )

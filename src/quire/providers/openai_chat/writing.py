@@ -132,6 +132,8 @@ class ChatWriter(FamilyWriter):
             else:
                 text = self._answer(call, result)
                 more = True
+            if result is not None and not text and not split(result.parts)[1]:
+                self.sheet.left_out(result)
             text = text or wording.NO_OUTPUT
             if result is not None and result.is_error:
                 text = wording.failed(text)

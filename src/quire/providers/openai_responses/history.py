@@ -16,6 +16,7 @@ from quire.providers.wording import unmarked
 
 _NAMELESS = "unknown"
 _FOR_FUNCTIONS = ("function_call_output", "custom_tool_call_output")
+_OF_ITS_ITEM = ("type", "id", "call_id", "name", "status", "execution", "output")
 _PUT_OUT = ("reasoning", "compaction", "mcp_list_tools", "mcp_approval_request")
 
 
@@ -41,6 +42,7 @@ class _Reader:
         self.items: list[Item] = []
         self._maker = Maker(model, None, Answer().tool)
         self._names: dict[str, str] = {}
+        self._call_ids: dict[str, str] = {}  # of calls by the ids of their items, which some outputs name
 
     def instructed(self, instructions: Any) -> None:
         if isinstance(instructions, str):
@@ -59,8 +61,8 @@ class _Reader:
             self._said(item, path)
         elif not isinstance(kind, str):
             raise Damaged("a type is a text", f"{path}.type")
-        elif kind.endswith("_output") and isinstance(item.get("call_id"), str):
-            self._answered(item, path)
+        elif kind.endswith("_output") and isinstance(self._call_id(item), str):
+            self._answered({**item, "call_id": self._call_id(item)}, path)
         elif kind.endswith("_call") or kind in _PUT_OUT:
             self._put_out(item, path)
         else:
@@ -80,8 +82,17 @@ class _Reader:
 
     def _put_out(self, item: Json, path: str) -> None:
         outputs = outputs_of(item, path, self._maker)
+        if isinstance(item.get("id"), str) and isinstance(item.get("call_id"), str):
+            self._call_ids[item["id"]] = item["call_id"]
         self._names |= {made.call_id: made.name for made in outputs if isinstance(made, ToolCall)}
         self.items += outputs
+
+    def _call_id(self, item: Json) -> Any:
+        """The id of the call that an output is for; that of a local shell may have only the item's."""
+        call_id, item_id = item.get("call_id"), item.get("id")
+        if call_id is not None or not isinstance(item_id, str):
+            return call_id
+        return item_id if item_id in self._names else self._call_ids.get(item_id)
 
     def _answered(self, item: Json, path: str) -> None:
         call_id = text_at(item, "call_id", path)
@@ -99,6 +110,10 @@ def _output(item: Json, path: str) -> tuple[Content, list[Note]]:
     output: Any = item.get("output")
     if item["type"] in _FOR_FUNCTIONS:
         return read_content(output, path, NAME)
+    if output is None:
+        # What a search for tools found is in a field of its own.
+        rest = {name: value for name, value in item.items() if name not in _OF_ITS_ITEM and value}
+        return (json_text(rest, path) if rest else ""), []
     alone = isinstance(output, Mapping)  # a screenshot
     try:
         content, strange = read_content([cast(Any, output)] if alone else output, path, NAME)

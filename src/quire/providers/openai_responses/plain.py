@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import BESIDE, FORM
 from quire.providers.sheet import Json, Sheet
-from quire.providers.wording import NO_OUTPUT, failed, mended
+from quire.providers.wording import failed, mended
 
 Table = Mapping[str, str]
 
@@ -69,7 +69,9 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Mapping[st
         result = items[place]
         if type(result) is not ToolResult or result.call_id != call_id or type(result.content) is not str:
             return _taken_back(sheet, calls, mark, start)
-        text = (result.content if result.content.isascii() else mended(result.content)) or NO_OUTPUT
+        if not result.content:
+            return _taken_back(sheet, calls, mark, start)
+        text = result.content if result.content.isascii() else mended(result.content)
         given_back = failed(text) if result.is_error else text
         messages.append({"type": "function_call_output", "call_id": call_id, "output": given_back})
         place += 1

@@ -133,7 +133,10 @@ class ResponsesWriter(FamilyWriter):
         if media:
             parts = wording.failed_parts(result.parts) if result.is_error else result.parts
             return self._parts.of(result, parts)
-        text = wording.mended(text) or wording.NO_OUTPUT
+        text = wording.mended(text)
+        if not text:
+            self.sheet.left_out(result)
+            text = wording.NO_OUTPUT
         return wording.failed(text) if result.is_error else text
 
     def _moved(self, message: Message, media: _Media) -> None:

@@ -47,9 +47,11 @@ def check_block(block: Block) -> int:
         block.fields.add("type", "unknown_block", f"no block is of type {short(block.kind)}")
     elif block.kind == "tool_result":
         return _check_result(block)
+    elif block.kind in ("image", "document"):
+        return check_media(block)
     elif block.kind in _CHECKS:
         _CHECKS[block.kind](block)
-    return int(block.kind == "image")
+    return 0
 
 
 def _check_text(block: Block) -> None:
@@ -119,8 +121,6 @@ def _check_inner(block: Block) -> int:
 
 _CHECKS: dict[str, Callable[[Block], None]] = {
     "text": _check_text,
-    "image": check_media,
-    "document": check_media,
     "tool_use": _check_call,
     "thinking": _check_thinking,
     "redacted_thinking": _check_redacted,

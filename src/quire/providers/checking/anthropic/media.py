@@ -1,6 +1,6 @@
 """Images and documents: where they come from, their types and sizes."""
 
-from quire.providers.checking.anthropic.history import Block
+from quire.providers.checking.anthropic.history import Block, read_blocks
 from quire.providers.checking.reading import Fields, as_object, is_base64, short
 
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -14,6 +14,7 @@ _SOURCES = {
     "image": {"base64": "data", "url": "url", "file": "file_id"},
     "document": {"base64": "data", "url": "url", "file": "file_id", "text": "data", "content": ""},
 }
+_PLACES = ("https://", "http://")
 _TYPES = {
     ("image", "base64"): IMAGE_TYPES,
     ("document", "base64"): ("application/pdf",),
@@ -21,21 +22,42 @@ _TYPES = {
 }
 
 
-def check_media(block: Block) -> None:
-    """Note what is wrong with the source of an image or document."""
+def check_media(block: Block) -> int:
+    """Note what is wrong with the source of an image or document; how many images there are."""
+    images = int(block.kind == "image")
     source = as_object(block.fields.get("source"))
     if source is None:
         block.fields.add("source", "media_source", f"the {block.kind} has no source")
-        return
+        return images
     fields = Fields(block.fields.findings, block.fields.at("source"), source)
     kind = fields.get("type")
     sources = _SOURCES[block.kind]
     if not isinstance(kind, str) or kind not in sources:
         fields.add("type", "media_source", f"source {short(kind)} is none of {', '.join(sources)}")
-        return
+        return images
+    if kind == "content":
+        return _check_inside(block, fields)
     _check_type(fields, block.kind, kind)
-    if sources[kind]:
-        _check_data(fields, sources[kind], inline=kind == "base64", image=block.kind == "image")
+    _check_data(fields, sources[kind], inline=kind == "base64", image=block.kind == "image")
+    return images
+
+
+def _check_inside(block: Block, source: Fields) -> int:
+    """The texts and images that a document is made of; how many images there are."""
+    content, images = source.get("content"), 0
+    if isinstance(content, str):
+        return 0
+    if content is None:
+        source.add("content", "media_source", "the source has no content")
+        return 0
+    for part in read_blocks(source.findings, source.at("content"), content, block.message):
+        if part.kind == "image":
+            images += check_media(part)
+        elif part.kind == "text":
+            part.fields.text("text")
+        else:
+            part.fields.add("type", "media_source", f"{short(part.kind)} inside a document")
+    return images
 
 
 def _check_type(fields: Fields, block: str, source: str) -> None:
@@ -49,6 +71,8 @@ def _check_data(fields: Fields, key: str, *, inline: bool, image: bool) -> None:
     value = fields.get(key)
     if not isinstance(value, str) or not value:
         fields.add(key, "media_source", f"the source has no {key}")
+    elif key == "url" and not value.lower().startswith(_PLACES):
+        fields.add(key, "media_source", "the address is not one of http or https")
     elif inline and image and len(value) > LONGEST_IMAGE:
         fields.add(key, "media_size", f"{len(value)} characters of base64, more than {LONGEST_IMAGE}")
     elif inline and not is_base64(value):

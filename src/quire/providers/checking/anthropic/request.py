@@ -11,6 +11,7 @@ from quire.providers.checking.anthropic.media import LARGEST_REQUEST
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
 from quire.providers.checking.anthropic.rules import RULES
+from quire.providers.checking.anthropic.settings import check_citations, check_edits
 from quire.providers.checking.anthropic.tools import check_tools
 from quire.providers.checking.faults import Fault, Findings
 from quire.providers.checking.reading import Fields, as_list, as_object, in_order, short, type_of
@@ -40,6 +41,7 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     _check_system(body)
     check_tools(body)
     _check_budget(body)
+    check_edits(body)
     check_caching(findings, values, messages)
     if "model" in values:
         _check_max_tokens(body)
@@ -53,6 +55,7 @@ def _check_messages(body: Fields, model: Model) -> list[Message]:
     findings = body.findings
     messages = read_messages(findings, body.get("messages"))
     images = sum(map(check_blocks, messages))
+    check_citations(findings, messages)
     if images > model.most_images():
         findings.add("messages", "image_count", f"{images} images, more than {model.most_images()}")
     if any(fault.rule in _UNREADABLE for fault in findings.faults):

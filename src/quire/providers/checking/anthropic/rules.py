@@ -35,12 +35,16 @@ RULES: dict[str, str] = {
     "thinking_last": "Thinking is followed by text or a call: it cannot end the turn of the assistant.",
     "thinking_first": "With thinking enabled, the turn that called tools starts with its thinking; if not, "
     "the request is refused, or thinking is silently switched off for it.",
-    "media_source": "An image or document has a source: base64, url or file; documents also text or content.",
+    "media_source": "An image or document has a source: base64, an http(s) url or file; documents also text, "
+    "or content of texts and images.",
     "media_type": "Images are JPEG, PNG, GIF or WebP, documents PDF or plain text.",
     "media_data": "Inline data is base64 without a data URL in front.",
     "media_size": "An image in base64 has at most 10 MiB of text.",
     "image_count": "A request has at most 600 images, 100 for models with a window of 200,000 tokens.",
     "request_size": "A request has at most 32 MB, images and documents in base64 included.",
+    "citations_mixed": "Citations are on for all documents of a request, or for none; likewise for its "
+    "search results.",
+    "edit_order": "In context_management, thinking is cleared before tool uses are.",
     "cache_shape": "A cache_control is of type ephemeral, its ttl 5m or 1h.",
     "cache_count": "A request has at most four cache breakpoints, tools and instructions included.",
     "cache_order": "Breakpoints of one hour come before those of five minutes, in the order tools, system, "

@@ -19,9 +19,11 @@ class Calls:
         self._answered: set[str] = set()
         self._bound: set[str] = set()
         self._early: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
 
-    def call(self, name: str, place: str, bound: bool) -> None:
-        """A call, and whether it is bound to have an output."""
+    def call(self, name: str, place: str, kind: str, bound: bool) -> None:
+        """A call, of which kind it is, and whether it is bound to have an output."""
+        self._kinds[name] = kind
         if name in self._calls:
             text = f"{short(name)} is also the call_id at {self._calls[name]}"
             self._findings.add(place, "duplicate_call_id", text)
@@ -31,8 +33,11 @@ class Calls:
         if bound:
             self._bound.add(name)
 
-    def output(self, name: str, place: str) -> None:
-        """The output of a call."""
+    def output(self, name: str, place: str, kind: str) -> None:
+        """The output of a call, and for which kind of call it is."""
+        called = self._kinds.get(name, kind)
+        if called in PREFIXES and called != kind:
+            self._findings.add(place, "output_kind", f"the call {short(name)} is a {called}")
         if self._open.get(name, 0):
             self._open[name] -= 1
             self._answered.add(name)

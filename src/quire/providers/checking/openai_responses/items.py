@@ -106,13 +106,13 @@ class Items:
             if name is None:
                 self._kinds.add("unreadable")
             else:
-                self._calls.output(name, item.at("call_id"))
+                self._calls.output(name, item.at("call_id"), kind.removesuffix("_output"))
 
     def _check_other(self, item: Fields, kind: str) -> None:
         if kind in CALLS:
             self._check_call(item, kind)
         elif kind.endswith(NEWER_KINDS):
-            self._note_call(item, item.get("call_id"), bound=False)
+            self._note_call(item, item.get("call_id"), kind, bound=False)
         elif kind not in OTHER_KINDS:
             item.add("type", "unknown_item", f"is {short(kind)}")
             self._kinds.add("unreadable")
@@ -124,10 +124,10 @@ class Items:
         else:
             item.text("name")
             item.text("input")
-        self._note_call(item, check_call_id(item, "call_id"), bound=True)
+        self._note_call(item, check_call_id(item, "call_id"), kind, bound=True)
 
-    def _note_call(self, item: Fields, name: object, bound: bool) -> None:
+    def _note_call(self, item: Fields, name: object, kind: str, *, bound: bool) -> None:
         if isinstance(name, str):
-            self._calls.call(name, item.at("call_id"), bound)
+            self._calls.call(name, item.at("call_id"), kind, bound)
         elif bound:
             self._kinds.add("unreadable")

@@ -33,6 +33,10 @@ RULES: dict[str, str] = {
         'answer is "No tool call found for function call output".'
     ),
     "duplicate_output": "A call has one output.",
+    "output_kind": (
+        "A function is answered by a function_call_output, a custom tool by a custom_tool_call_output; else "
+        "the call is not found."
+    ),
     "unanswered_call": (
         'A call in the input has an output; else the answer is "No tool output found for function call".'
     ),
