@@ -15,7 +15,7 @@ from quire.compactors import (
     record,
 )
 from quire.errors import InvalidLimit, InvalidValue, QuireError, WrongType
-from quire.items import Image, Item, Message, Note, Pin, ToolCall, ToolResult, Undo
+from quire.items import Image, Item, Mask, Message, Note, Pin, ToolCall, ToolResult, Undo
 from quire.state import Pool, Transcript
 from quire.tokens import counter_for, schema_tokens
 from tests.counting import FourCharacters
@@ -199,3 +199,23 @@ def test_settings_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(error):
         kind(**settings)
+
+
+def parallel(first: str, second: str) -> Transcript:
+    return Transcript(
+        [
+            Message("user", "look at both"),
+            *(ToolCall("a", "look"), ToolCall("b", "look")),
+            *(ToolResult("a", "look", first, id="ra"), ToolResult("b", "look", second, id="rb")),
+        ]
+    )
+
+
+def test_a_result_that_has_room_once_another_has_gone_stays() -> None:
+    counter = counter_for("gpt-5.6")
+    transcript = parallel("word " * 10_000, "word " * 500)
+    plan = Offload(larger_than=100, keep=1).plan(transcript.view, Room(2_000, counter))
+    assert plan is not None and [edit.target for edit in plan.edits if isinstance(edit, Mask)] == ["ra"]
+    assert plan.after > 500
+    record(transcript, plan, pool=Pool())
+    assert Offload(larger_than=100, keep=1, ceiling=0).plan(transcript.view, Room(2_000, counter)) is None

@@ -1,6 +1,7 @@
 """What holds for every section: add yours to `SECTIONS` and it is held to all of it."""
 
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 
@@ -9,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.errors import QuireError
-from quire.items import KINDS, Item, ToolResult
+from quire.items import KINDS, Item, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import History, Section, settings_of
 from quire.state import Transcript, View, instructions, structural
-from quire.state.groups import answers
 from quire.state.growing import added_since, memos
 from tests.histories import OPS, Author, Op
 from tests.providers.conversations import MODELS, STEPS, Step, Talk
@@ -54,10 +54,14 @@ def told(section: Section) -> str:
     return f"{type(section).__name__}-{SECTIONS.index(section)}"
 
 
-def loose(items: list[Item]) -> tuple[int, int]:
-    """How many calls wait, and how many results have no call."""
-    found, waiting = answers(items)
-    return len(waiting), sum(isinstance(item, ToolResult) for item in items) - len(found)
+def loose(view: View, items: Iterable[Item]) -> tuple[int, int]:
+    """How many calls have no result among the items, and how many results no call, as the log pairs them."""
+    calls, results = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    for item in items:
+        if isinstance(item, ToolCall | ToolResult):
+            pairs = calls if isinstance(item, ToolCall) else results
+            pairs[view.log.head(view.position(item.id)), item.call_id] += 1
+    return (calls - results).total(), (results - calls).total()
 
 
 @FEWER
@@ -99,8 +103,8 @@ def check_groups(history: History, view: View, number: int) -> None:
     items = items_from(history, ask)
     ids, order = {item.id for item in items}, {item.id: index for index, item in enumerate(view)}
     assert [order[item.id] for item in items] == sorted(order[item.id] for item in items)
-    waiting, stray = loose(items)
-    assert waiting <= loose(list(view))[0] and stray <= loose(list(view))[1]
+    waiting, stray = loose(view, items)
+    assert waiting <= loose(view, view)[0] and stray <= loose(view, view)[1]
     if "shorter" not in repr(vars(history)):
         for group in view.groups():
             assert len({item.id in ids for item in group.items if item != ask.input}) <= 1

@@ -1,6 +1,6 @@
 """Bulky results kept in the pool, a stub with a handle in their place."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
             key = ("quire.offload", self.larger_than, counter.key)
             old = clearable(view, self.keep, lambda result: self._moved(view, result, counter) is None, key)
             moved += filter(None, (self._moved(view, result, counter) for result in old))
-        moved += self._too_large(view, newest, room)
+        moved += self._too_large(view, newest, moved, room)
         if not moved:
             return None
         masks, notes, gains = zip(*moved, strict=True)
@@ -71,13 +71,16 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
         gain = saving(view, result, mask, counter)
         return _Moved(mask, note, gain) if gain > 0 else None
 
-    def _too_large(self, view: View, newest: list[ToolResult], room: Room) -> Iterator["_Moved"]:
+    def _too_large(
+        self, view: View, newest: list[ToolResult], moved_already: Sequence["_Moved"], room: Room
+    ) -> Iterator["_Moved"]:
         """Of the newest results those that there is no room for: alone, or with all else that must stay."""
         if not newest:
             return
-        stays = {position for position in must_stay(view) if view.run_at(position) is not None}
-        items = (view.log.item(position) for position in stays)
-        needed = sum(shown_tokens(view, item, room.counter) for item in items)
+        stays = {position: run for position in must_stay(view) if (run := view.run_at(position)) is not None}
+        shown = (run.stand_in or view.log.item(position) for position, run in stays.items())
+        needed = sum(map(room.counter.count, shown))
+        needed -= sum(m.gain for m in moved_already if view.position(m.mask.target) in stays)
         for result in newest:
             alone = room.counter.total(shown_tokens(view, result, room.counter)) > room.tokens
             jams = room.counter.total(needed) > room.tokens and view.position(result.id) in stays

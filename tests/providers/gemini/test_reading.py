@@ -70,7 +70,8 @@ def test_parallel_calls_with_thoughts() -> None:
     )
     thought, one, two = parsed.items
     assert isinstance(thought, Reasoning) and isinstance(one, ToolCall) and isinstance(two, ToolCall)
-    assert (thought.text, thought.state) == ("Let me see.", Opaque("gemini", "gemini-3-pro-preview"))
+    assert thought.text == "Let me see."
+    assert thought.state == Opaque("gemini", "gemini-3-pro-preview", prefix=sent.prefix)
     assert (one.call_id, one.name, one.arguments) == ("c1", "look", '{"q":"é","n":1}')
     assert one.state == Opaque("gemini", "gemini-3-pro-preview", '{"signature":"c2ln"}', sent.prefix)
     assert (two.name, two.arguments, two.state) == ("1st tool", "{}", None)

@@ -10,7 +10,7 @@ from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
 from quire.providers.anthropic.native import sendable, stands_for, with_settings
 from quire.providers.anthropic.parts import part_of
-from quire.providers.anthropic.sources import PDF, inlined, is_place, place, seems_pdf, side, uploaded
+from quire.providers.anthropic.sources import PDF, inlined, is_place, placed, seems_pdf, side, uploaded
 from quire.providers.anthropic.weighing import LARGEST, inner_weight, kept_weight, weight_of
 from quire.providers.json_values import entries_in, fields_in
 from quire.providers.media import as_text, base64_of, media_type
@@ -146,7 +146,7 @@ class Blocks:
         if data is None:
             if not is_place(part) or kind not in (*_PICTURES, None):
                 return None
-            return self._counted({"type": "image", "source": place(part)}, part, b"")
+            return self._counted({"type": "image", "source": placed(part)}, part, b"")
         most = self._abilities.images.bytes
         if kind not in _PICTURES or (most and len(data) * 4 // 3 > most) or self._is_above(part, data):
             return None
@@ -174,7 +174,7 @@ class Blocks:
             source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
             self.weight += len(source["data"])
         elif part.data is None and is_place(part) and seems_pdf(part):
-            source = place(part)
+            source = placed(part)
         else:
             return None
         return _titled({"type": "document", "source": source}, part)

@@ -23,7 +23,7 @@ def uploaded(known: str) -> Json:
     return {"type": "file", "file_id": known}
 
 
-def place(part: Image | File) -> Json:
+def placed(part: Image | File) -> Json:
     """What stands at an address."""
     return {"type": "url", "url": part.url}
 
