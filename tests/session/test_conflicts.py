@@ -5,7 +5,7 @@ import pytest
 from quire.errors import Conflict
 from quire.items import Hide, Note, Span, ToolCall, ToolResult
 from quire.stores import MemoryStore
-from tests.session.opened import apart, ids, said, texts
+from tests.session.opened import PLACE, apart, ids, said, texts
 
 
 def test_what_others_wrote_comes_before() -> None:
@@ -53,12 +53,13 @@ def test_notes_of_two_writers_are_bounded_together() -> None:
     assert [note.key for note in one.pool] == [note.key for note in other.pool] == ["b", "c"]
 
 
-def test_a_conversation_that_was_forgotten_begins_again() -> None:
+def test_a_conversation_that_was_taken_out_begins_again() -> None:
     store = MemoryStore()
     one, other = apart(store), apart(store)
     one.append(*said("a", "b", "c"))
     other.refresh()
-    one.forget()
+    store.forget(PLACE)
+    one.refresh()
     assert one.version == 0 and texts(one.view()) == []
     one.append(*said("x", "y", "z", "w"))
     other.user("after")

@@ -6,7 +6,7 @@ from pathlib import Path
 from quire.items import Message
 from quire.session import Session
 from quire.stores import MemoryStore, Store
-from tests.session.opened import apart, session, texts
+from tests.session.opened import PLACE, apart, session, texts
 
 
 def test_what_another_appends_is_heard() -> None:
@@ -72,7 +72,8 @@ def test_a_conversation_that_begins_again_is_followed_on() -> None:
         listening = asyncio.create_task(listen())
         await asyncio.sleep(0.05)
         other = apart(store)
-        other.forget()
+        store.forget(PLACE)
+        other.refresh()
         await asyncio.sleep(0.05)
         other.user("new")
         return await asyncio.wait_for(listening, 30)

@@ -1,18 +1,19 @@
 """What is forgotten is gone: from memory, pool, receipts and store, in forks and for other readers."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from quire import Budget, Template
-from quire.errors import Forgotten, UnknownId
+from quire.errors import Forgotten, StoreFailed, UnknownId
 from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Additional, Catalogue, History, Instructions
 from quire.session import Session
 from quire.session.tombstones import is_tombstone
-from quire.stores import MemoryStore
+from quire.stores import MemoryStore, Place
 from tests.session.opened import PLACE, apart, said, session, texts
 
 SECRET = "the number is 4711-0815-1234"
@@ -127,4 +128,57 @@ def test_a_whole_conversation_with_forks_leaves_tombstones() -> None:
     alone = Session.open("ana/alone", store=store)
     alone.user(SECRET)
     alone.forget()
-    assert alone.version == 0 and "alone" not in store.conversations("ana")
+    assert texts(alone.view()) == ["[forgotten]"] and b"4711" not in kept_bytes(store)
+
+
+def test_every_summary_of_it_is_taken_back_also_under_others() -> None:
+    one = session()
+    first, second, third, *_ = one.append(*said("a", "b", "c", "d", "e", "f"))
+    one.append(Summary("a and b", (Span(first.id, second.id),), id="s1"))
+    one.append(Summary("a to c", (Span("s1", "s1"), Span(first.id, third.id)), id="s2"))
+    one.forget(first.id)
+    assert texts(one.view()) == ["[forgotten]", "b", "c", "d", "e", "f"]
+
+
+def test_a_context_built_before_is_not_sent_after() -> None:
+    one = session()
+    first = one.user(SECRET)
+    one.user("go on")
+    context = asyncio.run(one.build(Template(History(), budget=Budget(window=8_000))))
+    one.forget(first.id)
+    with pytest.raises(Forgotten, match="build it again"):
+        context.render("openai")
+
+
+def test_the_description_of_a_note_goes_from_receipts_too() -> None:
+    store = MemoryStore()
+    one = session(store)
+    note = one.keep(Note("n", key="k", description=SECRET))
+    one.user("hello")
+    asyncio.run(one.build(Template(History(), Catalogue(), budget=Budget(window=8_000)))).render("openai")
+    one.forget(note.id)
+    assert b"4711" not in kept_bytes(store)
+
+
+class Dying(MemoryStore):
+    """A store that fails when it is to forget."""
+
+    is_dying = True
+
+    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+        if self.is_dying:
+            raise StoreFailed("no space")
+        super().forget(place, bodies)
+
+
+def test_what_was_begun_and_not_finished_is_finished_by_the_next() -> None:
+    store = Dying()
+    one = session(store)
+    first = one.user(SECRET)
+    other = apart(store)
+    with pytest.raises(StoreFailed):
+        one.forget(first.id)
+    store.is_dying = False
+    assert texts(session(store).view()) == ["[forgotten]"]
+    other.refresh()
+    assert texts(other.view()) == ["[forgotten]"] and b"4711" not in kept_bytes(store)

@@ -1,6 +1,6 @@
 """The session that is at work here: one per task or thread, set by `async with` and `with`."""
 
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from quire.errors import UnknownKey
@@ -8,22 +8,27 @@ from quire.errors import UnknownKey
 if TYPE_CHECKING:
     from quire.session.session import Session
 
-_current: ContextVar["Session"] = ContextVar("quire_session")
+_at_work: ContextVar[tuple["Session", ...]] = ContextVar("quire_sessions", default=())
 
 
 def current_session() -> "Session":
     """The session at work; `UnknownKey` where there is none."""
-    try:
-        return _current.get()
-    except LookupError:
-        raise UnknownKey("no session is at work here: enter one with `with` or `async with`") from None
+    sessions = _at_work.get()
+    if not sessions:
+        raise UnknownKey("no session is at work here: enter one with `with` or `async with`")
+    return sessions[-1]
 
 
-def enter(session: "Session") -> "Token[Session]":
+def enter(session: "Session") -> None:
     """Set the session that is at work."""
-    return _current.set(session)
+    _at_work.set((*_at_work.get(), session))
 
 
-def leave(token: "Token[Session]") -> None:
+def leave(session: "Session") -> None:
     """Go back to the one before it."""
-    _current.reset(token)
+    sessions = list(_at_work.get())
+    for index in reversed(range(len(sessions))):
+        if sessions[index] is session:
+            del sessions[index]
+            break
+    _at_work.set(tuple(sessions))

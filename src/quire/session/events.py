@@ -119,6 +119,9 @@ class Called(NamedTuple):
 
 BEFORE = (Adding, Removing, Clearing, Evicting, Compacting, Building, Calling)
 AFTER = (Added, Removed, Cleared, Evicted, Compacted, Built, Called)
+PAIRS = tuple(zip(BEFORE, AFTER, strict=True))
+"""Each event with the one that says that it has happened."""
+
 EVENTS = (*BEFORE, *AFTER)
 
 Event = (

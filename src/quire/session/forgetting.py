@@ -27,26 +27,47 @@ logger = logging.getLogger("quire.session")
 
 
 def forget(ledger: Ledger, ids: Collection[str]) -> None:
-    """Forget items of a conversation, here and in the forks that began with it."""
-    with ledger.lock:
-        ledger.catch_up()
-        known = {item.id for _, item in ledger.recorded()}
-        for item_id in ids:
-            if item_id not in known:
-                raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
-        texts = {text for _, item in ledger.recorded() if item.id in ids for text in texts_of(item)}
-        for one in (ledger, *_forks(ledger)):
-            _forget_in(one, set(ids), texts)
+    """Forget items of a conversation, here and in the forks that began with it.
+
+    It is noted before, so that who reads on reads again until it is done, and who opens the conversation
+    after a crash can finish it. Forks come first: as long as the items are here, one knows what to look for.
+    """
+    ledger.catch_up()
+    recorded = ledger.recorded()
+    for item_id in set(ids) - {item.id for _, item in recorded}:
+        raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
+    texts = {text for _, item in recorded if item.id in ids for text in texts_of(item)}
+    begun = _begun(ledger, ids)
+    for fork in _forks(ledger):
+        _forget_in(fork, set(ids), texts, _begun(fork, ids))
+    _forget_in(ledger, set(ids), texts, begun)
 
 
 def forget_all(ledger: Ledger) -> None:
-    """Forget a whole conversation: its log is gone, unless forks still stand on it."""
-    if any(True for _ in _forks(ledger)):
-        said = {item.id for stream, item in ledger.recorded() if stream == POOL or not is_own(stream)}
-        forget(ledger, said)
-    else:
-        ledger.store.forget(ledger.place)
-        ledger.catch_up()
+    """Forget all that was said and kept in a conversation."""
+    forget(ledger, {item.id for stream, item in ledger.recorded() if stream == POOL or not is_own(stream)})
+
+
+def finish_forgetting(ledger: Ledger) -> None:
+    """Forget what somebody began to and did not come to the end of, of the items that are here."""
+    if ledger.workspace.forgetting:
+        known = {item.id for _, item in ledger.recorded()}
+        for note in list(ledger.workspace.forgetting.values()):
+            ids = set(note.content["ids"]) & known
+            if ids:
+                forget(ledger, ids)
+                done = _done(note)
+                ledger.commit(lambda _, done=done: [done])
+
+
+def _begun(ledger: Ledger, ids: Collection[str]) -> Note:
+    note = Note(content={"ids": sorted(ids)}, description="forgetting")
+    ledger.commit(lambda _: [Written(FORGOTTEN, note)])
+    return note
+
+
+def _done(begun: Note) -> Written:
+    return Written(FORGOTTEN, Note(content={"of": begun.id}, description="forgotten"))
 
 
 def _forks(ledger: Ledger) -> Iterable[Ledger]:
@@ -58,21 +79,28 @@ def _forks(ledger: Ledger) -> Iterable[Ledger]:
                 yield fork
 
 
-def _forget_in(ledger: Ledger, ids: set[str], texts: set[str]) -> None:
+def _forget_in(ledger: Ledger, ids: set[str], texts: set[str], begun: Note) -> None:
     with ledger.lock:
-        ledger.catch_up()
         emptied = ids | _made_from(ledger.workspace, ids)
-        bodies: dict[int, bytes] = {}
-        for version, (stream, item) in enumerate(ledger.recorded(), 1):
-            left = _left_of(stream, item, emptied, texts)
-            if left is not item:
-                bodies[version] = JSON.encode_item(left)
-        if bodies:
-            ledger.store.forget(ledger.place, bodies)
-        ledger.reload()
-        # Others who have read the conversation learn by this that they have to read it again.
-        ledger.commit(lambda workspace: [_marker(ids), *_taken_back(workspace, emptied)])
-        logger.info("forgot %d items of %s, %d entries emptied", len(ids), ledger.place, len(bodies))
+        try:
+            while _emptied(ledger, emptied, texts):
+                pass  # others may have written it again meanwhile
+        finally:
+            ledger.reload()
+        ledger.commit(lambda workspace: [_done(begun), *_taken_back(workspace, emptied)])
+        logger.info("forgot %d items of %s", len(ids), ledger.place)
+
+
+def _emptied(ledger: Ledger, emptied: set[str], texts: set[str]) -> bool:
+    """Empty all entries that are to be, once; whether there were any."""
+    bodies: dict[int, bytes] = {}
+    for version, (stream, item) in enumerate(ledger.recorded(), 1):
+        left = _left_of(stream, item, emptied, texts)
+        if left is not item:
+            bodies[version] = JSON.encode_item(left)
+    # Also where there is nothing left to empty: a store that failed before has yet to wipe its files.
+    ledger.store.forget(ledger.place, bodies)
+    return bool(bodies)
 
 
 def _made_from(workspace: Workspace, ids: set[str]) -> set[str]:
@@ -112,17 +140,19 @@ def _repeats(item: ToolResult | Note, texts: set[str]) -> bool:
     return any(text in own for own in found for text in texts)
 
 
-def _marker(ids: Collection[str]) -> Written:
-    return Written(FORGOTTEN, Note(content={"ids": sorted(ids)}, description="forgotten"))
-
-
 def _taken_back(workspace: Workspace, emptied: set[str]) -> list[Written]:
-    """What brings back what an emptied summary stood for."""
+    """What brings back what emptied summaries stood for: each of them, also those under others."""
     undone: list[Written] = []
     for name, transcript in workspace.transcripts.items():
-        view = transcript.view
-        for position in view.shape.summaries:
-            item = view.log.item(position)
-            if item.id in emptied:
-                undone.append(Written(name, Undo(item.id)))
+        trial = transcript.copy()
+        while shown := [one for one in _summaries(trial) if one in emptied]:
+            for summary in shown:
+                undo = Undo(summary)
+                trial.append(undo)
+                undone.append(Written(name, undo))
     return undone
+
+
+def _summaries(transcript: Transcript) -> list[str]:
+    view = transcript.view
+    return [view.log.item(position).id for position in view.shape.summaries]

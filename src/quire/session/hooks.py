@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from quire.errors import InvalidValue, UnknownHook, WrongType, cut
-from quire.session.events import BEFORE, EVENTS, Event
+from quire.session.events import BEFORE, EVENTS, PAIRS, Event
 from quire.tokens.numbers import named
 
 logger = logging.getLogger("quire.session")
@@ -32,7 +32,9 @@ class Hook:
         self.events = events
         self.where = where
         self.name = named(name or function.__name__, "the name of a hook")
-        self.is_async = iscoroutinefunction(function)
+        self.is_async = iscoroutinefunction(function) or iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004  # an object may be called too
+        )
 
     def __call__(self, event: Any) -> Any:
         return self.function(event)
@@ -155,26 +157,30 @@ class Hooks:
 
     def fire(self, event: Event) -> None:
         """Call the hooks of an event; those that have to be awaited are refused here."""
-        for one in self._hearing(event):
-            if one.is_async:
-                raise WrongType(f"hook {cut(one.name)!r} is async: use a verb that is awaited, such as `add`")
+        self._refuse_async(event)
+        for one in self._hooks:
             try:
-                one(event)
+                if one.hears(event):
+                    one(event)
             except Exception as fault:
                 self._report(one, event, fault)
 
     async def fire_and_wait(self, event: Event) -> None:
         """Call the hooks of an event, and await those that are async."""
-        for one in self._hearing(event):
+        for one in self._hooks:
             try:
-                answer = one(event)
+                answer = one(event) if one.hears(event) else None
                 if isinstance(answer, Awaitable):
                     await answer
             except Exception as fault:
                 self._report(one, event, fault)
 
-    def _hearing(self, event: Event) -> list[Hook]:
-        return [one for one in self._hooks if one.hears(event)]
+    def _refuse_async(self, event: Event) -> None:
+        """Refuse hooks that have to be awaited before anything happens, those of afterwards included."""
+        heard = {type(event), *(after for before, after in PAIRS if before is type(event))}
+        for one in self._hooks:
+            if one.is_async and isinstance(event, BEFORE) and heard.intersection(one.events):
+                raise WrongType(f"hook {cut(one.name)!r} is async: use a verb that is awaited, such as `add`")
 
     def _report(self, one: Hook, event: Event, fault: Exception) -> None:
         """Let a hook refuse what has not happened yet; what has happened stays, and its failure is kept."""

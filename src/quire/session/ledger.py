@@ -5,15 +5,18 @@ entries are taken in and the change is computed again: that is a rebase, and it 
 """
 
 import logging
+import os
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from threading import RLock
 from time import sleep
+from weakref import WeakSet
 
 from quire.errors import Conflict, Damaged, QuireError, StoreDamaged, cut
 from quire.items import JSON, Item, ToolResult
 from quire.session.streams import FORGOTTEN
-from quire.session.workspace import Workspace, Written
+from quire.session.workspace import Workspace, Written, settled
 from quire.stores import Entry, Place, Store, Stored
 
 logger = logging.getLogger("quire.session")
@@ -23,6 +26,18 @@ Change = Callable[[Workspace], Sequence[Written]]
 
 _TRIES = 1_000
 _LONGEST_PAUSE = 0.02
+
+
+_ALL: "WeakSet[Ledger]" = WeakSet()
+
+
+def _unlock() -> None:
+    """In a process that was forked off, nobody holds the locks that another thread held then."""
+    for ledger in _ALL:
+        ledger.lock = RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 class Ledger:
@@ -35,12 +50,16 @@ class Ledger:
         self.lock = RLock()
         self._origin = origin
         self._known = b""  # the last entry that was taken in
+        _ALL.add(self)
         self.workspace = origin()
         self.catch_up()
 
     def catch_up(self) -> list[Written]:
         """Take in what others have written, and give it."""
         with self.lock:
+            if self.workspace.forgetting:
+                self.reload()  # until it is done, nobody knows how far it has come
+                return []
             stored = self.store.read(self.place, after=max(self.workspace.version - 1, 0))
             if self.workspace.version and (not stored or stored[0].body != self._known):
                 stored = self._begin_again()
@@ -65,12 +84,16 @@ class Ledger:
         with self.lock:
             self._taken(self._begin_again())
 
-    def append(self, name: str, item: Item) -> None:
-        """Write one item that is no edit to a transcript: what happens most, so without a trial."""
+    def append(self, name: str, item: Item, *, is_new: bool = False) -> Item:
+        """Write one item that is no edit to a transcript: what happens most, so without a trial.
+
+        One that is new is said now, and shown after what is there; others are shown by their time.
+        """
         with self.lock:
             workspace = self.workspace
             transcript = workspace.transcripts.get(name)
-            if transcript is not None and item.id not in transcript:
+            in_time = not is_new or (transcript is not None and item.created_at >= transcript.latest)
+            if transcript is not None and in_time and item.id not in transcript:
                 body = JSON.encode_item(item)
                 try:
                     self.store.append(self.place, (Entry(name, body),), expected=workspace.version)
@@ -79,8 +102,8 @@ class Ledger:
                 else:
                     workspace.take(name, item)
                     self._known = body
-                    return
-            self.commit(lambda _: (Written(name, item),))
+                    return item
+            return self.commit(partial(_appended, name, (item,), is_new))[0].item
 
     def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
         """Write a change, and give what was written once it is kept.
@@ -94,6 +117,9 @@ class Ledger:
                 self._check_expected(expected)
                 written = self._computed(change, waiting)
                 if not written:
+                    if expected is not None:
+                        self.catch_up()
+                        self._check_expected(expected)
                     return []
                 try:
                     return self._written(written)
@@ -175,6 +201,16 @@ class Ledger:
         for _, item in written:
             if isinstance(item, ToolResult) and item.call_id in waiting - still:
                 raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
+def _appended(name: str, items: Sequence[Item], is_new: bool, workspace: Workspace) -> list[Written]:
+    transcript = workspace.transcripts.get(name) if is_new else None
+    return [Written(name, settled(item, transcript)) for item in items]
+
+
+def appending(name: str, items: Sequence[Item], *, is_new: bool) -> Change:
+    """The change that adds items to a transcript; new ones are said now, others are shown by their time."""
+    return partial(_appended, name, items, is_new)
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> list[Written]:

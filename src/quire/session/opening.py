@@ -75,4 +75,10 @@ def close_stores() -> None:
             store.close()
 
 
+def _unlock() -> None:
+    global _lock
+    _lock = Lock()
+
+
 atexit.register(close_stores)
+os.register_at_fork(after_in_child=_unlock)

@@ -92,4 +92,4 @@ class Pooling(Verbs):
 
 
 def _out(note: Note) -> Written:
-    return Written(POOL, Hide((Span(note.id, note.id),)))
+    return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key}))

@@ -2,19 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from quire.errors import ModelFailed
+from quire.errors import ModelFailed, WrongType
 from quire.items import Item
 from quire.providers import Parsed, Rendered, StreamReader, provider_for
 from quire.session.building import Sent
 from quire.session.events import Added, Adding
+from quire.session.ledger import appending
 from quire.session.pooling import Pooling
 from quire.session.responses import is_stream, wire_of
 from quire.session.spending import spent_on
 from quire.session.streams import MAIN, USAGE
 from quire.session.workspace import Written
+from quire.session.writing import finished
 
 logger = logging.getLogger("quire.session")
 
@@ -31,6 +33,8 @@ class Recording(Pooling):
         teaches the counter. An answer that is nothing but an error is `ModelFailed`; of one that broke off,
         what came is recorded, and `error` says why.
         """
+        if hasattr(response, "__aiter__"):
+            raise WrongType("a stream that is awaited is taken by `await session.add_response(stream)`")
         if is_stream(response):
             reading = _Reading(self._reader, provider)
             for event in response:
@@ -87,7 +91,7 @@ class Recording(Pooling):
         items, to = self._ready(parsed.items), self._checked(to)
         if self.hooks:
             self.hooks.fire(Adding(self.place, to, items))
-        self._commit_answer(parsed, items, to)
+        items = self._commit_answer(parsed, items, to)
         if self.hooks:
             self.hooks.fire(Added(self.place, to, items))
         return parsed._replace(items=items)
@@ -96,16 +100,16 @@ class Recording(Pooling):
         _check_answer(parsed)
         items, to = self._ready(parsed.items), self._checked(to)
         await self.hooks.fire_and_wait(Adding(self.place, to, items))
-        await asyncio.to_thread(self._commit_answer, parsed, items, to)
+        items = await finished(asyncio.to_thread(self._commit_answer, parsed, items, to))
         await self.hooks.fire_and_wait(Added(self.place, to, items))
         return parsed._replace(items=items)
 
-    def _commit_answer(self, parsed: Parsed, items: Iterable[Item], to: str) -> None:
-        written = [Written(to, item) for item in items]
-        if parsed.usage is not None:
-            written.append(Written(USAGE, spent_on(parsed.usage, parsed.model)))
-        self._ledger.commit(lambda _: written)
+    def _commit_answer(self, parsed: Parsed, items: Sequence[Item], to: str) -> tuple[Item, ...]:
+        said = appending(to, items, is_new=True)
+        spent = [] if parsed.usage is None else [Written(USAGE, spent_on(parsed.usage, parsed.model))]
+        written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
         self._learn(parsed)
+        return tuple(item for stream, item in written if stream == to)
 
     def _reader(self, name: str) -> StreamReader:
         sent, model = self._asked(name)

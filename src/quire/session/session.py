@@ -1,7 +1,6 @@
 """The session: one conversation's workspace, and the only one that writes to it."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextvars import Token
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +8,7 @@ from typing import Any, Literal
 
 from quire.compactors import Compactor
 from quire.context import Context, Piece, Template
+from quire.errors import Forgotten
 from quire.items import Item, Message, now
 from quire.models import Model
 from quire.providers import Provider, Rendered
@@ -19,14 +19,14 @@ from quire.session.building import Sent, gathered, redacted_pieces
 from quire.session.current import enter, leave
 from quire.session.events import Building, Built
 from quire.session.following import followed
-from quire.session.forgetting import forget, forget_all
+from quire.session.forgetting import finish_forgetting, forget, forget_all
 from quire.session.hooks import Hook, Hooks
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
 from quire.session.receipts import Kept, Sending, digest_of, receipts_in
 from quire.session.scope import scope_spending
 from quire.session.spending import Caps, Spending, check_caps
-from quire.session.streams import RECEIPTS
+from quire.session.streams import FORGOTTEN, RECEIPTS
 from quire.session.workspace import Written
 from quire.session.writing import Redact
 from quire.state import View
@@ -61,7 +61,6 @@ class Session(Branching):
         self.compaction = None if compactor is None else Background(ledger, self.hooks, compactor, model)
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
-        self._tokens: list[Token[Session]] = []
 
     @staticmethod
     def open(
@@ -82,6 +81,7 @@ class Session(Branching):
         """The session at `"scope/conversation"`, in the store of an address, made where there is none yet."""
         place = place_at(address, scope=scope, conversation=conversation)
         ledger = shared_ledger(shared_store(store, durable, key), place)
+        finish_forgetting(ledger)
         return Session(
             ledger,
             hooks=hooks,
@@ -114,13 +114,14 @@ class Session(Branching):
         ask = self._ask(input, tools, inbox, parameters)
         pieces = redacted_pieces(self._redact, await gathered(template.sections, ask))
         names = {id(view.log): name for name, view in ask.views.items()}
+        forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
         context = template.fit(
             pieces,
             ask,
             model=model,
             counter=counter,
             previous=self._previous[1] if self._previous and self._previous[0] is template else None,
-            heard=partial(self._rendered, names, counter),
+            heard=partial(self._rendered, names, forgotten, counter),
         )
         self._previous = (template, context)
         self._compact(pieces, context, counter)
@@ -142,8 +143,7 @@ class Session(Branching):
     def forget(self, *ids: str) -> None:
         """Forget items: their content is gone from memory, pool, receipts and store; a tombstone stays.
 
-        Without ids the whole conversation is taken out of the store. Where forks began with it, tombstones of
-        all its items stay for them.
+        Without ids all that was said and kept is forgotten. Who runs the store can take out the tombstones.
         """
         if ids:
             forget(self._ledger, ids)
@@ -213,6 +213,7 @@ class Session(Branching):
     def _rendered(
         self,
         names: Mapping[int, str],
+        forgotten: int,
         counter: Counter,
         context: Context,
         wire: Provider,
@@ -220,6 +221,8 @@ class Session(Branching):
         rendered: Rendered,
     ) -> None:
         """Keep what was rendered: it is about to be sent."""
+        if len(self._ledger.workspace.versions(FORGOTTEN)) != forgotten:
+            raise Forgotten("something was forgotten since the context was built: build it again")
         self._sent = Sent(
             wire.name, model, rendered, context, counter if isinstance(counter, Calibrated) else None
         )
@@ -227,11 +230,11 @@ class Session(Branching):
         self._ledger.commit(sending.written)
 
     def __enter__(self) -> "Session":
-        self._tokens.append(enter(self))
+        enter(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        leave(self._tokens.pop())
+        leave(self)
 
     async def __aenter__(self) -> "Session":
         return self.__enter__()

@@ -52,6 +52,16 @@ class Spending:
         total.unpriced = self.unpriced + other.unpriced
         return total
 
+    def since(self, earlier: "Spending") -> "Spending":
+        """What came to it since it was another."""
+        more = Spending()
+        names = self.usage.__struct_fields__
+        more.usage = Usage(**{n: getattr(self.usage, n) - getattr(earlier.usage, n) for n in names})
+        more.cost = self.cost - earlier.cost
+        more.requests = self.requests - earlier.requests
+        more.unpriced = self.unpriced - earlier.unpriced
+        return more
+
     def take(self, items: Iterable[Item]) -> None:
         """Add what stands in the stream of usage."""
         for item in items:

@@ -60,7 +60,7 @@ def texts_of(item: Item) -> set[str]:
         case ToolCall():
             texts = {item.arguments}
         case Note():
-            texts = _texts_in(item.content)
+            texts = _texts_in(item.content) | {item.description or ""}
         case Reasoning() | Summary():
             texts = {item.text}
         case ConfigChange(instructions=str(instructions)):

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Note
 from quire.session.spending import Spending
-from quire.session.streams import MAIN, ORIGIN, PLANS, POOL, RECEIPTS, USAGE, is_own
+from quire.session.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, USAGE, is_own
 from quire.state import Pool, Transcript, View
 from quire.tokens.numbers import whole
 
@@ -42,10 +44,11 @@ class Workspace:
         self.spending = Spending()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
+        self.forgetting: dict[str, Note] = {}
+        """What somebody began to forget and has not finished, by the id of the note that says so."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by the mark of the item."""
         self._versions: dict[str, array[int]] = {}
-        self._kept: dict[str, Item] = {}  # the notes of the pool by id
 
     def apply(self, written: Sequence[Written]) -> None:
         """Take in what stands in the log next."""
@@ -89,7 +92,7 @@ class Workspace:
         child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
         child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
         child.pool = self.pool.fork()
-        child._kept = dict(self._kept)
+        child.spending = self.spending + Spending()
         return child
 
     def at(self, version: int) -> dict[str, View]:
@@ -122,6 +125,8 @@ class Workspace:
             self._pool(items)
         elif stream == ORIGIN:
             self._begin(items)
+        elif stream == FORGOTTEN:
+            self._forget(items)
         elif stream == PLANS:
             self._plan(items)
         elif stream == RECEIPTS:
@@ -145,6 +150,13 @@ class Workspace:
             raise StoreDamaged("the conversation that this one was forked from is not known")
         return self._origin(origin)
 
+    def _forget(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, Note) and item.content.get("of") is not None:
+                self.forgetting.pop(item.content["of"], None)
+            elif isinstance(item, Note):
+                self.forgetting[item.id] = item
+
     def _plan(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, Note):
@@ -157,17 +169,21 @@ class Workspace:
         for item in items:
             if isinstance(item, Note):
                 self.pool.add(item)
-                self._kept[item.id] = item
             elif isinstance(item, Hide):
                 for span in item.spans:
-                    self._put_out(span.first)
+                    self._put_out(span.first, str(item.extras.get("key", "")))
 
-    def _put_out(self, note_id: str) -> None:
-        note = self._kept.pop(note_id, None)
-        if not isinstance(note, Note) or note.key is None:
-            raise StoreDamaged("a note leaves the pool that never was in it")
-        if note.key in self.pool and self.pool.get(note.key).id == note_id:
-            self.pool.remove(note.key)
+    def _put_out(self, note_id: str, key: str) -> None:
+        """Take a note out, unless it is out: two who did not know of each other may say so."""
+        if key in self.pool and self.pool.get(key).id == note_id:
+            self.pool.remove(key)
+
+
+def settled(item: Item, transcript: Transcript | None) -> Item:
+    """An item that is said now: not before what is there already, though the clock of another went ahead."""
+    if transcript is None or item.created_at >= transcript.latest:
+        return item
+    return replace(item, created_at=transcript.latest)
 
 
 def _check(transcript: Transcript | None, items: list[Item]) -> None:

@@ -1,7 +1,7 @@
 """Writing to a conversation: items into a transcript, one verb for each, heard by hooks on the way."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec.json import encode
@@ -22,13 +22,14 @@ from quire.items import (
 )
 from quire.session.events import Added, Adding
 from quire.session.hooks import Hooks
-from quire.session.ledger import Ledger
+from quire.session.ledger import Ledger, appending
 from quire.session.streams import MAIN, checked_name
-from quire.session.workspace import Written
 from quire.state import Transcript, View
 from quire.stores import Place
 
 T = TypeVar("T")
+
+NO_FIELDS: Mapping[str, Any] = {}
 
 Redact = Callable[[Item], Item]
 """Sees an item before it is stored, logged or sent, and gives what may be."""
@@ -77,19 +78,27 @@ class Desk:
 
         What others wrote meanwhile comes before. With an `expected` version they must not have: `Conflict`.
         """
+        return self._append(items, to, expected, is_new=False)
+
+    def _append(
+        self, items: Iterable[Item], to: str, expected: int | None = None, *, is_new: bool
+    ) -> tuple[Item, ...]:
         items, to = self._ready(items), self._checked(to)
         if self.hooks:
             self.hooks.fire(Adding(self.place, to, items))
-        self._commit(items, to, expected)
+        items = self._commit(items, to, expected, is_new)
         if self.hooks:
             self.hooks.fire(Added(self.place, to, items))
         return items
 
     async def add(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
-        """`append` without blocking the loop; hooks may be async."""
+        """`append` without blocking the loop; hooks may be async.
+
+        Who cancels it does not take it back: what had begun to be written is written, and heard of.
+        """
         items, to = self._ready(items), self._checked(to)
         await self.hooks.fire_and_wait(Adding(self.place, to, items))
-        await asyncio.to_thread(self._commit, items, to, expected)
+        await finished(asyncio.to_thread(self._commit, items, to, expected, False))
         await self.hooks.fire_and_wait(Added(self.place, to, items))
         return items
 
@@ -100,11 +109,11 @@ class Desk:
             raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
         return transcripts[name]
 
-    def _commit(self, items: Sequence[Item], to: str, expected: int | None = None) -> None:
+    def _commit(self, items: Sequence[Item], to: str, expected: int | None, is_new: bool) -> tuple[Item, ...]:
         if len(items) == 1 and expected is None and type(items[0]) not in EDITS:
-            self._ledger.append(to, items[0])
-            return
-        self._ledger.commit(lambda _: [Written(to, item) for item in items], expected=expected)
+            return (self._ledger.append(to, items[0], is_new=is_new),)
+        written = self._ledger.commit(appending(to, items, is_new=is_new), expected=expected)
+        return tuple(item for _, item in written)
 
     def _checked(self, to: str) -> str:
         names = self._ledger.workspace.transcripts
@@ -116,6 +125,16 @@ class Desk:
             if type(item) not in KINDS:
                 raise WrongType(f"a session keeps items, not {type(item).__name__}")
         return ready if self._redact is None else tuple(redacted(self._redact, item) for item in ready)
+
+
+async def finished(work: Awaitable[T]) -> T:
+    """What some work gives. A cancellation is told once it is done: a thread cannot be called back."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 def redacted(redact: Redact, item: Item) -> Item:
@@ -131,29 +150,31 @@ class Verbs(Desk):
 
     def user(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """Something the user said."""
-        return self._one(Message("user", content, **fields), to)
+        return self._one(Message("user", content, **fields), to, fields)
 
     def assistant(
         self, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
     ) -> Message | None:
         """Something the assistant said, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
-        self.append(*said, *calls, to=to)
-        return said[0] if said else None
+        kept = self._append((*said, *calls), to, is_new="created_at" not in fields)
+        return cast(Message, kept[0]) if said else None
 
     def system(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """An instruction."""
-        return self._one(Message("system", content, **fields), to)
+        return self._one(Message("system", content, **fields), to, fields)
 
     def developer(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """An instruction of the developer."""
-        return self._one(Message("developer", content, **fields), to)
+        return self._one(Message("developer", content, **fields), to, fields)
 
     def tool(
         self, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
         """What a tool gave for a call; its name is that of the call, where it waits here."""
-        return self._one(ToolResult(call_id, name or self._called(call_id, to), content, **fields), to)
+        return self._one(
+            ToolResult(call_id, name or self._called(call_id, to), content, **fields), to, fields
+        )
 
     def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
         """A call that waits for its result."""
@@ -172,11 +193,11 @@ class Verbs(Desk):
         """Take an edit back; without an id, the last one that is in force."""
         return self._one(Undo(edit_id or _last_edit(self.recorded(to))), to)
 
-    def _one(self, item: T, to: str) -> T:
+    def _one(self, item: T, to: str, fields: Mapping[str, Any] = NO_FIELDS) -> T:
+        is_new = "created_at" not in fields
         if self._is_plain and type(item) not in EDITS and to in self._ledger.workspace.transcripts:
-            self._ledger.append(to, cast(Item, item))  # nobody is to be asked: the short way
-            return item
-        return cast(T, self.append(cast(Item, item), to=to)[0])  # redaction gives back the same kind
+            return cast(T, self._ledger.append(to, cast(Item, item), is_new=is_new))  # nobody is to be asked
+        return cast(T, self._append((cast(Item, item),), to, is_new=is_new)[0])
 
     def _called(self, call_id: str, to: str) -> str:
         for call in self.view(to).pending():

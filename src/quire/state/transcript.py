@@ -96,6 +96,11 @@ class Transcript:
         return self._end
 
     @property
+    def latest(self) -> float:
+        """The time of what is shown last."""
+        return self._latest
+
+    @property
     def view(self) -> View:
         """What is shown now."""
         return View(self._log, self._shape, self._end, self._open_positions() if self._open else ())
