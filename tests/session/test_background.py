@@ -237,3 +237,48 @@ def test_leaving_a_session_waits_for_it() -> None:
         return one
 
     assert has_summary(asyncio.run(conversation()))
+
+
+def test_a_summary_of_what_was_forgotten_meanwhile_is_not_kept() -> None:
+    async def conversation() -> None:
+        model = Slow("They said the secret.")
+        one = session(compactor=SUMMARIZE, model=model)
+        talk(one, 6)
+        await one.build(TEMPLATE)
+        await model.begun.wait()
+        one.forget(one.view()[0].id)
+        model.go.set()
+        await one.close()
+        assert not has_summary(one) and not plans(one)
+
+    asyncio.run(conversation())
+
+
+def test_two_sessions_ask_for_one_summary() -> None:
+    async def conversation() -> None:
+        store = MemoryStore()
+        models = [Slow(), Slow()]
+        sessions = [apart(store, compactor=SUMMARIZE, model=model) for model in models]
+        talk(sessions[0], 6)
+        sessions[1].refresh()
+        await asyncio.gather(*(one.build(TEMPLATE) for one in sessions))
+        await asyncio.sleep(0.2)
+        assert sum(model.begun.is_set() for model in models) == 1
+        for model in models:
+            model.go.set()
+        for one in sessions:
+            await one.close()
+
+    asyncio.run(conversation())
+
+
+def test_closing_does_not_wait_for_ever() -> None:
+    async def conversation() -> None:
+        one = session(compactor=SUMMARIZE, model=Slow())
+        talk(one, 6)
+        await one.build(TEMPLATE)
+        await asyncio.sleep(0.1)
+        await one.close(timeout=0.05)
+        assert len(plans(one)) == 1
+
+    asyncio.run(conversation())

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template
+from quire.compactors import Summarize
 from quire.errors import CapReached, InvalidValue
 from quire.items import Message, Note, ToolCall, ToolResult
+from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.sections import Additional, Ask, Catalogue, Custom, History, Input, Instructions
 from quire.session import Building, Built, Caps, Session, hook
@@ -193,6 +195,42 @@ def test_caps_of_a_scope_count_all_its_conversations() -> None:
     Session.open("ana/b", store=store).record(answer("well", 30, 10))
     with pytest.raises(CapReached, match="120 tokens of the scope"):
         build(third)
+
+
+def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
+    store = MemoryStore()
+    one = session(store, caps=Caps(tokens=60, scope_tokens=60))
+    one.user("hello")
+    with pytest.raises(ZeroDivisionError), one.draft() as draft:
+        build(draft)
+        draft.record(answer("a"))
+        raise ZeroDivisionError
+    assert one.spending.tokens == 32 and texts(one.view()) == ["hello"]
+    with pytest.raises(CapReached), one.draft() as draft:
+        build(draft)
+        draft.record(answer("b"))
+        build(draft)
+    assert one.spending.tokens == 64
+
+
+def test_what_other_processes_spent_counts() -> None:
+    store = MemoryStore()
+    one = apart(store, caps=Caps(tokens=30))
+    apart(store).record(answer("a"))
+    with pytest.raises(CapReached):
+        build(one)
+
+
+def test_summaries_beside_the_conversation_are_paid_for() -> None:
+    model = Scripted(["They talked."])
+
+    async def talk() -> None:
+        async with session(compactor=Summarize(floor=4, ceiling=8), model=model) as one:
+            one.append(*said(*(f"{n}" for n in range(12))), Message("user", "last"))
+            await one.build(template())
+        assert one.spending.requests == 1 and one.spending.tokens > 0
+
+    asyncio.run(talk())
 
 
 def test_redaction_reaches_what_sections_make() -> None:

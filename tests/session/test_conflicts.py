@@ -1,11 +1,12 @@
 """Two writers on one conversation: nothing is lost, nothing comes twice, and what does not fit says so."""
 
 import pytest
+from msgspec.structs import replace
 
 from quire.errors import Conflict
-from quire.items import Hide, Note, Span, ToolCall, ToolResult
+from quire.items import Hide, Message, Note, Span, ToolCall, ToolResult, use_clock
 from quire.stores import MemoryStore
-from tests.session.opened import PLACE, apart, ids, said, texts
+from tests.session.opened import PLACE, apart, ids, said, session, texts
 
 
 def test_what_others_wrote_comes_before() -> None:
@@ -64,3 +65,56 @@ def test_a_conversation_that_was_taken_out_begins_again() -> None:
     one.append(*said("x", "y", "z", "w"))
     other.user("after")
     assert texts(other.view()) == ["x", "y", "z", "w", "after"]
+
+
+def test_what_is_said_now_comes_after_though_a_clock_goes_behind() -> None:
+    store = MemoryStore()
+    one, other = apart(store), apart(store)
+    with use_clock(lambda: 1_000.0):
+        one.user("What is the time?")
+    with use_clock(lambda: 990.0):
+        other.assistant("It is noon.")
+        other.append(Message("user", "recorded late"))
+    one.refresh()
+    assert texts(one.view()) == ["recorded late", "What is the time?", "It is noon."]
+
+
+def test_two_who_drop_a_note_drop_it_once() -> None:
+    store = MemoryStore()
+    one = session(store, pool_limit=2)
+    one.keep(Note("1", key="a"))
+    with one.draft() as draft:
+        draft.drop("a")
+        one.drop("a")
+    twin = Note("n", key="x")
+    one.keep(twin)
+    one.keep(replace(twin, key="y"))
+    one.drop("x")
+    assert [note.key for note in one.pool] == [note.key for note in apart(store).pool] == ["y"]
+
+
+def test_two_drafts_may_make_room_for_theirs() -> None:
+    store = MemoryStore()
+    one = session(store, pool_limit=2)
+    one.keep(Note("1", key="a"))
+    one.keep(Note("2", key="b"))
+    with one.draft() as first, one.draft() as second:
+        first.keep(Note("3", key="c"))
+        second.keep(Note("4", key="d"))
+    assert [note.key for note in apart(store).pool] == [note.key for note in one.pool]
+
+
+def test_a_draft_may_not_answer_what_was_answered_meanwhile() -> None:
+    one = session()
+    one.append(*said("look"), ToolCall("c1", "look"))
+    with pytest.raises(Conflict, match="answered by another"), one.draft() as draft:
+        draft.tool("drafted", call_id="c1")
+        one.tool("first", call_id="c1")
+
+
+def test_an_expected_version_is_asked_for_though_nothing_is_written() -> None:
+    store = MemoryStore()
+    one = apart(store)
+    apart(store).user("a")
+    with pytest.raises(Conflict):
+        one.append(expected=0)

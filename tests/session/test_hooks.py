@@ -121,3 +121,40 @@ def test_what_is_no_hook() -> None:
         hook(int)
     with pytest.raises(InvalidValue, match="called 'refuse' already"):
         hook(Added, name="refuse")(lambda event: None)
+
+
+@hook(Added)
+async def hear_too_late(event: Any) -> None:
+    heard.append(event)
+
+
+@hook(Added, where=lambda event: event.items[0].text == "x")
+def picky(event: Any) -> None:
+    heard.append(event)
+
+
+def test_what_cannot_be_awaited_is_refused_before_anything_happens() -> None:
+    one = session(hooks=[hear_too_late])
+    with pytest.raises(WrongType, match="is async"):
+        one.user("hello")
+    assert one.version == 0
+
+
+def test_a_question_that_fails_after_the_fact_loses_nothing() -> None:
+    one = session(hooks=[picky])
+    one.call("look")
+    assert one.version == 1 and one.hooks.failures[0].hook == "picky"
+
+
+def test_forks_and_merges_are_heard() -> None:
+    one = session(hooks=[hear_all])
+    one.user("hello")
+    child = one.fork("x")
+    child.assistant("found")
+    heard.clear()
+    asyncio.run(one.merge(child))
+    assert [type(event) for event in heard] == [Adding, Added]
+    refusing = session(hooks=[refuse])
+    child = refusing.fork("y")
+    with pytest.raises(PermissionError):
+        child.user("a secret")

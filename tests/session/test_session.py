@@ -219,6 +219,22 @@ def _other(_: Item) -> Item:
     return Note("x")
 
 
+def test_two_tasks_may_be_inside_at_once() -> None:
+    one = session()
+
+    async def inside(first: asyncio.Event, second: asyncio.Event) -> None:
+        async with one:
+            first.set()
+            await second.wait()
+            assert current_session() is one
+
+    async def both() -> None:
+        a, b = asyncio.Event(), asyncio.Event()
+        await asyncio.gather(inside(a, b), inside(b, a))
+
+    asyncio.run(both())
+
+
 def test_redaction_comes_before_everything() -> None:
     seen: list[str] = []
 

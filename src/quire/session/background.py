@@ -19,7 +19,8 @@ from quire.models import Model, summarized
 from quire.session.events import Compacted, Compacting
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
-from quire.session.streams import MAIN, PLANS, POOL
+from quire.session.metering import Metered
+from quire.session.streams import FORGOTTEN, MAIN, PLANS, POOL
 from quire.session.workspace import Workspace, Written
 from quire.state import View
 
@@ -62,6 +63,8 @@ class Background:
         self._name = name
         self._task: asyncio.Task[None] | None = None
         self._marker: Note | None = None
+        self._metered: Metered | None = None
+        self._forgotten = 0  # how much had been forgotten when a plan was made
         self._rests_until = 0.0
         self._pause = _FIRST_PAUSE
         self.metrics = Metrics()
@@ -75,14 +78,18 @@ class Background:
         if not self._is_busy():
             self._task = asyncio.get_running_loop().create_task(self._work(view, room))
 
-    async def close(self, how: Literal["wait", "hand over"] = "wait") -> None:
-        """Wait for what is under way, or leave it to whoever opens the conversation next."""
+    async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
+        """Wait for what is under way, or leave it to whoever opens the conversation next.
+
+        With a `timeout` in seconds, what takes longer is handed over.
+        """
         task, marker = self._task, self._marker
         if task is None or task.done():
             return
         if how == "wait":
-            await asyncio.wait([task])
-            return
+            done, _ = await asyncio.wait([task], timeout=timeout)
+            if done:
+                return
         task.cancel()
         await asyncio.wait([task])
         if marker is not None:
@@ -106,10 +113,10 @@ class Background:
             logger.warning("nothing of %s can be made smaller: %s", self._ledger.place, fault)
             return None
 
-    def _is_refused(self, plan: Plan) -> bool:
+    async def _is_refused(self, plan: Plan) -> bool:
         """Whether a hook does not want it now. The turn that is under way goes on all the same."""
         try:
-            self._hooks.fire(Compacting(self._ledger.place, self._name, plan))
+            await self._hooks.fire_and_wait(Compacting(self._ledger.place, self._name, plan))
         except Exception as fault:
             self.metrics.discarded += 1
             self.metrics.fault = type(fault).__name__
@@ -126,35 +133,41 @@ class Background:
 
     async def _plan_and_carry_out(self, view: View, room: Room) -> None:
         """What takes long is done in a thread, so that turns go on meanwhile."""
+        self._forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
         plan = await asyncio.to_thread(self._planned, view, room)
         if plan is None:
             self._drop_left_behind()
-        elif not self._is_refused(plan):
+        elif not await self._is_refused(plan):
             if plan.request is None:
                 await self._recorded(plan, None)
-            elif self._model is not None:
-                self._note(plan)
+            elif self._model is not None and self._note(plan):
                 await self._carry_out(plan, plan.request, self._model)
 
-    def _note(self, plan: Plan) -> None:
-        """Note in the log that a plan is under way, in place of those that were left behind."""
+    def _note(self, plan: Plan) -> bool:
+        """Note in the log that a plan is under way, unless another is; those left behind are over."""
         content = {"by": plan.by, "transcript": self._name, "revision": self._ledger.workspace.version}
         marker = _marker_of(content, now() + LEASE)
-        left = self._open_plans(self._ledger.workspace)
-        self._ledger.commit(
-            lambda ws: [*(entry for one in left for entry in _ended(ws, one)), Written(PLANS, marker)]
-        )
-        if left:
+
+        def change(workspace: Workspace) -> list[Written]:
+            found = self._open_plans(workspace)
+            if any(plan.content["until"] > now() for plan in found):
+                return []  # somebody was quicker
+            return [*(entry for one in found for entry in _ended(workspace, one)), Written(PLANS, marker)]
+
+        written = self._ledger.commit(change)
+        if len(written) > 1:
             logger.info("a plan left behind in %s is taken up again", self._ledger.place)
-        self.metrics.started += 1
-        self._marker = marker
+        self.metrics.started += bool(written)
+        self._marker = marker if written else None
+        return bool(written)
 
     async def _carry_out(self, plan: Plan, request: Request, model: Model) -> None:
         self.metrics.pending = 1
+        self._metered = Metered(model)
         try:
-            await self._recorded(plan, await summarized(model, request))
+            await self._recorded(plan, await summarized(self._metered, request))
         except QuireError as fault:
-            self._fail(plan, fault)
+            await self._hooks.fire_and_wait(self._fail(plan, fault))
         finally:
             self.metrics.pending = 0
 
@@ -170,14 +183,18 @@ class Background:
     def _finish(self, plan: Plan, text: str | None) -> Outcome:
         """Record a plan by compare and swap: on the state as it then is, or not at all."""
         outcomes: list[Outcome] = []
+        spent = self._spent()
 
         def change(workspace: Workspace) -> list[Written]:
             pool = workspace.pool.fork()
+            if len(workspace.versions(FORGOTTEN)) != self._forgotten:
+                outcomes.append(Outcome("discarded", "something was forgotten meanwhile"))
+                return [*_ended(workspace, self._marker), *spent]
             outcome = record(workspace.transcripts[self._name].copy(), plan, text=text, pool=pool)
             outcomes.append(outcome)
             kept = [Written(self._name, edit) for edit in outcome.edits]
             notes = [Written(POOL, note) for note in plan.notes] if outcome.fate == "kept" else []
-            return [*kept, *notes, *_ended(workspace, self._marker)]
+            return [*kept, *notes, *_ended(workspace, self._marker), *spent]
 
         self._ledger.commit(change)
         self._marker = None
@@ -193,12 +210,15 @@ class Background:
         )
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
-    def _fail(self, plan: Plan, fault: QuireError) -> None:
+    def _fail(self, plan: Plan, fault: QuireError) -> Compacted:
         """Let go of a plan that failed; it can be made again."""
         self._rest(str(fault))
-        marker, self._marker = self._marker, None
-        self._ledger.commit(lambda workspace: _ended(workspace, marker))
-        self._hooks.fire(Compacted(self._ledger.place, self._name, plan, Outcome("discarded", str(fault))))
+        (marker, self._marker), spent = (self._marker, None), self._spent()
+        self._ledger.commit(lambda workspace: [*_ended(workspace, marker), *spent])
+        return Compacted(self._ledger.place, self._name, plan, Outcome("discarded", str(fault)))
+
+    def _spent(self) -> list[Written]:
+        return [] if self._metered is None else self._metered.written()
 
     def _open_plans(self, workspace: Workspace) -> list[Note]:
         return [plan for plan in workspace.plans.values() if plan.content["transcript"] == self._name]

@@ -8,12 +8,15 @@ from quire.errors import Conflict, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.models import Model, asking
 from quire.session.events import Added, Adding
+from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
-from quire.session.merging import joined, kept_of, summary_of
+from quire.session.merging import joined, kept_of, summary_of, told_once
+from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
 from quire.session.recording import Recording
-from quire.session.streams import MAIN, ORIGIN, POOL, checked_name, free_name, is_own, labelled
-from quire.session.workspace import Written
+from quire.session.spending import Spending
+from quire.session.streams import MAIN, ORIGIN, POOL, USAGE, checked_name, free_name, is_own, labelled
+from quire.session.workspace import Workspace, Written
 from quire.state import Transcript, View, fork_scoped
 from quire.stores import MemoryStore, place_at
 
@@ -22,6 +25,9 @@ Keep = Literal["all", "result", "summary"]
 
 class Branching(Recording):
     """The verbs for forks, drafts and the past."""
+
+    _left: "Branching | None" = None  # of a draft: the session that it left
+    _before = Spending()  # and what had been spent then
 
     def new(self, label: str) -> str:
         """A name for another transcript: `label_a`, `label_b`, … the first that is free."""
@@ -51,6 +57,8 @@ class Branching(Recording):
         Its past can be narrowed to the last so many turns of the user and to some tools. Calls that wait are
         closed in it. It has the notes of the pool, and both go their own ways.
         """
+        if self._left is not None:
+            raise InvalidValue("a draft has no forks: what it began with is nowhere but here")
         conversation = f"{self.place.conversation}/{checked_name(name)}"
         place = place_at(scope=self.place.scope, conversation=conversation)
         with self._ledger.lock:
@@ -66,12 +74,21 @@ class Branching(Recording):
 
     @contextmanager
     def draft(self) -> Generator[Self, None, None]:
-        """A fork that is merged when the block ends well, all at once, and forgotten when it raises."""
+        """A fork that is merged when the block ends well, all at once, and forgotten when it raises.
+
+        What it spent is spent either way, and counts for the caps meanwhile.
+        """
         with self._ledger.lock:
             beginning, version = self._ledger.workspace.child(), self.version
         draft = type(self)(Ledger(MemoryStore(), self.place, lambda: beginning.child()), **self._options())
-        draft.hooks = type(self.hooks)()  # they hear of it when it is merged
-        yield draft
+        draft.hooks = Hooks()  # they hear of it when it is merged
+        draft._left, draft._before = self, beginning.spending
+        try:
+            yield draft
+        except BaseException:
+            spent = [entry for entry in draft._ledger.recorded() if entry.stream == USAGE]
+            self._ledger.commit(lambda _: spent)
+            raise
         self._merge_draft(draft._ledger.recorded(), version)
 
     async def merge(
@@ -84,11 +101,39 @@ class Branching(Recording):
         if keep == "summary":
             if model is None:
                 raise InvalidValue("a model is needed to write the summary of a fork")
-            return await summary_of(self._ledger, theirs, asking(model), agent_id)
+            return await self._merge_summary(theirs, model, agent_id)
         if keep not in ("all", "result"):
             raise InvalidValue("what is kept of a fork is all, its result or a summary")
-        written = self._ledger.commit(lambda workspace: kept_of(workspace, theirs, keep, agent_id))
-        return tuple(item for _, item in written)
+        new = self._ready(item for _, item in kept_of(self._ledger.workspace, theirs, keep, agent_id))
+        if not new:
+            return ()
+        await self.hooks.fire_and_wait(Adding(self.place, MAIN, new))
+        written = self._ledger.commit(lambda workspace: self._merged(workspace, theirs, keep, agent_id))
+        items = tuple(item for _, item in written)
+        await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
+        return items
+
+    async def _merge_summary(
+        self, theirs: Transcript, model: Model, agent_id: str | None
+    ) -> tuple[Item, ...]:
+        metered = Metered(model)
+        summary = await summary_of(self._ledger.workspace, theirs, asking(metered), agent_id)
+        spent = metered.written()
+        if summary is None:
+            self._ledger.commit(lambda _: spent)
+            return ()
+        new = self._ready((summary,))
+        await self.hooks.fire_and_wait(Adding(self.place, MAIN, new))
+        written = self._ledger.commit(lambda workspace: [*told_once(workspace, new[0]), *spent])
+        items = tuple(item for stream, item in written if stream == MAIN)
+        await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
+        return items
+
+    def _merged(
+        self, workspace: Workspace, theirs: Transcript, keep: Literal["all", "result"], agent_id: str | None
+    ) -> list[Written]:
+        new = [item for _, item in kept_of(workspace, theirs, keep, agent_id)]
+        return [Written(MAIN, item) for item in self._ready(new)]
 
     def _options(self) -> dict[str, Any]:
         """What a session beside this one is opened with."""
@@ -105,7 +150,7 @@ class Branching(Recording):
             return
         said: dict[str, tuple[Item, ...]] = {}
         for stream, item in written:
-            if not is_own(stream):
+            if not is_own(stream) or (stream == POOL and isinstance(item, Note)):
                 said[stream] = (*said.get(stream, ()), item)
         for stream, items in said.items():
             self.hooks.fire(Adding(self.place, stream, items))

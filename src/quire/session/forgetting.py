@@ -30,17 +30,20 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
     """Forget items of a conversation, here and in the forks that began with it.
 
     It is noted before, so that who reads on reads again until it is done, and who opens the conversation
-    after a crash can finish it. Forks come first: as long as the items are here, one knows what to look for.
+    after a crash can finish it. Forks are emptied first: as long as the items are here, one knows what to
+    look for. They are done last: their past is here.
     """
     ledger.catch_up()
     recorded = ledger.recorded()
     for item_id in set(ids) - {item.id for _, item in recorded}:
         raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
     texts = {text for _, item in recorded if item.id in ids for text in texts_of(item)}
-    begun = _begun(ledger, ids)
-    for fork in _forks(ledger):
-        _forget_in(fork, set(ids), texts, _begun(fork, ids))
-    _forget_in(ledger, set(ids), texts, begun)
+    begun = [(one, _begun(one, ids)) for one in (ledger, *_forks(ledger))]
+    for one, _ in reversed(begun):
+        _empty(one, set(ids), texts)
+    for one, note in begun:
+        _finish(one, note)
+    logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
 def forget_all(ledger: Ledger) -> None:
@@ -56,8 +59,7 @@ def finish_forgetting(ledger: Ledger) -> None:
             ids = set(note.content["ids"]) & known
             if ids:
                 forget(ledger, ids)
-                done = _done(note)
-                ledger.commit(lambda _, done=done: [done])
+                _finish(ledger, note)
 
 
 def _begun(ledger: Ledger, ids: Collection[str]) -> Note:
@@ -79,7 +81,7 @@ def _forks(ledger: Ledger) -> Iterable[Ledger]:
                 yield fork
 
 
-def _forget_in(ledger: Ledger, ids: set[str], texts: set[str], begun: Note) -> None:
+def _empty(ledger: Ledger, ids: set[str], texts: set[str]) -> None:
     with ledger.lock:
         emptied = ids | _made_from(ledger.workspace, ids)
         try:
@@ -87,8 +89,13 @@ def _forget_in(ledger: Ledger, ids: set[str], texts: set[str], begun: Note) -> N
                 pass  # others may have written it again meanwhile
         finally:
             ledger.reload()
-        ledger.commit(lambda workspace: [_done(begun), *_taken_back(workspace, emptied)])
-        logger.info("forgot %d items of %s", len(ids), ledger.place)
+
+
+def _finish(ledger: Ledger, begun: Note) -> None:
+    """Say that it is done, and take back the summaries that are empty by now."""
+    with ledger.lock:
+        ledger.reload()
+        ledger.commit(lambda workspace: [_done(begun), *_taken_back(workspace)])
 
 
 def _emptied(ledger: Ledger, emptied: set[str], texts: set[str]) -> bool:
@@ -140,19 +147,19 @@ def _repeats(item: ToolResult | Note, texts: set[str]) -> bool:
     return any(text in own for own in found for text in texts)
 
 
-def _taken_back(workspace: Workspace, emptied: set[str]) -> list[Written]:
+def _taken_back(workspace: Workspace) -> list[Written]:
     """What brings back what emptied summaries stood for: each of them, also those under others."""
     undone: list[Written] = []
     for name, transcript in workspace.transcripts.items():
         trial = transcript.copy()
-        while shown := [one for one in _summaries(trial) if one in emptied]:
+        while shown := list(filter(is_tombstone, _summaries(trial))):
             for summary in shown:
-                undo = Undo(summary)
+                undo = Undo(summary.id)
                 trial.append(undo)
                 undone.append(Written(name, undo))
     return undone
 
 
-def _summaries(transcript: Transcript) -> list[str]:
+def _summaries(transcript: Transcript) -> list[Item]:
     view = transcript.view
-    return [view.log.item(position).id for position in view.shape.summaries]
+    return [view.log.item(position) for position in view.shape.summaries]

@@ -151,6 +151,10 @@ class Hooks:
     def __bool__(self) -> bool:
         return bool(self._hooks)
 
+    def given(self) -> list[Hook]:
+        """The hooks themselves, for another session."""
+        return list(self._hooks)
+
     def names(self) -> list[str]:
         """The names to save; `Hooks(names)` gives them back."""
         return [one.name for one in self._hooks]

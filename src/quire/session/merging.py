@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from quire.compactors.telling import in_words
-from quire.items import Item
-from quire.session.ledger import Ledger
+from quire.errors import Conflict, cut
+from quire.items import Item, Summary, ToolCall, ToolResult
 from quire.session.receipts import shifted
 from quire.session.streams import MAIN, RECEIPTS
 from quire.session.workspace import Workspace, Written
@@ -33,24 +33,30 @@ def joined(drafted: Sequence[Written], workspace: Workspace, began_at: int) -> l
     again from here, so they stay behind.
     """
     if workspace.version != began_at:
+        _check_answers(drafted, workspace)
         return [entry for entry in drafted if entry.stream != RECEIPTS]
     return [
         Written(stream, shifted(item, began_at) if stream == RECEIPTS else item) for stream, item in drafted
     ]
 
 
+def _check_answers(drafted: Sequence[Written], workspace: Workspace) -> None:
+    """A call that the draft answers must still wait, or be its own."""
+    waiting = {call.call_id for one in workspace.transcripts.values() for call in one.view.pending()}
+    waiting |= {item.call_id for _, item in drafted if isinstance(item, ToolCall)}
+    for _, item in drafted:
+        if isinstance(item, ToolResult) and item.call_id not in waiting:
+            raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
 async def summary_of(
-    ledger: Ledger, child: Transcript, ask: Callable[[str], Awaitable[str]], agent_id: str | None
-) -> tuple[Item, ...]:
-    """Have a model write what a fork did, and record it; nothing where there is nothing new to tell."""
-    plan = plan_summary(ledger.workspace.transcripts[MAIN], child, agent_id)
-    if plan is None:
-        return ()
-    summary = plan.summary(await ask(_PROMPT.format(work=in_words(plan.items))))
+    workspace: Workspace, child: Transcript, ask: Callable[[str], Awaitable[str]], agent_id: str | None
+) -> Summary | None:
+    """What a model writes of what a fork did; none where there is nothing new to tell."""
+    plan = plan_summary(workspace.transcripts[MAIN], child, agent_id)
+    return None if plan is None else plan.summary(await ask(_PROMPT.format(work=in_words(plan.items))))
 
-    def recorded(workspace: Workspace) -> Sequence[Written]:
-        if summary is None or summary.id in workspace.transcripts[MAIN]:
-            return ()
-        return [Written(MAIN, summary)]
 
-    return tuple(item for _, item in ledger.commit(recorded))
+def told_once(workspace: Workspace, summary: Item) -> list[Written]:
+    """A summary, unless another was quicker to tell the same."""
+    return [] if summary.id in workspace.transcripts[MAIN] else [Written(MAIN, summary)]

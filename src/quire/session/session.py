@@ -1,5 +1,6 @@
 """The session: one conversation's workspace, and the only one that writes to it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -108,7 +109,7 @@ class Session(Branching):
     ) -> Context:
         """What the model sees this turn. Each rendering of it is kept as a receipt."""
         await self.hooks.fire_and_wait(Building(self.place, template))
-        self._check_caps()
+        await self._check_caps()
         model = model or template.model
         counter = counter or self._counter(model)
         ask = self._ask(input, tools, inbox, parameters)
@@ -159,12 +160,24 @@ class Session(Branching):
         return self._ledger.catch_up()
 
     def _options(self) -> dict[str, Any]:
-        return {"redact": self._redact, "caps": self._caps, "pool_limit": self._pool_limit}
+        return {
+            "hooks": self.hooks.given(),
+            "redact": self._redact,
+            "caps": self._caps,
+            "pool_limit": self._pool_limit,
+        }
 
-    def _check_caps(self) -> None:
-        if self._caps is not None:
-            scope = scope_spending(self._ledger.store, self.place.scope) if self._caps.is_for_scope else None
-            check_caps(self._caps, self.spending, scope)
+    async def _check_caps(self) -> None:
+        """An error where a cap is reached; what other processes spent counts too."""
+        if self._caps is None:
+            return
+        ledger = self._ledger if self._left is None else self._left._ledger
+        await asyncio.to_thread(ledger.catch_up)
+        own = Spending() if self._left is None else self.spending.since(self._before)
+        scope = None
+        if self._caps.is_for_scope:
+            scope = own + await asyncio.to_thread(scope_spending, ledger.store, self.place.scope)
+        check_caps(self._caps, ledger.workspace.spending + own, scope)
 
     def _compact(self, pieces: Sequence[Piece], context: Context, counter: Counter) -> None:
         """See to it that the main transcript stays small enough for what a turn leaves it."""
@@ -177,10 +190,13 @@ class Session(Branching):
                 self.compaction.consider(self.view(), context.room(name), was_cut=was_cut)
                 return
 
-    async def close(self, how: Literal["wait", "hand over"] = "wait") -> None:
-        """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next."""
+    async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
+        """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next.
+
+        What takes longer than the `timeout`, in seconds, is handed over.
+        """
         if self.compaction is not None:
-            await self.compaction.close(how)
+            await self.compaction.close(how, timeout)
 
     def _counter(self, model: str | None) -> Calibrated:
         name = model or _COMMON

@@ -21,11 +21,13 @@ class Spot(NamedTuple):
 class Contents:
     """The entries of a file by place, in order."""
 
-    __slots__ = ("_rows", "count")
+    __slots__ = ("_rows", "count", "looked_at")
 
     def __init__(self) -> None:
         self._rows: dict[Place, _Row] = {}
         self.count = 0
+        self.looked_at: set[Place] = set()
+        """The places whose first entry was looked at: whether it is sealed."""
 
     def add(self, place: Place, spot: Spot) -> None:
         """One entry more."""
@@ -37,12 +39,11 @@ class Contents:
 
     def clear(self) -> None:
         """Nothing is known any more."""
-        self._rows.clear()
-        self.count = 0
+        self.take(Contents())
 
     def take(self, other: "Contents") -> None:
         """What another knows, in the place of what is known here."""
-        self._rows, self.count = other._rows, other.count
+        self._rows, self.count, self.looked_at = other._rows, other.count, other.looked_at
 
     def version(self, place: Place) -> int:
         """How many entries a place has."""
@@ -53,6 +54,11 @@ class Contents:
         """The entries of a place from a version on."""
         row = self._rows.get(place)
         return [] if row is None else row.spots(max(after, 0))
+
+    def first(self, place: Place) -> list[Spot]:
+        """The first entry of a place, if it has one."""
+        row = self._rows.get(place)
+        return [] if row is None else [Spot(row.streams[0], row.offsets[0], row.lengths[0])]
 
     def places(self) -> list[Place]:
         """All places that have entries."""

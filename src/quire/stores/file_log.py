@@ -8,12 +8,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quire.errors import StoreDamaged, StoreFailed
 from quire.stores.contents import Contents, Spot, gathered
 from quire.stores.elements import Form, Line, line_of
+from quire.stores.forking import watch
 from quire.stores.locked_file import Failing, LockedFile
 from quire.stores.place import Place
 from quire.stores.scanning import scan
@@ -34,6 +35,7 @@ class FileLog:
         self._end, self._by_hand, self._known = 0, False, (self._file.identity, -1)
         self.path = self._file.path
         self.contents = Contents()
+        watch(self)
         try:
             with self.alone():
                 self._file.clear_beside()
@@ -47,6 +49,20 @@ class FileLog:
             if not self._is_closed:
                 self._is_closed = True
                 self._file.close()
+
+    def hold(self) -> None:
+        """At a fork: nobody is in the middle of a verb."""
+        self._guard.acquire()
+
+    def let_go(self) -> None:
+        """After a fork."""
+        self._guard.release()
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off: open the file again."""
+        if not self._is_closed:
+            with suppress(OSError):  # the next verb tries it again, and says what is wrong
+                self._file.renew()
 
     @contextmanager
     def current(self) -> Generator[None, None, None]:

@@ -10,6 +10,7 @@ from quire.errors import Conflict, InvalidValue, OutOfRange
 from quire.stores.elements import Form, checked_body, written
 from quire.stores.file_log import FileLog
 from quire.stores.place import Place
+from quire.stores.seals import check_seal
 from quire.stores.store import Durability, Entry, Store, Stored
 
 logger = logging.getLogger("quire.stores")
@@ -40,6 +41,8 @@ class FileStore(Store):
                     f"version {expected} of {place} was expected, and {found} found", expected, found
                 )
             if lines:
+                if place not in self._log.contents.looked_at:
+                    self._look_at(place, entries)
                 self._log.extend(place, lines)
             return found + len(lines)
 
@@ -86,6 +89,12 @@ class FileStore(Store):
 
     def close(self) -> None:
         self._log.close()
+
+    def _look_at(self, place: Place, entries: Sequence[Entry]) -> None:
+        contents = self._log.contents
+        for first in self._log.bodies(contents.first(place)):
+            check_seal(place, first, entries)
+        contents.looked_at.add(place)
 
     def _report(self, mended: str) -> None:
         self.reports = (*self.reports, mended)

@@ -49,6 +49,11 @@ class LockedFile:
             found = os.stat(self.path)
         return (found.st_dev, found.st_ino), found.st_size
 
+    def renew(self) -> None:
+        """Open it again: a lock belongs to an opening, and a forked process shares that of its parent."""
+        self._open_again()
+        self._process = os.getpid()
+
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
         """Alone with the file that the path leads to."""
@@ -113,9 +118,7 @@ class LockedFile:
 
     def _lock(self) -> None:
         if self._process != os.getpid():
-            # A lock belongs to an opening, and a forked process shares that of its parent.
-            self._open_again()
-            self._process = os.getpid()
+            self.renew()
         while True:
             fcntl.flock(self.fd, fcntl.LOCK_EX)
             if self.seen()[0] == self.identity:

@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from quire.errors import Conflict, OutOfRange, StoreFailed
+from quire.stores.forking import watch
 from quire.stores.place import Place, checked_stream, place_at
 from quire.stores.store import Entry, Store, Stored
 
@@ -16,6 +17,7 @@ class MemoryStore(Store):
         self._rows: dict[Place, list[Entry]] = {}
         self._changed = threading.Condition()
         self._is_closed = False
+        watch(self)
 
     def __repr__(self) -> str:
         return f"<MemoryStore of {len(self._rows)} conversations>"
@@ -76,6 +78,17 @@ class MemoryStore(Store):
             self._is_closed = True
             self._rows.clear()
             self._changed.notify_all()
+
+    def hold(self) -> None:
+        """At a fork: nobody is in the middle of a verb."""
+        self._changed.acquire()
+
+    def let_go(self) -> None:
+        """After a fork."""
+        self._changed.release()
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off: what is in memory is its own from then on."""
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:

@@ -35,7 +35,7 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     try:
         *before, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
-        raise InvalidValue("what an address escapes is UTF-8") from None
+        raise InvalidValue("an address escapes bytes that are not UTF-8") from None
     return Place(_checked("".join(before), "a scope"), _checked(name, "a conversation"))
 
 

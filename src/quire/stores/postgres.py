@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quire.errors import Conflict, InvalidValue, OutOfRange
 from quire.stores.place import Place
 from quire.stores.postgres_link import CameFirst, Link
+from quire.stores.seals import check_seal
 from quire.stores.store import Durability, Entry, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
 
@@ -39,6 +40,7 @@ _VERSION = """
 _READ = """
     SELECT version, stream, body FROM quire.conversations JOIN quire.entries ON conversation = number
     WHERE address = %s AND version > %s ORDER BY version"""
+_FIRST = "SELECT body FROM quire.entries WHERE conversation = %s AND version = 1"
 _REPLACE = "UPDATE quire.entries SET body = %s WHERE conversation = %s AND version = %s"
 
 
@@ -120,20 +122,24 @@ class PostgresStore(Store):
         found = self.version(place)
         if found != version or timeout <= 0:
             return found
-        with self._link.listening(_channel(_address(place))) as connection:
-            # It is asked for again once we listen, so that nothing comes unheard in between.
-            while (found := _version(connection, place)) == version:
-                left = until - time.monotonic()
-                self._link.check_open()
-                if left <= 0:
-                    break
-                for _ in connection.notifies(timeout=min(left, _LONGEST_NAP), stop_after=1):
-                    pass
-        return found
+        return self._link.listen(
+            _channel(_address(place)), lambda connection: self._heard(connection, place, version, until)
+        )
 
     def close(self) -> None:
         """Close all connections."""
         self._link.close()
+
+    def _heard(self, connection: "Connection[Any]", place: Place, version: int, until: float) -> int:
+        # It is asked for again once we listen, so that nothing comes unheard in between.
+        while (found := _version(connection, place)) == version:
+            left = until - time.monotonic()
+            self._link.check_open()
+            if left <= 0:
+                break
+            for _ in connection.notifies(timeout=min(left, _LONGEST_NAP), stop_after=1):
+                pass
+        return found
 
     def _append(
         self, connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int
@@ -155,7 +161,7 @@ class PostgresStore(Store):
         while True:
             try:
                 with connection.transaction():
-                    number = _add_all(connection, place, entries, expected)
+                    number = _add_all(connection, place, entries, expected, self._numbers.get(place))
             except CameFirst:  # another came in between: look again
                 continue
             if len(self._numbers) >= _REMEMBERED:
@@ -175,7 +181,7 @@ class PostgresStore(Store):
 
 
 def _add_all(
-    connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int
+    connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int, known: int | None
 ) -> int | None:
     # Whoever forgets a conversation keeps writers out: so none writes to one that is being taken away.
     connection.execute("LOCK TABLE quire.entries IN ROW EXCLUSIVE MODE")
@@ -189,10 +195,19 @@ def _add_all(
     if number is None:
         connection.execute(_NEW_NUMBER, (address, *place))
         number = _number(connection, address)
+    if number != known:
+        _look_at(connection, place, number, entries)
     streams, bodies = zip(*entries, strict=True)
     connection.execute(_ADD_MANY, (number, found, list(streams), list(bodies)))
     connection.execute("SELECT pg_notify(%s, '')", [_channel(address)])
     return number
+
+
+def _look_at(
+    connection: "Connection[Any]", place: Place, number: int | None, entries: Sequence[Entry]
+) -> None:
+    for (first,) in connection.execute(_FIRST, [number]):
+        check_seal(place, first, entries)
 
 
 def _remove(connection: "Connection[Any]", place: Place) -> None:

@@ -1,6 +1,7 @@
 """The way to a PostgreSQL server: a pool of connections that comes back after it was cut."""
 
 import os
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -27,7 +28,11 @@ PATIENCE = 10.0
 CameFirst = psycopg.errors.UniqueViolation
 """What the server raises where another has the version already."""
 
+RECONNECTING = 5.0
+"""How long whoever waits tries to be connected again, in seconds."""
+
 _COMMIT = {"process": "off", "power": "on"}
+_NAP = 0.05
 _LOST = ("08", "57P")
 _REASONS = {"53": "has no room left", "42": "does not allow it", "28": "refused us", "40": "is busy"}
 _Result = TypeVar("_Result")
@@ -62,19 +67,21 @@ class Link:
             self._opened().check()
             return self._once(work)
 
-    @contextmanager
-    def listening(self, channel: str) -> "Generator[Connection[Any], None, None]":
-        """A connection that hears of one channel."""
+    def listen(self, channel: str, work: "Callable[[Connection[Any]], _Result]") -> _Result:
+        """Do some work where one channel is heard, and again on another connection whenever one is lost."""
+        until: float | None = None
         with self.guarded():
-            connection = self._idle.pop() if self._idle else self._connected()
-            try:
-                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-                yield connection
-                connection.execute("UNLISTEN *")
-                self._rest(connection)
-            except BaseException:
-                connection.close()
-                raise
+            while True:
+                try:
+                    with self._listening(channel) as connection:
+                        until = None
+                        return work(connection)
+                except psycopg.OperationalError as error:
+                    until = until or time.monotonic() + RECONNECTING
+                    if not _is_loss(error) or time.monotonic() > until:
+                        raise
+                self.check_open()
+                time.sleep(_NAP)
 
     def check_open(self) -> None:
         """`StoreFailed` where the store was closed."""
@@ -106,6 +113,18 @@ class Link:
         except psycopg.Error as error:
             self.check_open()
             raise _failure(error) from error
+
+    @contextmanager
+    def _listening(self, channel: str) -> "Generator[Connection[Any], None, None]":
+        connection = self._idle.pop() if self._idle else self._connected()
+        try:
+            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            yield connection
+            connection.execute("UNLISTEN *")
+            self._rest(connection)
+        except BaseException:
+            connection.close()
+            raise
 
     def _once(self, work: "Callable[[Connection[Any]], _Result]") -> _Result:
         pool = self._pool or self._opened()

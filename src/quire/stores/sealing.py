@@ -10,11 +10,12 @@ import msgspec
 
 from quire.errors import InvalidValue, MissingExtra, OutOfRange, StoreDamaged
 from quire.stores.place import Place
+from quire.stores.seals import KIND, is_sealed
 from quire.stores.store import Entry, Store, Stored
 
 KEY_LENGTH = 32
 _NONCE_LENGTH = 12
-_KIND = "sealed"
+_MOST_NAMED = 10
 
 
 class _Shell(msgspec.Struct, omit_defaults=True, gc=False):
@@ -61,10 +62,11 @@ class Sealed(Store):
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         """The entries of a place, as they were before they were sealed."""
-        return [
-            stored._replace(body=self._unseal(place, stored))
-            for stored in self._store.read(place, after=after)
-        ]
+        found = self._store.read(place, after=after)
+        bare = [stored.version for stored in found if not is_sealed(stored.body)]
+        if bare:
+            raise StoreDamaged(f"{_named(bare)} of {place}: written without a key, and not read with one")
+        return [stored._replace(body=self._unseal(place, stored)) for stored in found]
 
     def version(self, place: Place) -> int:
         """How many entries a place has."""
@@ -116,14 +118,18 @@ class Sealed(Store):
             shell = _read_shell(stored.body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             raise StoreDamaged(f"{where} is no sealed entry") from None
-        if shell.kind != _KIND or not shell.sealed:
-            raise StoreDamaged(f"{where} was written without a key")
         try:
             data = b64decode(shell.sealed, validate=True)
             bound = _bound_to(place, stored, shell)
             return bytes(self._cipher.decrypt(data[:_NONCE_LENGTH], data[_NONCE_LENGTH:], bound))
         except (InvalidTag, ValueError):
             raise StoreDamaged(f"{where} was sealed with another key, changed or moved") from None
+
+
+def _named(versions: Sequence[int]) -> str:
+    named = ", ".join(map(str, versions[:_MOST_NAMED]))
+    more = f" and {len(versions) - _MOST_NAMED:,} more" if len(versions) > _MOST_NAMED else ""
+    return f"version{'s' if len(versions) > 1 else ''} {named}{more}"
 
 
 def _cipher(key: bytes) -> Any:
@@ -137,9 +143,9 @@ def _cipher(key: bytes) -> Any:
 def _shell_of(body: bytes) -> _Shell:
     try:
         item = _read_shell(body)
-        return _Shell(_KIND, item.id, item.created_at)
+        return _Shell(KIND, item.id, item.created_at)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return _Shell(_KIND)
+        return _Shell(KIND)
 
 
 def _bound_to(place: Place, stored: Stored, shell: _Shell) -> bytes:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from quire.errors import OutOfRange
 from quire.stores.place import Place
+from quire.stores.seals import check_seal
 from quire.stores.sqlite_file import SQLiteFile
 from quire.stores.store import Durability, Entry, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
@@ -139,6 +140,8 @@ class SQLiteStore(Store):
                 return found
             number = _number(connection, place) or _added(connection, place)
             start = number << _BITS
+            if self._starts.get(place) != start:
+                _look_at(connection, place, start, entries)
             rows = [(at, *entry) for at, entry in enumerate(entries, start + found + 1)]
             connection.executemany(_ADD_MANY, rows)
         self._remember(place, start, streams)
@@ -188,6 +191,12 @@ def _version(connection: sqlite3.Connection, place: Place) -> int:
 def _number(connection: sqlite3.Connection, place: Place) -> int | None:
     row = connection.execute(_NUMBER, place).fetchone()
     return int(row[0]) if row else None
+
+
+def _look_at(connection: sqlite3.Connection, place: Place, start: int, entries: Sequence[Entry]) -> None:
+    row = connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)).fetchone()
+    if row:
+        check_seal(place, row[0], entries)
 
 
 def _added(connection: sqlite3.Connection, place: Place) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from weakref import WeakSet
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
+from quire.stores.forking import watch
 from quire.stores.sqlite_schema import settle
 from quire.stores.store import Durability
 
@@ -49,9 +49,9 @@ class SQLiteFile:
         self._reader: sqlite3.Connection | None = None
         self._closed = False
         _make(self.path)
+        watch(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
         with self.guarded(), self.writing:
             self.writer()
-        _OPEN.add(self)
 
     def writer(self) -> sqlite3.Connection:
         """The connection that writes; opened again in a process that was forked off."""
@@ -79,6 +79,22 @@ class SQLiteFile:
         for connection in connections:
             if connection is not None:
                 connection.close()
+
+    def hold(self) -> None:
+        """At a fork: no connection is in use, so that the child can close what it inherits."""
+        self.writing.acquire()
+        self.reading.acquire()
+
+    def let_go(self) -> None:
+        """After a fork."""
+        self.reading.release()
+        self.writing.release()
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off: close what was inherited."""
+        # The locks that SQLite holds on files stay with the parent, and SQLite does not notice: an inherited
+        # connection, or a new one beside it, would write to a log that others believe they may delete.
+        self.drop()
 
     @contextmanager
     def guarded(self) -> Generator[None, None, None]:
@@ -129,35 +145,3 @@ def _make(path: str) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except (OSError, ValueError) as error:
         raise StoreFailed(f"{path} cannot be made ({type(error).__name__})") from error
-
-
-_OPEN: WeakSet[SQLiteFile] = WeakSet()
-_HELD: list[SQLiteFile] = []
-"""The files whose locks are held while the process is forked."""
-
-
-def _before_fork() -> None:
-    # No connection is in use at the moment of forking, so that the child can close what it inherits.
-    for file in list(_OPEN):
-        file.writing.acquire()
-        file.reading.acquire()
-        _HELD.append(file)
-
-
-def _after_fork() -> None:
-    while _HELD:
-        file = _HELD.pop()
-        file.reading.release()
-        file.writing.release()
-
-
-def _after_fork_in_child() -> None:
-    # The locks that SQLite holds on files stay with the parent, and SQLite does not notice: an inherited
-    # connection, or a new one beside it, would write to a log that others believe they may delete.
-    for file in _HELD:
-        file.drop()
-    _after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

@@ -7,7 +7,8 @@ The schema's version is the database's `user_version`. A new one is one more fun
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from quire.errors import NewerStore, StoreDamaged
 
@@ -43,23 +44,30 @@ def settle(
     migrations: Sequence[Migration] = MIGRATIONS,
 ) -> None:
     """Bring a database up to date, all or nothing. What is not ours, or newer than this, is left as it is."""
-    if _standing(connection, path, len(migrations)) == len(migrations):
+    with _transaction(connection, "DEFERRED"):  # of one moment: another may be making the tables now
+        found = _standing(connection, path, len(migrations))
+    if found == len(migrations):
         return
     _keep_a_log(connection, path, patience)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection, "IMMEDIATE"):
         found = _standing(connection, path, len(migrations))  # another may have been first
         for migration in migrations[found:]:
             migration(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
     if found:
         _log.info("a sqlite store was brought from version %d to %d", found, len(migrations))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, kind: str) -> Generator[None, None, None]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _standing(connection: sqlite3.Connection, path: str, newest: int) -> int:

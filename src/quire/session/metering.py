@@ -1,0 +1,48 @@
+"""A model whose use is counted: what it was asked for beside the conversation has its price too."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quire.items import Item
+from quire.models import Answering, Model
+from quire.providers import Parsed
+from quire.session.spending import spent_on
+from quire.session.streams import USAGE
+from quire.session.workspace import Written
+
+
+class Metered:
+    """Hands everything on to a model, and keeps what its answers used."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._taken: list[Parsed] = []
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self._model.name
+
+    @property
+    def wire(self) -> str:
+        """The model's own."""
+        return self._model.wire
+
+    async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
+        """The model's answer."""
+        parsed = await self._model.ask(items, **options)
+        self._taken.append(parsed)
+        return parsed
+
+    def stream(self, items: Sequence[Item], **options: Any) -> Answering:
+        """The model's answer in pieces; these are not counted."""
+        return self._model.stream(items, **options)
+
+    def written(self) -> list[Written]:
+        """The entries that say what was used since somebody asked last."""
+        taken, self._taken = self._taken, []
+        return [
+            Written(USAGE, spent_on(parsed.usage, parsed.model or self.name))
+            for parsed in taken
+            if parsed.usage is not None
+        ]
