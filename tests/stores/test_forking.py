@@ -1,5 +1,6 @@
 """A process that is forked while other threads of it use a store: the child can use the store at once."""
 
+import fcntl
 import os
 import signal
 import sqlite3
@@ -104,8 +105,6 @@ def test_threads_that_fork_at_once_wait_for_each_other(tmp_path: Path, ending: s
 
 @pytest.mark.parametrize("ending", ["json", "jsonl"])
 def test_a_child_holds_no_file_that_its_parent_locks(tmp_path: Path, ending: str) -> None:
-    import fcntl
-
     path = tmp_path / f"kept.{ending}"
     with Store.open(path) as store, open(path, "rb") as other:
         closed = Store.open(tmp_path / f"closed.{ending}")

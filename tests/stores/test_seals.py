@@ -31,9 +31,7 @@ def bare(url: str) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_without_the_key_nothing_is_added_to_a_sealed_conversation(
-    bare: Store, url: str, count: int
-) -> None:
+def test_without_the_key_nothing_is_added_to_a_sealed_conversation(bare: Store, url: str, count: int) -> None:
     for _ in range(2):
         with pytest.raises(InvalidValue, match="ana/q3 is sealed: open its store with its key"):
             bare.append(HERE, [NOTE] * count, expected=2)

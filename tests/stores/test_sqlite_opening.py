@@ -45,7 +45,7 @@ class Overtaken(sqlite3.Connection):
 
     path = ""
 
-    def execute(self, statement: str, *given: object) -> sqlite3.Cursor:  # type: ignore[override]  # pyright: ignore
+    def execute(self, statement: str, *given: object) -> sqlite3.Cursor:  # pyright: ignore
         if statement == "PRAGMA user_version" and self.path:
             other, self.path = sqlite3.connect(self.path, isolation_level=None, timeout=0.1), ""
             with suppress(sqlite3.OperationalError):

@@ -33,6 +33,7 @@ RECONNECTING = 5.0
 
 _COMMIT = {"process": "off", "power": "on"}
 _NAP = 0.05
+_AGAIN = 3
 _LOST = ("08", "57P")
 _REASONS = {"53": "has no room left", "42": "does not allow it", "28": "refused us", "40": "is busy"}
 _Result = TypeVar("_Result")
@@ -56,15 +57,16 @@ class Link:
         _OPEN.add(self)
 
     def run(self, work: "Callable[[Connection[Any]], _Result]", on_loss: Callable[[], None]) -> _Result:
-        """Do some work, and do it again, once, if the connection was lost meanwhile."""
+        """Do some work, and do it again, a few times, if the connection was lost meanwhile."""
         with self.guarded():
-            try:
-                return self._once(work)
-            except psycopg.OperationalError as error:
-                if not _is_loss(error):
-                    raise
-                on_loss()
-            self._opened().check()
+            for _ in range(_AGAIN):  # a server that cuts one often cuts the next, which looked whole
+                try:
+                    return self._once(work)
+                except psycopg.OperationalError as error:
+                    if not _is_loss(error):
+                        raise
+                    on_loss()
+                self._opened().check()
             return self._once(work)
 
     def listen(self, channel: str, work: "Callable[[Connection[Any]], _Result]") -> _Result:
