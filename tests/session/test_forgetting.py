@@ -182,3 +182,31 @@ def test_what_was_begun_and_not_finished_is_finished_by_the_next() -> None:
     assert texts(session(store).view()) == ["[forgotten]"]
     other.refresh()
     assert texts(other.view()) == ["[forgotten]"] and b"4711" not in kept_bytes(store)
+
+
+def test_a_fork_that_is_opened_first_finishes_it_too() -> None:
+    store = Dying()
+    one = session(store)
+    first = one.user(SECRET)
+    one.fork("x").assistant("seen")
+    with pytest.raises(StoreFailed):
+        one.forget(first.id)
+    store.is_dying = False
+    fork = Session.open(scope="ana", conversation="q3/x", store=store)
+    assert texts(fork.view()) == ["[forgotten]", "seen"]
+    one.refresh()
+    one.user("later")
+    assert [texts([item]) for _, item in apart(store).refresh()] == []
+    assert b"4711" not in kept_bytes(store)
+
+
+def test_a_context_is_not_sent_after_another_process_forgot() -> None:
+    store = MemoryStore()
+    one, other = apart(store), apart(store)
+    first = other.user(SECRET)
+    one.refresh()
+    context = asyncio.run(one.build(Template(History(), budget=Budget(window=8_000))))
+    other.user("go on")
+    other.forget(first.id)
+    with pytest.raises(Forgotten):
+        context.render("openai")

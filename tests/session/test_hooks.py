@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from quire.session import (
     hook,
     hook_named,
 )
+from quire.stores import MemoryStore, Place
 from tests.session.opened import session, texts
 
 heard: list[Any] = []
@@ -158,3 +160,37 @@ def test_forks_and_merges_are_heard() -> None:
     child = refusing.fork("y")
     with pytest.raises(PermissionError):
         child.user("a secret")
+
+
+class SlowStore(MemoryStore):
+    def append(self, place: Place, entries: Any, *, expected: int) -> int:
+        time.sleep(0.1)
+        return super().append(place, entries, expected=expected)
+
+
+def test_what_is_cancelled_while_it_is_written_is_written_and_heard() -> None:
+    one = session(SlowStore(), hooks=[hear_later])
+
+    async def cancelled() -> None:
+        adding = asyncio.create_task(one.add(Message("user", "hello")))
+        await asyncio.sleep(0.02)
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+
+    asyncio.run(cancelled())
+    assert one.version == 1 and heard == [("later", "main")]
+
+
+def test_what_a_refused_draft_spent_is_spent() -> None:
+    one = session(hooks=[refuse])
+    with pytest.raises(PermissionError), one.draft() as draft:
+        draft.user("a secret")
+        draft.record(
+            {
+                "object": "chat.completion",
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": "yes"}}],
+                "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
+            }
+        )
+    assert one.spending.tokens == 4 and texts(one.view()) == []

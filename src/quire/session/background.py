@@ -76,6 +76,7 @@ class Background:
         else:
             self.metrics.hits += 1
         if not self._is_busy():
+            self._forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
             self._task = asyncio.get_running_loop().create_task(self._work(view, room))
 
     async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
@@ -133,7 +134,6 @@ class Background:
 
     async def _plan_and_carry_out(self, view: View, room: Room) -> None:
         """What takes long is done in a thread, so that turns go on meanwhile."""
-        self._forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
         plan = await asyncio.to_thread(self._planned, view, room)
         if plan is None:
             self._drop_left_behind()

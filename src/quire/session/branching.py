@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Literal, Self
 
-from quire.errors import Conflict, InvalidValue, WrongType, cut
+from quire.errors import Conflict, Forgotten, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.models import Model, asking
 from quire.session.events import Added, Adding
@@ -85,11 +85,11 @@ class Branching(Recording):
         draft._left, draft._before = self, beginning.spending
         try:
             yield draft
+            self._merge_draft(draft._ledger.recorded(), version)
         except BaseException:
             spent = [entry for entry in draft._ledger.recorded() if entry.stream == USAGE]
             self._ledger.commit(lambda _: spent)
             raise
-        self._merge_draft(draft._ledger.recorded(), version)
 
     async def merge(
         self, child: Self, *, keep: Keep = "all", model: Model | None = None, agent_id: str | None = None
@@ -101,39 +101,50 @@ class Branching(Recording):
         if keep == "summary":
             if model is None:
                 raise InvalidValue("a model is needed to write the summary of a fork")
-            return await self._merge_summary(theirs, model, agent_id)
+            return await self._merge_summary(child, model, agent_id)
         if keep not in ("all", "result"):
             raise InvalidValue("what is kept of a fork is all, its result or a summary")
         new = self._ready(item for _, item in kept_of(self._ledger.workspace, theirs, keep, agent_id))
         if not new:
             return ()
         await self.hooks.fire_and_wait(Adding(self.place, MAIN, new))
-        written = self._ledger.commit(lambda workspace: self._merged(workspace, theirs, keep, agent_id))
+        written = self._ledger.commit(lambda workspace: self._merged(workspace, child, keep, agent_id))
         items = tuple(item for _, item in written)
         await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
         return items
 
     async def _merge_summary(
-        self, theirs: Transcript, model: Model, agent_id: str | None
+        self, child: "Branching", model: Model, agent_id: str | None
     ) -> tuple[Item, ...]:
-        metered = Metered(model)
-        summary = await summary_of(self._ledger.workspace, theirs, asking(metered), agent_id)
+        metered, then = Metered(model), child._ledger.workspace
+        summary = await summary_of(self._ledger.workspace, then.transcripts[MAIN], asking(metered), agent_id)
         spent = metered.written()
+        self._ledger.commit(lambda _: spent)
+        child._ledger.catch_up()
+        if child._ledger.workspace is not then:
+            raise Forgotten("something of the fork was forgotten meanwhile: merge it again")
         if summary is None:
-            self._ledger.commit(lambda _: spent)
             return ()
         new = self._ready((summary,))
         await self.hooks.fire_and_wait(Adding(self.place, MAIN, new))
-        written = self._ledger.commit(lambda workspace: [*told_once(workspace, new[0]), *spent])
-        items = tuple(item for stream, item in written if stream == MAIN)
+        written = self._ledger.commit(lambda workspace: told_once(workspace, new[0]))
+        items = tuple(item for _, item in written)
         await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
         return items
 
     def _merged(
-        self, workspace: Workspace, theirs: Transcript, keep: Literal["all", "result"], agent_id: str | None
+        self, workspace: Workspace, child: "Branching", keep: Literal["all", "result"], agent_id: str | None
     ) -> list[Written]:
+        theirs = child._ledger.workspace.transcripts[MAIN]  # as it is now: some may have been forgotten
         new = [item for _, item in kept_of(workspace, theirs, keep, agent_id)]
         return [Written(MAIN, item) for item in self._ready(new)]
+
+    def _outermost(self) -> tuple[Ledger, Spending | None]:
+        """The log that all of this is merged into, and for a draft what had been spent when it began."""
+        ledger, before, left = self._ledger, self._before, self._left
+        while left is not None:
+            ledger, before, left = left._ledger, left._before if left._left else before, left._left
+        return ledger, None if self._left is None else before
 
     def _options(self) -> dict[str, Any]:
         """What a session beside this one is opened with."""

@@ -38,11 +38,13 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
     for item_id in set(ids) - {item.id for _, item in recorded}:
         raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
     texts = {text for _, item in recorded if item.id in ids for text in texts_of(item)}
-    begun = [(one, _begun(one, ids)) for one in (ledger, *_forks(ledger))]
-    for one, _ in reversed(begun):
+    concerned = [ledger, *_forks(ledger)]
+    for one in concerned:
+        _begin(one, ids)
+    for one in reversed(concerned):
         _empty(one, set(ids), texts)
-    for one, note in begun:
-        _finish(one, note)
+    for one in concerned:
+        _finish(one, set(ids))
     logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
@@ -52,20 +54,29 @@ def forget_all(ledger: Ledger) -> None:
 
 
 def finish_forgetting(ledger: Ledger) -> None:
-    """Forget what somebody began to and did not come to the end of, of the items that are here."""
-    if ledger.workspace.forgetting:
-        known = {item.id for _, item in ledger.recorded()}
-        for note in list(ledger.workspace.forgetting.values()):
-            ids = set(note.content["ids"]) & known
-            if ids:
-                forget(ledger, ids)
-                _finish(ledger, note)
+    """Forget what somebody began to and did not finish: here, or where a fork has its past from."""
+    for begun in list(ledger.workspace.forgetting.values()):
+        ids = set(begun.content["ids"])
+        for one in (ledger, *_pasts(ledger)):
+            known = ids & {item.id for _, item in one.recorded()}
+            if known:
+                forget(one, known)
+                _finish(one, ids)
+                _finish(ledger, ids)
 
 
-def _begun(ledger: Ledger, ids: Collection[str]) -> Note:
+def _pasts(ledger: Ledger) -> Iterable[Ledger]:
+    """The conversations that a fork has its past from, the nearest first."""
+    for note in ledger.read_at(ledger.workspace.versions(ORIGIN)):
+        if isinstance(note, Note):
+            past = shared_ledger(ledger.store, Place(ledger.place.scope, note.content["conversation"]))
+            yield past
+            yield from _pasts(past)
+
+
+def _begin(ledger: Ledger, ids: Collection[str]) -> None:
     note = Note(content={"ids": sorted(ids)}, description="forgetting")
     ledger.commit(lambda _: [Written(FORGOTTEN, note)])
-    return note
 
 
 def _done(begun: Note) -> Written:
@@ -91,11 +102,12 @@ def _empty(ledger: Ledger, ids: set[str], texts: set[str]) -> None:
             ledger.reload()
 
 
-def _finish(ledger: Ledger, begun: Note) -> None:
-    """Say that it is done, and take back the summaries that are empty by now."""
+def _finish(ledger: Ledger, ids: set[str]) -> None:
+    """Say that it is done, also what others began of it, and take back summaries that are empty."""
     with ledger.lock:
         ledger.reload()
-        ledger.commit(lambda workspace: [_done(begun), *_taken_back(workspace)])
+        begun = [note for note in ledger.workspace.forgetting.values() if ids.issuperset(note.content["ids"])]
+        ledger.commit(lambda workspace: [*map(_done, begun), *_taken_back(workspace)])
 
 
 def _emptied(ledger: Ledger, emptied: set[str], texts: set[str]) -> bool:

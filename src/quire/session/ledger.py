@@ -13,7 +13,7 @@ from threading import RLock
 from time import sleep
 from weakref import WeakSet
 
-from quire.errors import Conflict, Damaged, QuireError, StoreDamaged, cut
+from quire.errors import Conflict, Damaged, Forgotten, QuireError, StoreDamaged, cut
 from quire.items import JSON, Item, ToolResult
 from quire.session.streams import FORGOTTEN
 from quire.session.workspace import Workspace, Written, settled
@@ -145,7 +145,7 @@ class Ledger:
                 self._check_answers(written, waiting)
             return written
         except QuireError as fault:
-            if isinstance(fault, Conflict):
+            if isinstance(fault, Conflict | Forgotten):
                 raise
             if waiting is None:
                 waiting = self._waiting_calls()

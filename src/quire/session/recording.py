@@ -100,9 +100,9 @@ class Recording(Pooling):
         _check_answer(parsed)
         items, to = self._ready(parsed.items), self._checked(to)
         await self.hooks.fire_and_wait(Adding(self.place, to, items))
-        items = await finished(asyncio.to_thread(self._commit_answer, parsed, items, to))
-        await self.hooks.fire_and_wait(Added(self.place, to, items))
-        return parsed._replace(items=items)
+        work = asyncio.to_thread(self._commit_answer, parsed, items, to)
+        kept = await finished(work, lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)))
+        return parsed._replace(items=kept)
 
     def _commit_answer(self, parsed: Parsed, items: Sequence[Item], to: str) -> tuple[Item, ...]:
         said = appending(to, items, is_new=True)

@@ -28,7 +28,7 @@ from quire.session.receipts import Kept, Sending, digest_of, receipts_in
 from quire.session.scope import scope_spending
 from quire.session.spending import Caps, Spending, check_caps
 from quire.session.streams import FORGOTTEN, RECEIPTS
-from quire.session.workspace import Written
+from quire.session.workspace import Workspace, Written
 from quire.session.writing import Redact
 from quire.state import View
 from quire.stores import Durability, Store, place_at
@@ -112,10 +112,10 @@ class Session(Branching):
         await self._check_caps()
         model = model or template.model
         counter = counter or self._counter(model)
+        forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
         ask = self._ask(input, tools, inbox, parameters)
         pieces = redacted_pieces(self._redact, await gathered(template.sections, ask))
         names = {id(view.log): name for name, view in ask.views.items()}
-        forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
         context = template.fit(
             pieces,
             ask,
@@ -171,9 +171,9 @@ class Session(Branching):
         """An error where a cap is reached; what other processes spent counts too."""
         if self._caps is None:
             return
-        ledger = self._ledger if self._left is None else self._left._ledger
+        ledger, before = self._outermost()
         await asyncio.to_thread(ledger.catch_up)
-        own = Spending() if self._left is None else self.spending.since(self._before)
+        own = Spending() if before is None else self.spending.since(before)
         scope = None
         if self._caps.is_for_scope:
             scope = own + await asyncio.to_thread(scope_spending, ledger.store, self.place.scope)
@@ -237,13 +237,17 @@ class Session(Branching):
         rendered: Rendered,
     ) -> None:
         """Keep what was rendered: it is about to be sent."""
-        if len(self._ledger.workspace.versions(FORGOTTEN)) != forgotten:
-            raise Forgotten("something was forgotten since the context was built: build it again")
         self._sent = Sent(
             wire.name, model, rendered, context, counter if isinstance(counter, Calibrated) else None
         )
         sending = Sending(context, wire.name, model, digest_of(rendered.payload), names)
-        self._ledger.commit(sending.written)
+
+        def change(workspace: Workspace) -> list[Written]:
+            if len(workspace.versions(FORGOTTEN)) != forgotten:
+                raise Forgotten("something was forgotten since the context was built: build it again")
+            return sending.written(workspace)
+
+        self._ledger.commit(change)
 
     def __enter__(self) -> "Session":
         enter(self)

@@ -98,9 +98,8 @@ class Desk:
         """
         items, to = self._ready(items), self._checked(to)
         await self.hooks.fire_and_wait(Adding(self.place, to, items))
-        await finished(asyncio.to_thread(self._commit, items, to, expected, False))
-        await self.hooks.fire_and_wait(Added(self.place, to, items))
-        return items
+        work = asyncio.to_thread(self._commit, items, to, expected, False)
+        return await finished(work, lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)))
 
     def _transcript(self, name: str) -> Transcript:
         transcripts = self._ledger.workspace.transcripts
@@ -127,9 +126,15 @@ class Desk:
         return ready if self._redact is None else tuple(redacted(self._redact, item) for item in ready)
 
 
-async def finished(work: Awaitable[T]) -> T:
-    """What some work gives. A cancellation is told once it is done: a thread cannot be called back."""
-    task = asyncio.ensure_future(work)
+async def finished(work: Awaitable[T], then: Callable[[T], Awaitable[None]]) -> T:
+    """What some work gives, once `then` was told. A cancellation waits: no thread is called back."""
+
+    async def whole() -> T:
+        done = await work
+        await then(done)
+        return done
+
+    task = asyncio.ensure_future(whole())
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
