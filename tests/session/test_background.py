@@ -6,7 +6,7 @@ from typing import Any
 from quire import Budget, Template
 from quire.compactors import Summarize, TruncateOldest
 from quire.errors import ModelFailed
-from quire.items import Message, Summary, use_clock
+from quire.items import EDITS, Message, Summary, use_clock
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.session import Compacted, Compacting, Session, hook
@@ -43,6 +43,15 @@ def talk(one: Session, turns: int, name: str = "x") -> None:
         one.assistant(f"{name} answer {n}")
 
 
+async def begun(store: MemoryStore, model: Slow) -> Session:
+    """A session whose model has been asked for a summary."""
+    one = session(store, compactor=SUMMARIZE, model=model)
+    talk(one, 6)
+    await one.build(TEMPLATE)
+    await model.begun.wait()
+    return one
+
+
 def has_summary(one: Session) -> bool:
     return any(isinstance(item, Summary) for item in one.view())
 
@@ -50,10 +59,7 @@ def has_summary(one: Session) -> bool:
 def test_a_turn_does_not_wait_for_a_summary() -> None:
     async def conversation() -> None:
         model = Slow()
-        one = session(compactor=SUMMARIZE, model=model)
-        talk(one, 6)
-        await one.build(TEMPLATE)
-        await model.begun.wait()
+        one = await begun(MemoryStore(), model)
         talk(one, 1, "meanwhile")
         await one.build(TEMPLATE)
         assert not has_summary(one)
@@ -71,10 +77,7 @@ def test_a_turn_does_not_wait_for_a_summary() -> None:
 def test_a_late_summary_is_discarded_if_its_range_was_edited() -> None:
     async def conversation() -> None:
         model = Slow()
-        one = session(compactor=SUMMARIZE, model=model)
-        talk(one, 6)
-        await one.build(TEMPLATE)
-        await model.begun.wait()
+        one = await begun(MemoryStore(), model)
         one.pin(one.view()[1].id)
         model.go.set()
         await one.close()
@@ -133,11 +136,7 @@ def test_a_plan_that_was_left_behind_is_taken_up_again() -> None:
     store = MemoryStore()
 
     async def killed() -> None:
-        model = Slow()
-        one = session(store, compactor=SUMMARIZE, model=model)
-        talk(one, 6)
-        await one.build(TEMPLATE)
-        await model.begun.wait()
+        await begun(store, Slow())
         # The loop ends here and takes the task with it: as far as the store can tell, the process is gone.
 
     async def restarted() -> None:
@@ -160,11 +159,7 @@ def test_a_plan_can_be_handed_over() -> None:
     store = MemoryStore()
 
     async def stopped() -> None:
-        model = Slow()
-        one = session(store, compactor=SUMMARIZE, model=model)
-        talk(one, 6)
-        await one.build(TEMPLATE)
-        await model.begun.wait()
+        one = await begun(store, Slow())
         await one.close("hand over")
         assert len(plans(one)) == 1
 
@@ -193,11 +188,12 @@ def test_never_a_half_state() -> None:
     one = asyncio.run(conversation(store))
     assert has_summary(one) and any(entry.stream == PLANS for entry in store.read(PLACE))
     for version in range(one.version + 1):
-        shown = one.at(version)["main"]
-        for item in shown:
-            if isinstance(item, Summary):
-                assert len(shown) < one.at(version)["main"].revision
-        assert sum(isinstance(item, Summary) for item in shown) <= 1
+        view = one.at(version)["main"]
+        said = [item.id for item in one.recorded()[: view.revision] if type(item) not in EDITS]
+        shown = [item.id for item in view if not isinstance(item, Summary)]
+        summaries = len(view) - len(shown)
+        assert summaries <= 1 and shown == said[len(said) - len(shown) :]
+        assert (summaries == 1) == (len(shown) < len(said)), "what is not shown is told, all of it"
 
 
 heard: list[Any] = []
@@ -242,10 +238,7 @@ def test_leaving_a_session_waits_for_it() -> None:
 def test_a_summary_of_what_was_forgotten_meanwhile_is_not_kept() -> None:
     async def conversation() -> None:
         model = Slow("They said the secret.")
-        one = session(compactor=SUMMARIZE, model=model)
-        talk(one, 6)
-        await one.build(TEMPLATE)
-        await model.begun.wait()
+        one = await begun(MemoryStore(), model)
         one.forget(one.view()[0].id)
         model.go.set()
         await one.close()

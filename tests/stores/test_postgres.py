@@ -27,22 +27,10 @@ def texts(store: PostgresStore) -> list[bytes]:
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
-    with database() as made:
-        yield made
-
-
-@pytest.fixture
 def store(url: str) -> Iterator[PostgresStore]:
     opened = PostgresStore(url)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def direct(url: str) -> Iterator["psycopg.Connection[Any]"]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 def cut_all(connection: "psycopg.Connection[Any]") -> None:

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,6 @@ from tests.stores.server import database, server, start
 
 HERE = Place("ana", "q3")
 HELLO = Entry("main", b'{"kind":"message"}')
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    with database() as made:
-        yield made
-
-
-@pytest.fixture
-def direct(url: str) -> Iterator["psycopg.Connection[Any]"]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 def add_color(connection: "psycopg.Connection[Any]") -> None:

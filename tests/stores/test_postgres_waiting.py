@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,18 +16,6 @@ from tests.stores.test_postgres import cut_all
 
 HERE = Place("ana", "q3")
 NOTE = Entry("main", b'{"kind":"note"}')
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    with database() as made:
-        yield made
-
-
-@pytest.fixture
-def direct(url: str) -> Iterator["psycopg.Connection[Any]"]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
 
 
 def test_a_lost_connection_is_made_anew_while_one_waits(url: str, direct: "psycopg.Connection[Any]") -> None:

@@ -15,7 +15,7 @@ from quire.sections import Ask, Section, Settings, settings_of
 from quire.tokens import Budget, Counter, counter_for
 from quire.tokens.numbers import named
 
-_COMMON = "gpt-5.6"
+COMMON = "gpt-5.6"
 """Counted for where nobody says which model it is for."""
 
 
@@ -97,7 +97,7 @@ class Template:
     ) -> Context:
         """The context of what was gathered: pure, the same for the same. `heard` is told of renderings."""
         model = model or self.model
-        counter = counter or counter_for(model or _COMMON)
+        counter = counter or counter_for(model or COMMON)
         schemas = self._counts.schemas(ask.tools, counter)
         count = self._counts.of(counter)
         fitted = fit(pieces, budget=self.budget, counter=counter, schemas=schemas, count=count)

@@ -12,6 +12,7 @@ from typing import NamedTuple, overload
 from quire.items import Item
 from quire.state import View, structural
 from quire.state.staying import must_stay
+from quire.state.view import place_of, slice_of
 from quire.tokens import Counter
 
 
@@ -106,8 +107,8 @@ class Sifted(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            return [self._row.items[place] for place in range(*index.indices(self._length))]
-        return self._row.items[range(self._length)[index]]
+            return [self._row.items[place] for place in range(*slice_of(index, self._length))]
+        return self._row.items[place_of(index, self._length)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (Sifted, list, tuple)) and list(self) == list(other)  # pyright: ignore

@@ -20,7 +20,7 @@ from quire.session.events import Compacted, Compacting
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
 from quire.session.metering import Metered
-from quire.session.streams import FORGOTTEN, MAIN, PLANS, POOL
+from quire.session.streams import MAIN, PLANS, POOL
 from quire.session.workspace import Workspace, Written
 from quire.state import View
 
@@ -76,7 +76,7 @@ class Background:
         else:
             self.metrics.hits += 1
         if not self._is_busy():
-            self._forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
+            self._forgotten = self._ledger.workspace.forgotten
             self._task = asyncio.get_running_loop().create_task(self._work(view, room))
 
     async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
@@ -145,7 +145,7 @@ class Background:
 
     def _note(self, plan: Plan) -> bool:
         """Note in the log that a plan is under way, unless another is; those left behind are over."""
-        content = {"by": plan.by, "transcript": self._name, "revision": self._ledger.workspace.version}
+        content = {"by": plan.by, "transcript": self._name, "version": self._ledger.workspace.version}
         marker = _marker_of(content, now() + LEASE)
 
         def change(workspace: Workspace) -> list[Written]:
@@ -187,7 +187,7 @@ class Background:
 
         def change(workspace: Workspace) -> list[Written]:
             pool = workspace.pool.fork()
-            if len(workspace.versions(FORGOTTEN)) != self._forgotten:
+            if workspace.forgotten != self._forgotten:
                 outcomes.append(Outcome("discarded", "something was forgotten meanwhile"))
                 return [*_ended(workspace, self._marker), *spent]
             outcome = record(workspace.transcripts[self._name].copy(), plan, text=text, pool=pool)

@@ -124,7 +124,7 @@ class Ledger:
                 try:
                     return self._written(written)
                 except Conflict:
-                    waiting = waiting or self._waiting_calls()
+                    waiting = waiting or self.workspace.waiting()
                     self._give_way(attempt)
             raise Conflict(f"others kept writing to {self.place}", self.workspace.version)
 
@@ -148,7 +148,7 @@ class Ledger:
             if isinstance(fault, Conflict | Forgotten):
                 raise
             if waiting is None:
-                waiting = self._waiting_calls()
+                waiting = self.workspace.waiting()
                 if not self.catch_up():
                     raise
                 return self._computed(change, waiting)  # it may be about what others wrote
@@ -191,13 +191,9 @@ class Ledger:
         self.workspace, self._known = self._origin(), b""
         return self.store.read(self.place)
 
-    def _waiting_calls(self) -> frozenset[str]:
-        transcripts = self.workspace.transcripts.values()
-        return frozenset(call.call_id for one in transcripts for call in one.view.pending())
-
     def _check_answers(self, written: Iterable[Written], waiting: frozenset[str]) -> None:
         """Two may append side by side; two may not answer the same call."""
-        still = self._waiting_calls()
+        still = self.workspace.waiting()
         for _, item in written:
             if isinstance(item, ToolResult) and item.call_id in waiting - still:
                 raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")

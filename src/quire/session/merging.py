@@ -42,8 +42,7 @@ def joined(drafted: Sequence[Written], workspace: Workspace, began_at: int) -> l
 
 def _check_answers(drafted: Sequence[Written], workspace: Workspace) -> None:
     """A call that the draft answers must still wait, or be its own."""
-    waiting = {call.call_id for one in workspace.transcripts.values() for call in one.view.pending()}
-    waiting |= {item.call_id for _, item in drafted if isinstance(item, ToolCall)}
+    waiting = workspace.waiting() | {item.call_id for _, item in drafted if isinstance(item, ToolCall)}
     for _, item in drafted:
         if isinstance(item, ToolResult) and item.call_id not in waiting:
             raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from quire.compactors import Compactor
 from quire.context import Context, Piece, Template
+from quire.context.template import COMMON
 from quire.errors import Forgotten
 from quire.items import Item, Message, now
 from quire.models import Model
@@ -27,7 +28,7 @@ from quire.session.opening import shared_ledger, shared_store
 from quire.session.receipts import Kept, Sending, digest_of, receipts_in
 from quire.session.scope import scope_spending
 from quire.session.spending import Caps, Spending, check_caps
-from quire.session.streams import FORGOTTEN, RECEIPTS
+from quire.session.streams import RECEIPTS
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Redact
 from quire.state import View
@@ -35,7 +36,21 @@ from quire.stores import Durability, Store, place_at
 from quire.tokens import Calibrated, Counter, counter_for
 from quire.tokens.counter import Definition
 
-_COMMON = "gpt-5.6"
+
+class Options(TypedDict, total=False):
+    """What a session lets one choose.
+
+    `hooks` hear of what happens, `redact` sees each item before it is kept or sent, `caps` stop a turn before
+    it is sent, and of more notes than `pool_limit` the oldest give way. With a `compactor`, and a `model`
+    that writes for it, the main transcript is kept small beside the conversation.
+    """
+
+    hooks: Iterable[Hook | str]
+    redact: Redact | None
+    caps: Caps | None
+    pool_limit: int | None
+    compactor: Compactor | None
+    model: Model | None
 
 
 class Session(Branching):
@@ -72,26 +87,16 @@ class Session(Branching):
         store: str | Path | Store = "quire.db",
         durable: Durability = "process",
         key: bytes | None = None,
-        hooks: Iterable[Hook | str] = (),
-        redact: Redact | None = None,
-        caps: Caps | None = None,
-        pool_limit: int | None = None,
-        compactor: Compactor | None = None,
-        model: Model | None = None,
+        **options: Unpack[Options],
     ) -> "Session":
-        """The session at `"scope/conversation"`, in the store of an address, made where there is none yet."""
+        """The session at `"scope/conversation"`, in the store of an address, made where there is none yet.
+
+        For the rest see `Options`.
+        """
         place = place_at(address, scope=scope, conversation=conversation)
         ledger = shared_ledger(shared_store(store, durable, key), place)
         finish_forgetting(ledger)
-        return Session(
-            ledger,
-            hooks=hooks,
-            redact=redact,
-            caps=caps,
-            pool_limit=pool_limit,
-            compactor=compactor,
-            model=model,
-        )
+        return Session(ledger, **options)
 
     def __repr__(self) -> str:
         return f"<Session {self.place} at version {self.version}>"
@@ -112,7 +117,7 @@ class Session(Branching):
         await self._check_caps()
         model = model or template.model
         counter = counter or self._counter(model)
-        forgotten = len(self._ledger.workspace.versions(FORGOTTEN))
+        forgotten = self._ledger.workspace.forgotten
         ask = self._ask(input, tools, inbox, parameters)
         pieces = redacted_pieces(self._redact, await gathered(template.sections, ask))
         names = {id(view.log): name for name, view in ask.views.items()}
@@ -199,7 +204,7 @@ class Session(Branching):
             await self.compaction.close(how, timeout)
 
     def _counter(self, model: str | None) -> Calibrated:
-        name = model or _COMMON
+        name = model or COMMON
         if name not in self._counters:
             self._counters[name] = Calibrated(counter_for(name))
         return self._counters[name]
@@ -243,7 +248,7 @@ class Session(Branching):
         sending = Sending(context, wire.name, model, digest_of(rendered.payload), names)
 
         def change(workspace: Workspace) -> list[Written]:
-            if len(workspace.versions(FORGOTTEN)) != forgotten:
+            if workspace.forgotten != forgotten:
                 raise Forgotten("something was forgotten since the context was built: build it again")
             return sending.written(workspace)
 

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -48,7 +49,7 @@ class Workspace:
         """What somebody began to forget and has not finished, by the id of the note that says so."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by the mark of the item."""
-        self._versions: dict[str, array[int]] = {}
+        self._versions: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
 
     def apply(self, written: Sequence[Written]) -> None:
         """Take in what stands in the log next."""
@@ -63,8 +64,6 @@ class Workspace:
     def take(self, name: str, item: Item) -> None:
         """Take in one item of a transcript that is here already."""
         self.version += 1
-        if name not in self._versions:
-            self._versions[name] = array("Q")
         self._versions[name].append(self.version)
         self.transcripts[name].append(item)
 
@@ -111,13 +110,20 @@ class Workspace:
 
     def versions(self, stream: str) -> Sequence[int]:
         """The version of each entry of a stream, in order."""
-        return self._versions.get(stream, array("Q"))
+        return self._versions.get(stream, ())
+
+    @property
+    def forgotten(self) -> int:
+        """How often something was forgotten: who was at work meanwhile can tell by it."""
+        return len(self.versions(FORGOTTEN))
+
+    def waiting(self) -> frozenset[str]:
+        """The ids of the calls that wait for a result, of all transcripts."""
+        return frozenset(call.call_id for one in self.transcripts.values() for call in one.view.pending())
 
     def _apply(self, stream: str, items: list[Item]) -> None:
         first = self.version + 1
         self.version += len(items)
-        if stream not in self._versions:
-            self._versions[stream] = array("Q")
         self._versions[stream].extend(range(first, self.version + 1))
         if not is_own(stream):
             self._transcript(stream).extend(items)

@@ -1,7 +1,6 @@
 """What the stores of one file share: the verbs of a store over a log of elements."""
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -14,9 +13,6 @@ from quire.stores.seals import check_seal
 from quire.stores.store import Durability, Entry, Store, Stored
 
 logger = logging.getLogger("quire.stores")
-
-_SHORTEST_SLEEP = 0.005
-_LONGEST_SLEEP = 0.05
 
 
 class FileStore(Store):
@@ -79,13 +75,6 @@ class FileStore(Store):
                 self._log.rewrite(place, others)
                 count = version if others is None else len(others)
                 logger.info("%s: %d entries of %s forgotten", self._log.path, count, place)
-
-    def wait(self, place: Place, version: int, timeout: float) -> int:
-        until, sleep = time.monotonic() + timeout, _SHORTEST_SLEEP
-        while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-            time.sleep(min(sleep, left))
-            sleep = min(2 * sleep, _LONGEST_SLEEP)
-        return found
 
     def close(self) -> None:
         self._log.close()

@@ -3,7 +3,6 @@
 import logging
 import os
 import sqlite3
-import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -17,7 +16,6 @@ from quire.stores.versions import checked, conflict, whole_row
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _REMEMBERED = 10_000
-_FIRST_NAP, _LONGEST_NAP = 0.005, 0.05
 
 # Without the entry before it the stream is NULL, which the table refuses: an append that expects too much
 # fails as one that expects too little does, by a constraint, and costs no statement more.
@@ -113,18 +111,6 @@ class SQLiteStore(Store):
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
         self._starts.pop(place, None)
         self._wipe(place)
-
-    def wait(self, place: Place, version: int, timeout: float) -> int:
-        """The version of a place once it is another than this one, or the time is over."""
-        until = time.monotonic() + timeout
-        nap = _FIRST_NAP
-        while (found := self.version(place)) == version:
-            left = until - time.monotonic()
-            if left <= 0:
-                break
-            time.sleep(min(nap, left))
-            nap = min(nap * 1.5, _LONGEST_NAP)
-        return found
 
     def close(self) -> None:
         """Close the file."""

@@ -4,6 +4,7 @@ A store holds one log of entries per place. An entry is one item as JSON, in a s
 name, or one of the session's own. The version of a place is how many entries it has; the first has version 1.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from quire.stores.place import Place
 
 Durability = Literal["process", "power"]
 """What an append that returned has survived: the end of this process, or also the loss of power."""
+
+_SHORTEST_NAP, _LONGEST_NAP = 0.005, 0.05
 
 
 class Entry(NamedTuple):
@@ -84,9 +87,16 @@ class Store(ABC):
         the whole conversation is gone, its version is 0 again and it is listed no more.
         """
 
-    @abstractmethod
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        """The version of a place, as soon as it is another than this one or the time is over."""
+        """The version of a place, as soon as it is another than this one or the time is over.
+
+        It looks again and again; a store that is told of what others write does better.
+        """
+        until, nap = time.monotonic() + timeout, _SHORTEST_NAP
+        while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
+            time.sleep(min(nap, left))
+            nap = min(2 * nap, _LONGEST_NAP)
+        return found
 
     @abstractmethod
     def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from quire.bridges.pygents.declared import ContextPoolHook, DeclaredHook, HookType
 from quire.bridges.pygents.dicts import read_items, read_limit
 from quire.bridges.pygents.hooked import NOWHERE, Hooked, Inherited, saved_hooks_of
-from quire.bridges.pygents.item import ContextItem, item_as_dict, note_of
+from quire.bridges.pygents.item import ContextItem, note_of
 from quire.errors import Damaged, InvalidValue, UnknownKey, cut
 from quire.items import Note
 from quire.session import Added, Adding, Cleared, Clearing, Event, Removed, Removing
@@ -98,11 +98,6 @@ class ContextPool(Hooked):
         child = type(self)(limit=pool.limit, hooks=self._hooks_for_branch(hooks))
         child._pool = pool
         return child
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, fit for JSON; hooks are saved by type and name."""
-        items = [item_as_dict(item, f"$.items[{index}]") for index, item in enumerate(self)]
-        return {"limit": self.limit, "items": items, "hooks": self._saved_hooks()}
 
     @classmethod
     def from_dict(cls, data: object) -> Self:

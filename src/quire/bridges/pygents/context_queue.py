@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from quire.bridges.pygents.declared import ContextQueueHook, DeclaredHook, HookType
 from quire.bridges.pygents.dicts import read_items, read_limit
 from quire.bridges.pygents.hooked import NOWHERE, Hooked, Inherited, saved_hooks_of
-from quire.bridges.pygents.item import ContextItem, checked_item, item_as_dict
+from quire.bridges.pygents.item import ContextItem, checked_item
 from quire.items import Note
 from quire.session import Added, Adding, Event
 from quire.state import Inherit, Window
@@ -71,11 +71,6 @@ class ContextQueue(Hooked):
         child = type(self)(limit=window.limit, hooks=self._hooks_for_branch(hooks))
         child._window = window
         return child
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, fit for JSON; hooks are saved by type and name."""
-        items = [item_as_dict(item, f"$.items[{index}]") for index, item in enumerate(self)]
-        return {"limit": self.limit, "items": items, "hooks": self._saved_hooks()}
 
     @classmethod
     def from_dict(cls, data: object) -> Self:

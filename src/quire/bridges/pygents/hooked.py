@@ -1,5 +1,6 @@
 """What queues and pools have in common: hooks, handed to the engine to be called."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 
 from quire.bridges.pygents.declared import DeclaredHook, HookType
 from quire.bridges.pygents.dicts import read_hook_names
+from quire.bridges.pygents.item import ContextItem, item_as_dict
 from quire.bridges.pygents.registry import HookRegistry
 from quire.errors import Damaged, WrongType
 from quire.session import Event, Hook, Hooks
@@ -25,8 +27,8 @@ class Inherited(Enum):
     HOOKS = "the hooks of the parent"
 
 
-class Hooked:
-    """Something with hooks. The engine calls them, lets them refuse, and keeps what failed of them."""
+class Hooked(ABC):
+    """Items with hooks. The engine calls them, lets them refuse, and keeps what failed of them."""
 
     _events: ClassVar[Mapping[HookType, type]] = {}
     """The engine's event for each type of hook."""
@@ -34,6 +36,16 @@ class Hooked:
     def __init__(self, hooks: Iterable[DeclaredHook] | None) -> None:
         self._given = _checked(hooks)
         self._heard = Hooks(self._bound(one) for one in self._given if set(one.types) & set(self._events))
+
+    @property
+    @abstractmethod
+    def limit(self) -> int | None:
+        """How many items there may be."""
+
+    @property
+    @abstractmethod
+    def items(self) -> list[ContextItem[Any]]:
+        """The items, oldest first: a copy."""
 
     @property
     def hooks(self) -> list[DeclaredHook]:
@@ -45,6 +57,11 @@ class Hooked:
         """What failed after the fact, the latest last: the hook, the event and the error, by their names."""
         return list(self._heard.failures)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, fit for JSON; hooks are saved by type and name."""
+        items = [item_as_dict(item, f"$.items[{index}]") for index, item in enumerate(self.items)]
+        return {"limit": self.limit, "items": items, "hooks": self._saved_hooks()}
+
     def _bound(self, one: DeclaredHook) -> Hook:
         """A hook of the engine that calls one of ours with what it takes."""
         events = tuple(self._events[kind] for kind in one.types if kind in self._events)
@@ -53,8 +70,9 @@ class Hooked:
     async def _call(self, one: DeclaredHook, event: Event) -> None:
         await one(*self._arguments(event))
 
+    @abstractmethod
     def _arguments(self, event: Event) -> tuple[Any, ...]:
-        raise NotImplementedError
+        """What a hook of an event is called with."""
 
     def _hooks_for_branch(
         self, hooks: Iterable[DeclaredHook] | Inherited | None
