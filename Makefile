@@ -34,6 +34,9 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/writers.py --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
+	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/benchmarks.md
+	@$(BIN)/python bench/load.py --page docs/benchmarks.md
+	@$(BIN)/python bench/resume.py --page docs/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/
 	@$(BIN)/mkdocs build --strict && echo "documentation: site/index.html"

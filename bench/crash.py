@@ -151,10 +151,20 @@ async def _taken_up(store: Store) -> str:
         compactor=Summarize(floor=4, ceiling=8),
         model=Scripted(["They talked."], repeat=True),
     )
-    summaries = sum(isinstance(item, Summary) for item in session.view())
-    shown = len(session.view())
-    whole = (summaries, shown) in {(0, 12), (1, 5)}
-    return f"{'whole' if whole else 'HALF'}: {summaries} summaries, {shown} items shown"
+    left = _shown(session)
+    await session.build(TEMPLATE)
+    await session.close()
+    then = _shown(session)
+    whole = left in {(0, 12), (1, 5)} and then == (1, 5)
+    return (
+        f"{'whole' if whole else 'HALF'}: {left[0]} summaries, {left[1]} items shown; "
+        f"after the next turn {then[0]} and {then[1]}"
+    )
+
+
+def _shown(session: Session) -> tuple[int, int]:
+    view = session.view()
+    return sum(isinstance(item, Summary) for item in view), len(view)
 
 
 def main() -> None:

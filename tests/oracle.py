@@ -55,6 +55,9 @@ class PlainTranscript:
         if not is_edit(item):
             time, head = self._place(item)
             self.reply = position if is_output(item) else None
+            early = self.early_result(item, time) if isinstance(item, ToolCall) else None
+            if early is not None:
+                head, self.reply = early, None
         self.log.append(item)
         self.heads.append(-1 if is_edit(item) else head)
         self.times.append(time)
@@ -117,17 +120,32 @@ class PlainTranscript:
         return told, tools
 
     def call_for(self, result: ToolResult, waiting: Sequence[int]) -> int | None:
-        """The latest call of this id and name that waits, or the latest of the id."""
+        """Of the calls of this id that wait: merged with it, of its name, of the latest reply, the first."""
         calls = [(p, call) for p in sorted(waiting) if isinstance(call := self.log[p], ToolCall)]
         alike = [(p, call) for p, call in calls if call.call_id == result.call_id]
-        named = [p for p, call in alike if call.name == result.name]
-        return max(named or [p for p, _ in alike], default=None)
+        merge = result.extras.get("quire.merged")
+        alike = [(p, c) for p, c in alike if c.extras.get("quire.merged") == merge] or alike
+        alike = [(p, call) for p, call in alike if call.name == result.name] or alike
+        latest = max((self.heads[p] for p, _ in alike), default=None)
+        return min((p for p, _ in alike if self.heads[p] == latest), default=None)
+
+    def early_result(self, call: ToolCall, time: float) -> int | None:
+        """The first result that is shown after a new call of its id, with which no call stands yet."""
+        alone = [
+            p
+            for p, item in enumerate(self.log)
+            if isinstance(item, ToolResult) and item.call_id == call.call_id and self.group(p) == {p}
+        ]
+        shown = [p for p in alone if self.times[p] > time and p in self.shown_positions()]
+        return min(shown, key=self._place_of, default=None)
 
     def open_calls(self) -> list[int]:
         waiting: set[int] = set()
         for position, item in enumerate(self.log):
             if isinstance(item, ToolCall):
-                waiting.add(position)
+                first = self.log[self.heads[position]]
+                if not (isinstance(first, ToolResult) and first.call_id == item.call_id):
+                    waiting.add(position)
             elif isinstance(item, ToolResult):
                 waiting.discard(-1 if (call := self.call_for(item, sorted(waiting))) is None else call)
         return sorted(waiting)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quire.agent import Agent, tool
     from quire.context import Template
     from quire.errors import QuireError
     from quire.items import (
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         ToolResult,
         Undo,
     )
+    from quire.models import Model
+    from quire.node import Node
     from quire.session import Session
     from quire.state import Pool, Transcript, View
     from quire.tokens import Budget, counter_for
@@ -33,12 +36,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "quire.agent": ("Agent", "tool"),
     "quire.context": ("Template",),
     "quire.errors": ("QuireError",),
     "quire.items": (
         *("Audio", "ConfigChange", "File", "Handoff", "Image", "Item", "Message", "Note", "Pin"),
         *("Reasoning", "Summary", "ToolCall", "ToolResult", "Undo"),
     ),
+    "quire.models": ("Model",),
+    "quire.node": ("Node",),
     "quire.session": ("Session",),
     "quire.state": ("Pool", "Transcript", "View"),
     "quire.tokens": ("Budget", "counter_for"),
@@ -46,6 +52,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Agent",
     "Audio",
     "Budget",
     "ConfigChange",
@@ -54,6 +61,8 @@ __all__ = [
     "Image",
     "Item",
     "Message",
+    "Model",
+    "Node",
     "Note",
     "Pin",
     "Pool",
@@ -68,6 +77,7 @@ __all__ = [
     "Undo",
     "View",
     "counter_for",
+    "tool",
 ]
 
 

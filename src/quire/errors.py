@@ -32,7 +32,17 @@ or content.
     │   ├── StoreDamaged                 what a store holds is not what was written to it
     │   └── NewerStore                   a store that a newer version of Quire made
     ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
+    ├── TurnTimeout (TimeoutError)       a turn took longer than it may
+    ├── TurnCancelled (RuntimeError)     a turn was cancelled from within its tool
+    ├── TurnBusy (RuntimeError)          a turn or its queue is running, and may not be changed now
+    ├── Stopped (RuntimeError)           a node was told to stop, and takes no more messages
     ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
+    │   ├── NotAuthorized (PermissionError)  a key is missing, wrong, or not for this
+    │   ├── RateLimited                  too much was asked in too short a time, or the quota is spent
+    │   ├── Overloaded                   whoever runs the model has too much to do
+    │   ├── Refused                      the request was turned down for what it says; nothing was answered
+    │   ├── WindowExceeded (OverBudget)  more was sent than the model reads at once
+    │   └── ModelTimeout (TimeoutError)  no answer, or no more of it, came in time
     └── MissingExtra (ImportError)       an optional part is not installed
 """
 
@@ -188,8 +198,55 @@ class Forgotten(QuireError, LookupError):
     """What is asked for was forgotten on purpose, and cannot be shown again."""
 
 
+class TurnTimeout(QuireError, TimeoutError):
+    """A turn took longer than it may."""
+
+
+class TurnCancelled(QuireError, RuntimeError):
+    """A turn was cancelled from within its tool, and not by who runs it."""
+
+
+class TurnBusy(QuireError, RuntimeError):
+    """A turn or its queue is running, and may not be run again or changed now."""
+
+
+class Stopped(QuireError, RuntimeError):
+    """A node was told to stop: the message was not begun, and is not on the record."""
+
+
 class ModelFailed(QuireError, RuntimeError):
     """A model gave no answer, or none that can be used; what it raised itself is the cause."""
+
+
+class NotAuthorized(ModelFailed, PermissionError):
+    """The key for a model is missing or wrong, or does not allow what was asked."""
+
+
+class RateLimited(ModelFailed):
+    """Too much was asked of a model; `retry_after` is in how many seconds to ask again, where it was said."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message, retry_after)
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Overloaded(ModelFailed):
+    """Whoever runs the model has too much to do: the same request may pass later."""
+
+
+class Refused(ModelFailed):
+    """The request was turned down for what it says, and nothing was answered."""
+
+
+class WindowExceeded(ModelFailed, OverBudget):
+    """More was sent than the model reads at once; `over` is by how many tokens, and zero where unknown."""
+
+
+class ModelTimeout(ModelFailed, TimeoutError):
+    """No answer of a model, or no more of it, came in time."""
 
 
 class MissingExtra(QuireError, ImportError):

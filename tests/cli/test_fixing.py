@@ -89,7 +89,8 @@ def test_a_request_to_geminis_api_stays_one() -> None:
         "contents": [QUESTION, CALLED],
     }
     again, _ = fixed(payload, "gemini")
-    assert set(again) == set(payload)
+    assert set(again) == {*payload, "toolConfig"}
+    assert again["toolConfig"] == {"includeServerSideToolInvocations": True}  # else the two are refused
     assert again["systemInstruction"] == payload["systemInstruction"]
     assert again["generationConfig"] == {"temperature": 0}
     assert again["tools"] == [{"functionDeclarations": declared}, {"googleSearch": {}}]
@@ -110,8 +111,90 @@ def test_the_thoughts_in_a_list_are_those_of_the_model_that_is_named() -> None:
     thought = {"type": "thinking", "thinking": "h", "signature": "S"}
     call: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     history = [USER, {"role": "assistant", "content": [thought, call]}]
-    whole, _ = fixed(history, "anthropic", "--model", "claude-sonnet-4-5")
-    assert whole["messages"][1]["content"] == [thought, call]
+    messages, _ = fixed(history, "anthropic", "--model", "claude-sonnet-4-5")
+    assert messages[1]["content"] == [thought, call]
+
+
+def test_a_list_with_calls_stays_a_list() -> None:
+    call: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    answer = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]}
+    broken = [USER, {"role": "assistant", "content": [{"type": "text", "text": ""}, call]}, answer]
+    messages, said = fixed(broken, "anthropic")
+    assert isinstance(messages, list) and messages[1]["content"] == [call]
+    assert "whole payload" not in said
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_what_has_no_fault_is_written_as_it_was(provider: str) -> None:
+    if provider == "gemini":
+        history: Any = [{"parts": [{"text": "q"}], "role": "user"}, {"parts": [{"text": ""}, {"text": "a"}]}]
+        history = {"contents": history[:1], "safetySettings": [], "config": {}}
+    else:
+        history = [{"content": [{"text": "hi", "type": "text"}], "role": "user", "name": "ana"}]
+        history = history if provider != "openai-responses" else [{"content": "hi", "role": "user"}]
+    again, said = fixed(history, provider)
+    assert json.dumps(again) == json.dumps(history)
+    assert "no fault" in said
+
+
+ASKED: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+URL = "data:image/png;base64,iVBORw0KGgo="
+FAULTY: list[tuple[str, Any, str]] = [
+    (
+        "anthropic",
+        [{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": URL}}]}],
+        '"data": "iVBORw0KGgo="',
+    ),
+    (
+        "anthropic",
+        [
+            ASKED,
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": {"n": 1}}]},
+        ],
+        '"content": "{\\"n\\":1}"',
+    ),
+    (
+        "openai",
+        [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "input_audio",
+                        "input_audio": {"data": "data:audio/wav;base64,UklGRg==", "format": "wav"},
+                    }
+                ],
+            }
+        ],
+        "[audio]",
+    ),
+    (
+        "openai-responses",
+        [
+            {"role": "user", "content": "hi"},
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": {"n": 1}},
+            {"type": "function_call_output", "call_id": "a", "output": {"n": 2}},
+        ],
+        '"output": "{\\"n\\":2}"',
+    ),
+    ("gemini", [{"role": "user", "parts": [{"inlineData": {"data": URL}}]}], '"data": "iVBORw0KGgo="'),
+    (
+        "gemini",
+        [
+            QUESTION,
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": '{"n": 1}'}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": "found"}}]},
+        ],
+        '"args": {"n": 1}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "history", "repaired"), FAULTY)
+def test_values_in_the_wrong_form_are_put_right(provider: str, history: Any, repaired: str) -> None:
+    again, _ = fixed(history, provider)
+    assert repaired in json.dumps(again)
 
 
 def test_histories_on_lines_are_each_repaired(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The official clients send what we render to servers on this machine, and we read what they answer."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from quire.items import Message, ToolCall
+from quire.models import Model
 from quire.providers import PROVIDERS, Parsed, Rendered
 from tests.clients.histories import HISTORIES, TOOLS
 from tests.clients.servers import mock_server, model_server, weights
@@ -138,3 +140,32 @@ def test_a_real_model_streams(wire: str, model: str) -> None:
     words, parsed = read_stream(wire, sent, asked(wire, model, sent.payload, stream=True))
     (answer,) = parsed.items
     assert isinstance(answer, Message) and answer.text == words != ""
+
+
+BASES = {"anthropic": "/anthropic", "gemini": "/gemini/v1beta"}
+
+
+def named_model(wire: str, address: str) -> Model:
+    base = f"{address}{BASES.get(wire, '/v1')}"
+    return Model(f"{'google' if wire == 'gemini' else wire}:{MODELS[wire]}", base_url=base, timeout=300)
+
+
+async def both(model: Model, **asking: Any) -> list[Parsed]:
+    async with model:
+        whole = await model.ask(HISTORIES["a question"], max_tokens=16, **asking)
+        return [whole, await model.stream(HISTORIES["a question"], max_tokens=16, **asking).whole()]
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_model_by_name_asks_the_mock(wire: str, mock: str) -> None:
+    for parsed in asyncio.run(both(named_model(wire, mock))):
+        assert parsed.finish == "stop" and any(isinstance(item, Message) for item in parsed.items)
+    for parsed in asyncio.run(both(named_model(wire, mock), tools=TOOLS)):
+        assert parsed.finish == "calls"
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_a_model_by_name_asks_a_real_one(wire: str, model: str) -> None:
+    base = model if wire == "anthropic" else f"{model}/v1"
+    for parsed in asyncio.run(both(Model(f"{wire}:{MODELS[wire]}", base_url=base, timeout=300))):
+        assert any(isinstance(item, Message) and item.text for item in parsed.items)

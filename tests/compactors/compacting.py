@@ -1,4 +1,4 @@
-"""Every compactor that is held to the laws, histories with bulk, and a writer that always has words."""
+"""Every compactor that is held to the laws, histories with bulk, and a writer of any number of words."""
 
 from random import Random
 
@@ -27,7 +27,6 @@ from tests.oracle import PlainTranscript
 from tests.state.chains import play
 
 TOKENS = FourCharacters()
-WORDS = "a gist"
 
 BY_FLOOR: list[TruncateOldest | Summarize] = [
     TruncateOldest(),
@@ -103,7 +102,18 @@ def room(transcript: Transcript, percent: int) -> Room:
     return Room(transcript.view.tokens(TOKENS) * percent // 100, TOKENS)
 
 
-def recorded(transcript: Transcript, plan: Plan, pool: Pool | None = None) -> Outcome:
-    """Record a plan, with words where it asks for them."""
+WITHIN = st.sampled_from([0.0, 0.5, 1.0])
+"""How much of the size asked for is written."""
+
+ANY_LENGTH = st.sampled_from([0.0, 1.0, 1.2, 2.0, 3.0, 40.0])
+
+
+def words(plan: Plan, much: float) -> str | None:
+    """Words for a plan that asks for some: so many times the size, and at least a few letters."""
+    return None if plan.request is None else "w" * max(int(4 * plan.request.size * much), 3)
+
+
+def recorded(transcript: Transcript, plan: Plan, pool: Pool | None = None, much: float = 1.0) -> Outcome:
+    """Record a plan, with words where it asks for them: all that it asks for, unless it is said."""
     kept = Pool() if pool is None else pool
-    return record(transcript, plan, text=None if plan.request is None else WORDS, pool=kept)
+    return record(transcript, plan, text=words(plan, much), pool=kept)

@@ -75,8 +75,9 @@ def test_what_one_cannot_do_alone_several_do_together() -> None:
     assert alone is not None and alone.after > room.tokens
     plan = Planner(masks, TruncateOldest()).plan(view, room)
     assert plan is not None and plan.after <= room.tokens
-    both = Planner(ClearToolResults(keep=3, at_least=1), Summarize(floor=10, ceiling=20))
-    plan = both.plan(view, room)
+    long = [Message("user", "y" * 900, id=f"a{n}", created_at=0.01) for n in range(6)]
+    view = Transcript([*long, *turns(6, bulk=1_200)]).view
+    plan = Planner(masks, Summarize(floor=10, ceiling=20, keep_turns=3)).plan(view, Room(600, TOKENS))
     assert plan is not None and plan.by == "planner: cascade"
     assert plan.forecast is not None and plan.forecast.saved == plan.saved
 
@@ -101,6 +102,20 @@ def test_it_does_not_plan_twice_at_once() -> None:
                 assert planner.plan(transcript.view, room) is None
         transcript.append(Message("assistant", "a" * draw.randrange(5, 200)))
     assert made
+
+
+def test_prices_without_one_for_a_cache_are_those_of_a_provider_without_a_cache() -> None:
+    view, room = Transcript(turns(40)).view, Room(2_000, TOKENS)
+
+    def forecast(prices: Prices | None) -> object:
+        plan = Planner(TruncateOldest(), prices=prices).plan(view, room)
+        assert plan is not None
+        return plan.forecast
+
+    assert forecast(Prices(3, 15)) == forecast(Prices(3, 15, cache_read=3)) != forecast(None)
+    assert forecast(Prices(300, 1_500)) != forecast(Prices(3, 15))
+    with pytest.raises(InvalidValue, match="what input costs"):
+        Planner(TruncateOldest(), prices=Prices(cache_read=0.1))
 
 
 def test_a_plan_says_what_is_expected_of_it() -> None:

@@ -4,16 +4,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.compactors import ClearToolResults, Compactor, Plan, Room, Summarize, TruncateOldest
+from quire.compactors import (
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Plan,
+    Planner,
+    Room,
+    Summarize,
+    TruncateOldest,
+)
 from quire.errors import Irreducible
 from quire.items import JSON, Item, Message, Summary, ToolResult
 from quire.state import Pool, Transcript, structural
 from tests.compactors.compacting import (
+    ANY_LENGTH,
     BY_FLOOR,
     COMPACTORS,
     HISTORIES,
     PERCENT,
     TOKENS,
+    WITHIN,
     Wordy,
     played,
     recorded,
@@ -57,15 +68,17 @@ def test_a_plan_changes_nothing(ops: list[Op], compactor: Compactor, percent: in
     assert (first is None) == (second is None)
 
 
-@given(HISTORIES, ANY, PERCENT)
-def test_what_must_stay_stays_word_for_word(ops: list[Op], compactor: Compactor, percent: int) -> None:
+@given(HISTORIES, ANY, PERCENT, WITHIN)
+def test_what_must_stay_stays_word_for_word(
+    ops: list[Op], compactor: Compactor, percent: int, much: float
+) -> None:
     transcript, plain = played(ops)
     before = list(transcript.view)
     must = [item for item in _must_stay(before, plain) if not isinstance(item, Summary)]
     plan = planned(compactor, transcript, percent)
     if plan is None:
         return
-    assert recorded(transcript, plan).fate == "kept"
+    assert recorded(transcript, plan, much=much).fate == "kept"
     for item in transcript.recorded(since=len(plain.log)):
         plain.append(item)
     check(transcript, plain)
@@ -108,37 +121,105 @@ def test_groups_are_atomic(ops: list[Op], compactor: Compactor, percent: int) ->
             assert members <= left or not members & left
 
 
-@given(HISTORIES, ANY, PERCENT)
-def test_what_a_plan_foresees_comes_true(ops: list[Op], compactor: Compactor, percent: int) -> None:
+@given(HISTORIES, ANY, PERCENT, WITHIN)
+def test_what_a_plan_foresees_comes_true(
+    ops: list[Op], compactor: Compactor, percent: int, much: float
+) -> None:
     transcript, _ = played(ops)
     plan = planned(compactor, transcript, percent)
     if plan is None:
         return
     pool = Pool()
-    recorded(transcript, plan, pool)
+    assert recorded(transcript, plan, pool, much).fate == "kept"
     left = transcript.view.tokens(TOKENS)
-    assert left == plan.after if plan.request is None else left <= plan.after
+    assert left == plan.after if plan.request is None or much == 1 else left <= plan.after
     assert list(pool) == list(plan.notes)
-    if plan.request is None:
-        assert plan.saved > 0 or _goes_by_numbers(compactor)
+    assert plan.saved > 0
+    assert plan.request is None or plan.after <= room_before(plan).tokens
 
 
-def _goes_by_numbers(compactor: Compactor) -> bool:
-    """Whether it counts messages or turns: these may have no tokens to speak of."""
-    return isinstance(compactor, TruncateOldest | Summarize) and compactor.unit != "tokens"
+def room_before(plan: Plan) -> Room:
+    """The room that words were planned for."""
+    assert plan.request is not None and plan.request.room is not None
+    return plan.request.room
+
+
+@given(HISTORIES, ANY, PERCENT, ANY_LENGTH)
+def test_words_of_any_length_make_nothing_larger_and_nothing_unfit(
+    ops: list[Op], compactor: Compactor, percent: int, much: float
+) -> None:
+    transcript, _ = played(ops)
+    space = room(transcript, percent)
+    before, log = transcript.view.tokens(TOKENS), transcript.recorded()
+    plan = planned(compactor, transcript, percent)
+    if plan is None:
+        return
+    pool = Pool()
+    outcome = recorded(transcript, plan, pool, much)
+    left = transcript.view.tokens(TOKENS)
+    if outcome.fate == "discarded":
+        assert much > 1 and outcome.reason
+        assert transcript.recorded() == log and not list(pool)
+    else:
+        assert left < before
+        assert left <= space.tokens or plan.after > space.tokens or much > 1
 
 
 @given(HISTORIES, ANY, PERCENT)
-def test_compacting_twice_changes_nothing(ops: list[Op], compactor: Compactor, percent: int) -> None:
+def test_what_does_not_fit_is_made_to_or_the_parts_are_named(
+    ops: list[Op], compactor: Compactor, percent: int
+) -> None:
+    """Clearing and offloading alone take what there is to take; where they are not enough, others go on."""
+    transcript, _ = played(ops)
+    space = room(transcript, percent)
+    held = transcript.view.tokens(TOKENS)
+    try:
+        plan = compactor.plan(transcript.view, space)
+    except Irreducible as fault:
+        assert set(fault.parts) <= {item.id for item in transcript.view}
+        # Nobody is to blame where there is no room for the framing of a request and a few words.
+        assert fault.parts or space.tokens <= TOKENS.total(TOKENS.count(Summary("w" * 40)))
+        return
+    if held > space.tokens and _has_a_floor(compactor):
+        assert plan is not None and plan.after <= space.tokens
+    if held > space.tokens and plan is not None and isinstance(compactor, Cascade | Planner):
+        _assert_enough(compactor, transcript, plan, space)
+
+
+def _has_a_floor(compactor: Compactor) -> bool:
+    """Whether something in it goes down to a floor of tokens."""
+    inner = compactor.compactors if isinstance(compactor, Cascade | Planner) else ()
+    by_tokens = isinstance(compactor, TruncateOldest | Summarize) and compactor.unit == "tokens"
+    return by_tokens or any(map(_has_a_floor, inner))
+
+
+def _assert_enough(compactor: Compactor, transcript: Transcript, plan: Plan, space: Room) -> None:
+    """A quarter is free, or none of them would have taken more."""
+    if plan.request is not None or plan.after <= space.tokens - space.tokens // 4:
+        return
+    assert recorded(transcript, plan).fate == "kept"
+    early = Room(space.tokens, space.counter, early=True)
+    for one in compactor.compactors if isinstance(compactor, Cascade) else ():
+        try:
+            more = one.plan(transcript.view, early)
+        except Irreducible:
+            continue
+        assert more is None, f"{one.name} could have gone on"
+
+
+@given(HISTORIES, ANY, PERCENT, WITHIN)
+def test_compacting_twice_changes_nothing(
+    ops: list[Op], compactor: Compactor, percent: int, much: float
+) -> None:
     transcript, _ = played(ops)
     space = room(transcript, percent)
     plan = planned(compactor, transcript, percent)
     if plan is None:
         return
-    assert recorded(transcript, plan).fate == "kept"
+    assert recorded(transcript, plan, much=much).fate == "kept"
     shown = list(transcript.view)
     assert compactor.plan(transcript.view, space) is None
-    again = recorded(transcript, plan)
+    again = recorded(transcript, plan, much=much)
     assert again.fate == "discarded"
     assert list(transcript.view) == shown
 
@@ -161,9 +242,10 @@ def test_the_view_is_at_the_floor_or_the_parts_are_named(
         size = compactor.size if isinstance(compactor, Summarize) else 0
         assert extent.counter.total(sum(map(extent.counter.count, parts))) + size + 5 > extent.floor
         return
-    assert (plan is None) == (held <= extent.ceiling)
     if plan is None:
+        assert held <= extent.ceiling or _gains_nothing(compactor, transcript, space)
         return
+    assert held > extent.ceiling
     recorded(transcript, plan)
     for item in transcript.recorded(since=len(plain.log)):
         plain.append(item)
@@ -175,6 +257,17 @@ def test_the_view_is_at_the_floor_or_the_parts_are_named(
         lowest = extent.counter.total(sum(map(extent.counter.count, stays)))
         assert lowest + slack > extent.floor, "the floor could be reached"
         assert left <= (lowest + slack + extent.ceiling) // 2, "half of what is above that goes"
+
+
+def _gains_nothing(compactor: TruncateOldest | Summarize, transcript: Transcript, space: Room) -> bool:
+    """Whether all fits, and what would go takes no more than the shortest of summaries."""
+    assert isinstance(compactor, Summarize) and compactor.unit != "tokens"
+    old = TruncateOldest(unit=compactor.unit, floor=compactor.floor, ceiling=compactor.ceiling)
+    plan = old.plan(transcript.view, space)
+    earlier = sum(TOKENS.count(item) for item in transcript.view if isinstance(item, Summary))
+    shortest = TOKENS.count(Summary("w" * 4))
+    fits = transcript.view.tokens(TOKENS) <= space.tokens
+    return fits and plan is not None and plan.saved + earlier <= shortest
 
 
 @given(HISTORIES, FLOORED, PERCENT)

@@ -2,9 +2,11 @@
 
 import pytest
 
-from quire.compactors import Summarize
-from quire.context import POLICIES, Replay, replay
-from quire.items import Item, Message, ToolCall, ToolResult
+from quire.compactors import Request, Summarize
+from quire.context import POLICIES, Call, Replay, replay
+from quire.context.replaying import written
+from quire.errors import InvalidValue
+from quire.items import Item, Message, Summary, ToolCall, ToolResult
 from quire.tokens import Prices, counter_for
 
 COUNTER = counter_for("gpt-5.6")
@@ -62,6 +64,23 @@ def test_summaries_are_paid_for() -> None:
     assert done.compactions == sum(call.summary > 0 for call in done.calls) > 0
     free = Prices(input=0.0, output=0.0, cache_read=0.1, cache_write=1.25)
     assert done.bill() > done.bill(free)
+
+
+def test_a_summary_has_the_size_asked_for() -> None:
+    asks = Summarize(unit="tokens", size=200)
+    done = replay(conversation(60), asks, tokens=2_000, counter=COUNTER)
+    at = next(number for number, call in enumerate(done.calls) if call.compacted)
+    request = Request((), done.calls[at].summary, (), (), 0)
+    framed = COUNTER.count(Summary("-"))
+    assert 0 <= request.size - (COUNTER.count(Summary(written(request, COUNTER))) - framed) <= 1
+
+
+def test_a_provider_without_a_cache_is_paid_for_every_token() -> None:
+    done = Replay((Call(1_000, 900, False, 0, False),), 0)
+    assert done.bill(Prices(15, 120)) == 15_000 == done.bill(Prices(15, 120, cache_read=15))
+    assert done.bill(Prices(15, 120, cache_read=0)) == 1_500
+    with pytest.raises(InvalidValue):
+        done.bill(Prices(cache_read=1))
 
 
 def test_progress_is_told() -> None:

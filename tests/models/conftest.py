@@ -1,13 +1,13 @@
-"""The local model that tests share is closed with the last of them."""
+"""What tests share is closed with the last of them: the local model, and a server."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.models.answerers import close_local
+from tests.models.answerers import close_all
 
 
 @pytest.fixture(scope="package", autouse=True)
-def _closed_local() -> Iterator[None]:
+def _closed() -> Iterator[None]:
     yield
-    close_local()
+    close_all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item, Message
-from quire.models import Model, Scripted
+from quire.models import AnyModel, Scripted
 from quire.providers import PROVIDERS, CachePlan, provider_for
 from quire.providers.provider import Finish
 from quire.state import Transcript
@@ -19,7 +19,7 @@ from tests.models.answerers import LENGTH, MODELS, QUESTION, text_of, threads_of
 from tests.providers.conversations import STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
-Make = Callable[[], Model]
+Make = Callable[[], AnyModel]
 
 
 @pytest.mark.parametrize("make", MODELS)

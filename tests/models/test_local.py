@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import importlib.util
-import logging
+import json
 import os
 import subprocess
 import sys
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, OverBudget, WrongType
-from quire.items import Image, Message
-from quire.models import Local, local, model_for
+from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
+from quire.items import Image, Message, ToolCall
+from quire.models import Local, local
 from quire.models import weights as weights_room
 from tests.clients.servers import weights
 from tests.models.answerers import NEEDS_LOCAL, QUESTION, shared_local, text_of, wait_until_idle
@@ -78,25 +78,11 @@ def test_wrong_options_are_refused(
         local(tmp_path / "a.gguf", **options)
 
 
-def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    without(monkeypatch)
-    (tmp_path / "a.gguf").write_bytes(b"GGUF")
-    model = model_for(f"local:{tmp_path / 'a.gguf'}")
-    assert isinstance(model, Local) and (model.name, model.wire) == ("a", "openai")
-    assert repr(model) == "<Local 'a', 2048 tokens>"
-    with pytest.raises(InvalidValue, match=r"no model 'oracle:delphi'; there is local\..*an extra"):
-        model_for("oracle:delphi")
-    with pytest.raises(InvalidValue, match="is empty"):
-        model_for("")
-    with pytest.raises(WrongType):
-        model_for(None)  # type: ignore[arg-type]  # pyright: ignore
-
-
 @here
 def test_a_prompt_beyond_its_context_is_an_error_before_anything_is_computed(
     model: Callable[[], Local],
 ) -> None:
-    with pytest.raises(OverBudget, match=r"the prompt has .* tokens, and .* 512 at most") as caught:
+    with pytest.raises(WindowExceeded, match=r"the prompt has .* tokens, and .* 512 at most") as caught:
         asyncio.run(model().ask([Message("user", "word " * 5000)]))
     assert caught.value.over > 4000
 
@@ -108,16 +94,30 @@ def test_media_are_refused(model: Callable[[], Local]) -> None:
         asyncio.run(model().ask([picture]))
 
 
-@fresh
-def test_tools_that_it_cannot_hear_of_are_told(
-    make: Callable[[], Local], caplog: pytest.LogCaptureFixture
+@here
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_tools_without_a_place_in_the_template_are_told_in_words(
+    model: Callable[[], Local], how: str
 ) -> None:
-    with make() as model, caplog.at_level(logging.WARNING, "quire.models"):
-        for _ in range(2):
-            asyncio.run(model.ask(QUESTION, tools=TOOLS, max_tokens=1))
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{model.name} hears of no tools: its template has no place for them"
-    ]
+    parsed = asyncio.run(model().ask(QUESTION, tools=TOOLS, tool_choice=how, max_tokens=80))
+    called = [item for item in parsed.items if isinstance(item, ToolCall)]
+    assert all(item.name in {"look_up", "weather.today"} for item in called)
+    assert parsed.finish in ("stop", "calls", "length")
+    assert how == "auto" or called or parsed.finish == "length"
+
+
+@here
+def test_the_shape_of_an_answer_is_kept_to(model: Callable[[], Local]) -> None:
+    schema = {"type": "object", "properties": {"sky": {"enum": ["blue", "grey"]}}, "required": ["sky"]}
+    asked = [Message("user", "What is the sky like?")]
+    parsed = asyncio.run(model().ask(asked, max_tokens=24, output=schema))
+    assert json.loads(text_of(parsed))["sky"] in ("blue", "grey")
+
+
+@here
+def test_options_go_to_the_engine(model: Callable[[], Local]) -> None:
+    grammar = {"grammar": 'root ::= "yes" | "no"'}
+    assert text_of(asyncio.run(model().ask(QUESTION, max_tokens=4, options=grammar))) in ("yes", "no")
 
 
 @fresh

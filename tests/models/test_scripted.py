@@ -7,7 +7,7 @@ import pytest
 
 from quire.errors import InvalidValue, OutOfRange, WrongType
 from quire.items import Message, Reasoning, ToolCall
-from quire.models import Model, Scripted
+from quire.models import AnyModel, Delta, Scripted
 from quire.providers import PROVIDERS, Fault, Parsed, Rendered
 from quire.state import Transcript
 from quire.tokens import Usage, counter_for
@@ -17,7 +17,7 @@ from tests.providers.conversations import TOOLS
 CALL = ToolCall("c1", "look_up", '{"q": "x"}')
 
 
-def ask(model: Model, **options: Any) -> Parsed:
+def ask(model: AnyModel, **options: Any) -> Parsed:
     return asyncio.run(model.ask(QUESTION, **options))
 
 
@@ -31,7 +31,7 @@ def test_replies_come_in_turn_and_then_there_is_none() -> None:
     assert [text_of(ask(model)), text_of(ask(model))] == ["one", "two"]
     with pytest.raises(OutOfRange, match="no reply left: it was given 2"):
         ask(model)
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 def test_every_sort_of_reply() -> None:
@@ -72,11 +72,57 @@ def test_what_was_asked_is_kept() -> None:
     model, view = Scripted(["a", "b"]), Transcript(QUESTION).view
     asyncio.run(model.ask(view, tools=TOOLS[:1], max_tokens=7))
     ask(model)
-    assert model.asked[0].payload["tools"][0]["function"]["name"] == "look_up"
-    assert model.asked[1].payload["messages"][-1] == {"role": "user", "content": "Say hello."}
-    assert model.items[0] is view and model.items[1] == tuple(QUESTION)
-    assert model.limits == [7, None]
+    assert model.requests[0].payload["tools"][0]["function"]["name"] == "look_up"
+    assert model.requests[1].payload["messages"][-1] == {"role": "user", "content": "Say hello."}
+    assert model.terms == [{"max_tokens": 7}, {}]
     assert repr(model) == "<Scripted 'scripted': asked 2 times, 2 replies>"
+
+
+def test_one_function_answers_every_request() -> None:
+    model = Scripted(lambda sent: f"{len(sent['messages'])} messages")
+    assert [text_of(ask(model)) for _ in range(3)] == ["2 messages"] * 3
+    slow = Scripted(later, wire="anthropic")
+    assert [text_of(ask(slow)) for _ in range(2)] == ["1 messages"] * 2
+    assert len(slow.requests) == 2
+
+
+def test_thoughts_and_calls_are_told_as_deltas() -> None:
+    async def run() -> None:
+        model = Scripted([[Reasoning("Hm."), Message("assistant", "I look."), CALL]])
+        answering = model.stream(QUESTION)
+        told = [delta async for delta in answering.deltas()]
+        assert told == [Delta("thinking", "Hm."), *_words("I", " look."), Delta("call", "look_up")]
+        assert answering.parsed.items[2] is CALL
+
+    asyncio.run(run())
+
+
+def _words(*pieces: str) -> list[Delta]:
+    return [Delta("text", piece) for piece in pieces]
+
+
+def test_what_is_sent_as_it_is_is_kept_as_it_is() -> None:
+    model = Scripted(["one", "two"], wire="gemini")
+    rendered = PROVIDERS["gemini"].render(QUESTION, model="scripted")
+
+    async def run() -> None:
+        assert text_of(await model.send(rendered, stream=False).whole()) == "one"
+        assert text_of(await model.send(rendered, output={"type": "object"}).whole()) == "two"
+
+    asyncio.run(run())
+    assert model.requests == [rendered, rendered] and model.terms == [{}, {"output": {"type": "object"}}]
+
+
+def test_the_short_way_to_ask() -> None:
+    model = Scripted(["Good day.", ""], name="gpt-5.6")
+    content = [{"type": "text", "text": "Say "}, {"type": "text", "text": "hello."}]
+    reply = asyncio.run(model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5))
+    assert str(reply) == "Good day." and reply.cost is not None and reply.cost > 0
+    assert repr(reply) == "<ChatReply of gpt-5.6: stop>"
+    assert model.terms == [{"max_tokens": 9, "options": {"top_p": 0.5}}]
+    for messages, said in (("Hello", "come as a list"), (["Hello"], "a message is a mapping")):
+        with pytest.raises(WrongType, match=said):
+            asyncio.run(model.complete_chat(messages))  # type: ignore[arg-type]  # pyright: ignore
 
 
 def test_usage_is_counted_as_the_model_of_that_name_counts() -> None:
@@ -104,7 +150,7 @@ def test_a_fault_is_found_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     ) as caught:
         ask(model)
     assert "and 5 more" in str(caught.value)
-    assert model.asked == []
+    assert model.requests == []
 
 
 @pytest.mark.parametrize("replies", ["hello", b"hello", Parsed(()), CALL, None, 3])

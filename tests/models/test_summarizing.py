@@ -49,8 +49,8 @@ def test_a_summary_is_written_and_recorded() -> None:
     shown = transcript.view[0]
     assert isinstance(shown, Summary) and shown.text == "Order 4711 is sent again."
     assert len(transcript.view) == 2
-    assert model.limits == [60]
-    assert model.asked[0].payload["messages"][0]["role"] == "system"
+    assert model.terms == [{"max_tokens": 60}]
+    assert model.requests[0].payload["messages"][0]["role"] == "system"
 
 
 FAILURES: list[tuple[Any, str]] = [
@@ -103,7 +103,7 @@ def test_mistakes_of_the_caller_are_no_failures_of_the_model() -> None:
     model = Scripted(["words"])
     with pytest.raises(InvalidValue, match="in a pool"):
         asyncio.run(compact(transcript, planned(transcript, notes=(Note("x", key="k"),)), model))
-    assert model.asked == [] and transcript.recorded() == TALK
+    assert model.requests == [] and transcript.recorded() == TALK
 
 
 def test_words_that_come_too_late_are_discarded() -> None:
@@ -163,7 +163,7 @@ def test_a_model_answers_a_text_with_a_text() -> None:
     model = Scripted(["k1, k2", "", OverBudget("too long", 1)])
     choose = asking(model, max_tokens=9)
     assert asyncio.run(choose("Which of k1, k2, k3?")) == "k1, k2"
-    assert model.limits == [9]
+    assert model.terms == [{"max_tokens": 9}]
     for _ in range(2):
         with pytest.raises(ModelFailed):
             asyncio.run(choose("Which?"))

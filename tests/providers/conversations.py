@@ -44,10 +44,16 @@ from tests.providers.answers import answer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 24
 MODELS = {
-    "openai": ("gpt-4o", "gpt-5.6", "o1-mini", None),
-    "openai-responses": ("gpt-4o", "gpt-5.6", None),
-    "anthropic": ("claude-sonnet-4-5", "claude-opus-4-8", "claude-fable-5-1", None),
-    "gemini": ("gemini-2.5-pro", "gemini-3-pro", None),
+    "openai": ("gpt-4o", "gpt-5.6", "o1-mini", "azure/gpt-5.6", None),
+    "openai-responses": ("gpt-4o", "gpt-5.6", "azure/gpt-5.6", "azure/team-a/gpt-5.6", None),
+    "anthropic": (
+        "claude-sonnet-4-5",
+        "claude-opus-4-8",
+        "claude-fable-5-1",
+        "us.anthropic.claude-opus-4-8-v1:0",
+        None,
+    ),
+    "gemini": ("gemini-2.5-pro", "gemini-3-pro", "vertex_ai/gemini-3-pro", None),
 }
 TOOLS: list[dict[str, Any]] = [
     {"name": "look_up", "description": "Find it.", "parameters": {"type": "object", "properties": {}}},
@@ -59,7 +65,19 @@ OTHER_TOOLS: list[dict[str, Any]] = [
     {"type": "web_search_20250305", "name": "web_search"},
     {"google_search": {}},
 ]
-TOOLSETS: tuple[list[dict[str, Any]], ...] = ([], TOOLS, OTHER_TOOLS)
+ODD_TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "look_up",
+        "parameters": {"type": "OBJECT", "properties": {"q": {"type": "STRING", "nullable": True}}},
+    },
+    {"name": "either", "input_schema": {"oneOf": [{"required": ["a"]}, {"type": "string"}]}, "strict": True},
+    {"name": "labels", "parameters": {"additionalProperties": {"type": "string"}, "required": "a"}},
+    {"name": "pointed", "parameters": {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object"}}}},
+    {"name": "word", "parameters": {"type": "string", "enum": ["a"]}},
+    {"name": "later", "input_schema": {}, "defer_loading": True, "cache_control": {"type": "ephemeral"}},
+    {"name": "heard", "parameters": None, "behavior": "NON_BLOCKING", "response": {"type": "STRING"}},
+]
+TOOLSETS: tuple[list[dict[str, Any]], ...] = ([], TOOLS, OTHER_TOOLS, ODD_TOOLS)
 
 TEXTS = ("hello", "", "   ", "\n", "naïve ✓", "half \ud800 pair", "<|endoftext|>", "x" * 300, "{}", "a\x00b")
 ARGUMENTS = (
@@ -75,7 +93,17 @@ ARGUMENTS = (
 )
 CALL_IDS = ("c1", "c2", "c3", "call_abc", "toolu_01AB", "fc:1|x y", "é", "x" * 80, "-", "a.b", "c1#2", "1")
 NAMES = ("look_up", "weather.today", "mcp__a__b", "1st tool", "ünïcode", "n" * 90, "functions.look_up:0", "-")
+
+
+def wide_png(side: int) -> bytes:
+    """The head of a picture that is so wide."""
+    return PNG[:8] + b"\0\0\0\rIHDR" + side.to_bytes(4, "big") + (9).to_bytes(4, "big") + b"\x08\2\0\0\0"
+
+
 IMAGES = (
+    Image(data=wide_png(2500)),
+    Image(data=wide_png(2500), media_type="image/jpeg"),
+    Image(data=wide_png(8500)),
     Image(url="https://example.com/a.png"),
     Image(data=PNG, detail="low"),
     Image(data=b"BM not a picture we know"),
@@ -145,6 +173,8 @@ def content_of(a: int, b: int) -> Content:
     text = TEXTS[a % len(TEXTS)]
     if b % 3:
         return text
+    if a == 63:
+        return text, *[MEDIA[b % 3]] * 21  # more than may be large
     parts = (text, MEDIA[b % len(MEDIA)], MEDIA[(a + b) % len(MEDIA)], TEXTS[b % len(TEXTS)])
     return parts[: 1 + a % 4]
 
@@ -263,7 +293,7 @@ class Talk:
         wire = tuple(PROVIDERS)[a % len(PROVIDERS)]
         provider, models = PROVIDERS[wire], [model for model in MODELS[wire] if model]
         model = models[b % len(models)]
-        sent = provider.render(self.transcript.view, model=model, tools=TOOLSETS[c % 3])
+        sent = provider.render(self.transcript.view, model=model, tools=TOOLSETS[c % len(TOOLSETS)])
         self.asked.append(deepcopy(sent.payload))
         parsed = provider.parse(answer(wire, model, a, b, c, len(self.asked)), sent=sent, model=model)
         self.transcript.extend(parsed.items)

@@ -1,6 +1,7 @@
 """What all wires share: names, digests, plans, tool definitions, media."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from quire.providers import PROVIDERS
 from quire.providers.binding import Prefix, same_model, unusable
 from quire.providers.caching import CachePlan
 from quire.providers.definitions import read_tools
+from quire.providers.dialogue import Dialogue
 from quire.providers.downgrades import CHANGES
 from quire.providers.media import inline_data, media_type, split
 from quire.providers.names import Names, alphabet
 from quire.providers.wording import mended
+from quire.state import Transcript
+from quire.state.growing import memos
 
 LETTERS = alphabet(20)
 texts = st.text(max_size=40).filter(bool)
@@ -205,3 +209,37 @@ def test_a_result_may_come_late_among_static_items(wire: str) -> None:
     ]
     rendered = PROVIDERS[wire].render(items, plan=CachePlan(static=3))
     assert PROVIDERS[wire].check(rendered.payload) == []
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_after_a_late_result_rendering_goes_on_from_where_it_stopped(
+    wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = Transcript([Message("user", "Go."), ToolCall("c1", "look", "{}"), Message("user", "Wait.")])
+    transcript.extend([ToolResult("c1", "look", "found"), *[Message("user", "And?") for _ in range(5)]])
+    taken: list[int] = []
+    feed = Dialogue.feed
+
+    def counting(self: Dialogue, items: Sequence[Item]) -> None:
+        taken.append(len(items))
+        feed(self, items)
+
+    monkeypatch.setattr(Dialogue, "feed", counting)
+    for _ in range(4):
+        transcript.append(Message("user", "More."))
+        view = transcript.view
+        taken.clear()
+        made = PROVIDERS[wire].render(view, plan=CachePlan(slow=len(view) - 1))
+        assert "found" in str(made.payload)
+    assert max(taken) <= 1, "what was written before was written again"
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_late_result_in_what_is_volatile_costs_no_draft(wire: str) -> None:
+    transcript = Transcript([Message("user", "Go."), ToolCall("c1", "look", "{}"), Message("user", "Wait.")])
+    PROVIDERS[wire].render(transcript.view, plan=CachePlan(slow=2))
+    transcript.append(ToolResult("c1", "look", "found"))
+    made = PROVIDERS[wire].render(transcript.view, plan=CachePlan(slow=3))
+    anew = PROVIDERS[wire].render(list(transcript.view), plan=CachePlan(slow=3))
+    assert made.payload == anew.payload and "found" in str(made.payload)
+    assert any(type(kept).__name__ == "_Draft" for kept in memos(transcript.view).values())

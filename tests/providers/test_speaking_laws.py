@@ -82,7 +82,7 @@ def test_rendering_on_is_rendering_anew_and_what_was_handed_out_stays(
     handed: list[tuple[Any, Any]] = []
     for step in more:
         talk.play([step])
-        view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0)]
+        view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0) + (step[1] % 16 == 0)]
         plan = CachePlan(slow=max(len(view) - step[2] % 4, 0)) if volatile else None
         going_on = provider.render(view, model=model, tools=tools, plan=plan)
         with forgotten(view):

@@ -131,30 +131,6 @@ def test_plans_without_words_are_carried_out_at_once() -> None:
     asyncio.run(conversation())
 
 
-def test_a_plan_that_was_left_behind_is_taken_up_again() -> None:
-    time = [1_000_000.0]
-    store = MemoryStore()
-
-    async def killed() -> None:
-        await begun(store, Slow())
-        # The loop ends here and takes the task with it: as far as the store can tell, the process is gone.
-
-    async def restarted() -> None:
-        model = Scripted(["They talked."], repeat=True)
-        again = apart(Twin(store), compactor=SUMMARIZE, model=model)
-        await again.build(TEMPLATE)
-        await again.close()
-        assert not has_summary(again), "another process may still be at work"
-        time[0] += 700
-        await again.build(TEMPLATE)
-        await again.close()
-        assert has_summary(again) and not plans(again)
-
-    with use_clock(lambda: time[0]):
-        asyncio.run(killed())
-        asyncio.run(restarted())
-
-
 def test_a_plan_can_be_handed_over() -> None:
     store = MemoryStore()
 

@@ -1,6 +1,7 @@
 """What others append, as it comes."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from quire.items import Message
@@ -79,3 +80,25 @@ def test_a_conversation_that_begins_again_is_followed_on() -> None:
         return await asyncio.wait_for(listening, 30)
 
     assert asyncio.run(both()) == ["new"]
+
+
+def test_those_who_follow_leave_the_threads_of_the_loop_to_others() -> None:
+    store = MemoryStore()
+
+    async def listen(one: Session) -> None:
+        async for _ in one.follow():
+            pass
+
+    async def speak() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(busy := ThreadPoolExecutor(1))
+        followers = [asyncio.create_task(listen(session(store))) for _ in range(3)]
+        begun = asyncio.Event()
+        loop.call_later(0.05, begun.set)
+        await begun.wait()
+        assert busy._work_queue.empty() and not busy._threads, "nobody waits in a thread of the loop"
+        for follower in followers:
+            follower.cancel()
+        await asyncio.gather(*followers, return_exceptions=True)
+
+    asyncio.run(speak())

@@ -10,9 +10,11 @@ from quire import Budget, Template
 from quire.errors import Forgotten, StoreFailed, UnknownId
 from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.sections import Additional, Catalogue, History, Instructions
+from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions, Pooled
 from quire.session import Session
+from quire.session.streams import POOL
 from quire.session.tombstones import is_tombstone
+from quire.session.workspace import Written
 from quire.stores import MemoryStore, Place
 from tests.session.opened import PLACE, apart, said, session, texts
 
@@ -22,6 +24,10 @@ SECRET = "the number is 4711-0815-1234"
 def kept_bytes(store: MemoryStore) -> bytes:
     places = [PLACE._replace(conversation=name) for name in store.conversations("ana")]
     return b"".join(entry.body for place in places for entry in store.read(place))
+
+
+def recorded(one: Session) -> list[Written]:
+    return one._ledger.recorded()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_tombstone_stays_where_it_was() -> None:
@@ -52,7 +58,7 @@ def test_what_was_made_from_it_goes_too() -> None:
     one.forget(first.id, result.id)
     assert b"4711" not in kept_bytes(store)
     assert texts(one.view())[0] == "[forgotten]", "what the summary stood for is shown again"
-    assert one.pool.get("long").content is None
+    assert "long" not in one.pool
 
 
 def test_receipts_say_that_something_was_forgotten() -> None:
@@ -210,3 +216,76 @@ def test_a_context_is_not_sent_after_another_process_forgot() -> None:
     other.forget(first.id)
     with pytest.raises(Forgotten):
         context.render("openai")
+
+
+async def _repeated(ask: Ask) -> list[Message]:
+    last = [item for item in ask.view() if isinstance(item, Message)][-1]
+    return [Message("system", f"The user just said: {last.text}")]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        Note({"x": 1}, key="k", description="pin 4711"),
+        Note({"x": 1}, key="k", description="the number\nis 4711 all right"),
+        Note({"x": 1}, key="4711", description="a number"),
+        Note(4711, key="k"),
+    ],
+)
+def test_nothing_of_a_note_stays_in_receipts(note: Note) -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.user("hello")
+    one.keep(note)
+    template = Template(
+        Instructions("Be brief."), History(), Catalogue(), Pooled(), budget=Budget(window=8_000)
+    )
+    asyncio.run(one.build(template)).render("openai")
+    one.forget(note.id)
+    assert b"4711" not in kept_bytes(store) and len(one.pool) == 0
+    with pytest.raises(Forgotten):
+        one.receipts()[0].payload()
+
+
+def test_what_sections_made_of_a_short_message_goes_from_receipts() -> None:
+    store = MemoryStore()
+    one = session(store)
+    template = Template(
+        Instructions("Be brief."), History(), Custom("own", _repeated), budget=Budget(window=8_000)
+    )
+    one.user("hello")
+    sent = asyncio.run(one.build(template)).render("openai").payload
+    pin = one.user("PIN 4711")
+    asyncio.run(one.build(template)).render("openai")
+    one.forget(pin.id)
+    assert b"4711" not in kept_bytes(store)
+    earlier, later = one.receipts()
+    assert earlier.payload().payload == sent, "what was made before it was said is not made of it"
+    with pytest.raises(Forgotten):
+        later.payload()
+    assert texts(later.items)[0] == "Be brief.", "what never changes is not made of it"
+
+
+def test_a_key_goes_with_its_note_and_what_it_replaced_stays_away() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.keep(Note("first", key="card 4711"))
+    second = one.keep(Note("second", key="card 4711", id="n2"))
+    one.keep(Note("other", key="other"))
+    one.forget(second.id)
+    assert [note.key for note in one.pool] == ["other"]
+    first = next(item for stream, item in recorded(one) if stream == POOL)
+    one.forget(first.id)
+    assert b"4711" not in kept_bytes(store)
+    assert [note.key for note in apart(store).pool] == ["other"]
+
+
+def test_a_note_that_left_the_pool_leaves_no_key() -> None:
+    store = MemoryStore()
+    one = session(store)
+    note = one.keep(Note("first", key="card 4711"))
+    one.drop(note.key or "")
+    one.keep(Note("again", key="k"))
+    one.forget(note.id)
+    assert b"4711" not in kept_bytes(store)
+    assert [note.key for note in one.pool] == ["k"] == [note.key for note in apart(store).pool]

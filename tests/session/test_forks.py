@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template
-from quire.errors import Conflict, InvalidValue
+from quire.errors import Conflict, Forgotten, InvalidValue
 from quire.items import Hide, Message, Note, Span, Summary, ToolCall
 from quire.models import Scripted
 from quire.sections import History, Instructions
@@ -68,7 +68,7 @@ def test_a_summary_of_what_a_fork_did() -> None:
     model = Scripted(["It was checked."])
     written = asyncio.run(one.merge(child, keep="summary", model=model))
     assert [item.text for item in written if isinstance(item, Summary)] == ["It was checked."]
-    assert "It is right." in str(model.asked[0].payload)
+    assert "It is right." in str(model.requests[0].payload)
     assert asyncio.run(one.merge(child, keep="summary", model=model)) == ()
 
 
@@ -130,7 +130,34 @@ def test_what_was_sent_in_a_draft_is_kept_where_it_can_be_shown(meanwhile: bool)
         sent = asyncio.run(draft.build(template, tools=tools)).render("openai").payload
         if meanwhile:
             one.user("meanwhile")
-    kept = one.receipts()
-    assert len(kept) == (1 if meanwhile else 2)
-    if not meanwhile:
-        assert kept[1].payload().payload == sent
+    kept = one.receipts()[1]
+    if meanwhile:
+        with pytest.raises(Forgotten, match="went with its draft"):
+            kept.payload()
+    else:
+        assert kept.payload().payload == sent
+
+
+def test_what_a_draft_sent_before_it_failed_was_sent() -> None:
+    one = session()
+    one.user("a")
+    template = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000))
+    with pytest.raises(ZeroDivisionError), one.draft() as draft:
+        draft.user("secret")
+        asyncio.run(draft.build(template)).render("openai")
+        raise ZeroDivisionError
+    (kept,) = one.receipts()
+    assert kept.provider == "openai" and kept.tokens > 0 and list(kept.items) == []
+    assert not any(b"secret" in entry.body for entry in one._ledger.store.read(one.place))  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(Forgotten):
+        kept.payload()
+
+
+def test_a_timeline_keeps_the_order_of_what_is_shown() -> None:
+    one = session()
+    one.append(*said("a", "b", "c", "d"), to="side")
+    items = one.view("side")
+    one.append(Summary("a and b", (Span(items[0].id, items[1].id),)), to="side")
+    one.user("later")
+    assert texts(one.timeline("side")) == ["Summary", "c", "d"]
+    assert texts(one.timeline()) == ["Summary", "c", "d", "later"]

@@ -194,3 +194,81 @@ def test_what_a_refused_draft_spent_is_spent() -> None:
             }
         )
     assert one.spending.tokens == 4 and texts(one.view()) == []
+
+
+@hook(Removing)
+def keep_it(event: Any) -> None:
+    raise PermissionError("may not be removed")
+
+
+@hook(Evicting, Evicted, Removing, Removed, Adding, Added, name="hear_in_drafts")
+async def hear_in_drafts(event: Any) -> None:
+    heard.append(type(event).__name__)
+
+
+def test_what_a_draft_does_to_the_pool_may_be_refused() -> None:
+    one = session(hooks=[keep_it])
+    one.keep(Note("1", key="a"))
+    with pytest.raises(PermissionError), one.draft() as draft:
+        draft.drop("a")
+    assert "a" in one.pool
+
+
+def test_async_hooks_hear_of_a_draft_that_is_awaited() -> None:
+    one = session(hooks=[hear_in_drafts], pool_limit=1)
+
+    async def drafted() -> None:
+        await one.put(Note("1", key="a"))
+        heard.clear()
+        async with one.draft() as draft:
+            draft.keep(Note("2", key="b"))
+            draft.drop("b")
+            assert heard == []
+        assert heard == [*("Evicting", "Adding", "Removing"), *("Evicted", "Added", "Removed")]
+
+    asyncio.run(drafted())
+    assert len(one.pool) == 0
+    with pytest.raises(WrongType, match="async with"), one.draft():
+        raise AssertionError("it is refused before there is anything to lose")
+
+
+def test_a_draft_that_is_awaited_comes_to_nothing_too() -> None:
+    one = session(hooks=[refuse])
+
+    async def drafted() -> None:
+        async with one.draft() as draft:
+            draft.user("a secret")
+
+    with pytest.raises(PermissionError):
+        asyncio.run(drafted())
+    assert one.version == 0
+
+
+def test_notes_are_taken_out_and_heard_by_async_hooks() -> None:
+    one = session(hooks=[hear_in_drafts])
+
+    async def taken() -> None:
+        await one.put(Note("1", key="a"))
+        await one.put(Note("2", key="b"))
+        heard.clear()
+        assert (await one.take("a")).key == "a" and heard == ["Removing", "Removed"]
+        assert [note.key for note in await one.take_all()] == ["b"]
+
+    asyncio.run(taken())
+    assert len(one.pool) == 0
+
+
+async def _no(event: Any) -> None:
+    raise PermissionError("no")
+
+
+veiled = hook(Adding, name="veiled")(lambda event: _no(event))
+
+
+def test_a_hook_that_has_to_be_awaited_is_not_passed_over() -> None:
+    one = session(hooks=[veiled])
+    with pytest.raises(WrongType, match="is async"):
+        one.user("hello")
+    assert one.version == 0
+    with pytest.raises(PermissionError):
+        asyncio.run(one.add(Message("user", "hello")))

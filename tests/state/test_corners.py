@@ -100,10 +100,11 @@ def test_undo_gives_back_the_place_of_a_summary_beside_a_pin() -> None:
 
 
 def test_the_past_knows_which_calls_waited() -> None:
-    transcript = Transcript([user("u", 1.0), ToolResult("k", "t", "early", id="x", created_at=5.0)])
+    transcript = Transcript([user("u", 1.0), ToolResult("k", "t", "of another", id="x", created_at=2.0)])
     transcript.append(ToolCall("k", "t", id="k", created_at=3.0))
-    assert [call.id for call in transcript.view.pending()] == ["k"]
+    transcript.append(ToolResult("k", "t", "found", id="r", created_at=4.0))
     assert [call.id for call in transcript.at(3).pending()] == ["k"]
+    assert transcript.view.pending() == transcript.at(4).pending() == []
 
 
 def test_a_result_comes_back_as_it_was_said() -> None:

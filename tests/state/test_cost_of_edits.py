@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from quire.items import Hide, Item, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, truncate
-from quire.state.log import Log
+from quire.errors import DuplicateId
+from quire.items import Hide, Item, Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
+from quire.state import Transcript, fork_scoped, truncate
+from quire.state.log import Log, Segment
+from quire.state.truncation import newest
 from tests.counting import Items
 
 MANY = 300
@@ -69,9 +71,10 @@ def test_a_group_with_many_open_calls_is_walked_once(monkeypatch: pytest.MonkeyP
     assert cut < FEW
 
 
-def test_a_cut_walks_each_scattered_group_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def answered_later(turns: int) -> Transcript:
+    """Tools that answer after the user's next words, as with voice or background jobs."""
     transcript = Transcript()
-    for turn in range(MANY):
+    for turn in range(turns):
         transcript.extend(
             [
                 Message("user", "q", id=f"q{turn:03d}"),
@@ -80,5 +83,62 @@ def test_a_cut_walks_each_scattered_group_once(monkeypatch: pytest.MonkeyPatch) 
                 ToolResult("c", "read", "x", id=f"t{turn:03d}"),
             ]
         )
-    view = transcript.view
-    assert visits(monkeypatch, "group", lambda: truncate(view, tokens=MANY, counter=Items())) < MANY + FEW
+    return transcript
+
+
+def test_a_cut_looks_at_the_scattered_groups_that_it_falls_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = answered_later(MANY)
+    view, cuts = transcript.view, list[Hide | None]()
+    walk = visits(monkeypatch, "group", lambda: cuts.append(truncate(view, tokens=MANY, counter=Items())))
+    assert walk < FEW
+    assert cuts[0] is not None
+    hide = cuts[0]
+    assert visits(monkeypatch, "group", lambda: transcript.append(hide)) < FEW
+    assert len(transcript.view) <= MANY
+
+
+def test_a_narrow_fork_looks_at_the_scattered_groups_at_its_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = answered_later(MANY)
+    assert visits(monkeypatch, "group", lambda: fork_scoped(transcript, turns=3)) < FEW
+
+
+class Counting(Items):
+    """Counts items, and how often it is asked."""
+
+    key = "counting"
+    asked = 0
+
+    def count(self, item: Item) -> int:
+        self.asked += 1
+        return 1
+
+
+def test_a_turn_counts_no_stub_again() -> None:
+    transcript, counter = Transcript(spoken(MANY)), Counting()
+    transcript.extend(Mask(f"r{turn:03d}", "[cleared]") for turn in range(MANY - 5))
+    newest(transcript.view, tokens=FEW, counter=counter)
+    counter.asked = 0
+    transcript.append(Message("user", "and?", id="u"))
+    cut = newest(transcript.view, tokens=FEW, counter=counter)
+    assert counter.asked == 1 and len(cut) <= FEW and cut[-1].id == "u"
+
+
+def test_a_failed_batch_copies_nothing_of_the_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = Transcript(spoken(MANY))
+    first, twice = Message("user", "y", id="y"), Message("user", "x", id="x")
+    kept = transcript.view
+    copied: list[int] = []
+    plain = Segment.copy_until
+
+    def counting(segment: Segment, end: int, highest: str) -> Segment:
+        copied.append(end)
+        return plain(segment, end, highest)
+
+    monkeypatch.setattr(Segment, "copy_until", counting)
+    for _ in range(3):
+        with pytest.raises(DuplicateId):
+            transcript.extend([first, twice, twice])
+    assert not copied
+    assert list(transcript.view) == list(kept)
+    transcript.extend([first, twice])
+    assert [item.id for item in transcript.view[-2:]] == ["y", "x"]

@@ -76,12 +76,18 @@ def test_the_task_is_told_to_whoever_summarises() -> None:
     ]
 
 
-def test_the_child_of_a_brief_has_a_past_in_common_with_it() -> None:
-    child = checker()
-    grandchild = child.fork()
-    grandchild.extend([ConfigChange("Be sure.", id="sure"), Message("assistant", "Sure.", id="said")])
-    assert [item.id for item in merge_all(child, grandchild)] == ["sure", "said"]
-    assert config_at(child.view).instructions == "Be sure."
+@pytest.mark.parametrize(
+    "told",
+    [ConfigChange("Answer in Latin.", tools=("shout",)), Message("system", "Answer in Latin.")],
+    ids=["configuration", "instructions"],
+)
+def test_what_a_fork_was_told_stays_behind_as_well(told: Item) -> None:
+    parent = asked_parent()
+    child = parent.fork()
+    child.extend([told, Message("assistant", "Sure.", id="said")])
+    assert [item.id for item in merge_all(parent, child)] == ["said"]
+    assert config_at(parent.view) == ("Be brief.", ("delegate",))
+    assert merge_all(parent, child) == []
 
 
 def test_of_another_conversation_all_but_its_configuration_comes() -> None:
@@ -95,10 +101,8 @@ def test_of_another_conversation_all_but_its_configuration_comes() -> None:
     assert config_at(parent.view).instructions == "Be brief."
     empty, other = Transcript(), Transcript(words)
     merge_all(empty, other)
-    assert shown(empty) == "o1 o2 o3", "there is nothing to replace"
-    other.append(ConfigChange("Be longer."))
-    merge_all(empty, other)
-    assert config_at(empty.view).instructions == "Be longer."
+    assert shown(empty) == "o2 o3", "one rule, whatever the parent has"
+    assert config_at(empty.view).instructions is None
 
 
 def test_what_a_newer_version_made_is_no_witness_of_a_common_past() -> None:

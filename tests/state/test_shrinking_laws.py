@@ -109,14 +109,14 @@ def test_a_narrow_fork_shows_its_scope(ops: list[Op], turns: int, tools: set[str
 def test_merging_brings_all_once_and_by_time(past: list[Op], ours: list[Op], theirs: list[Op]) -> None:
     parent, plain = Transcript(), PlainTranscript()
     parent = play(past, parent, plain, Author())
-    child, inherited = parent.fork(), len(parent)
+    child = parent.fork()
     child = play(theirs, child, PlainTranscript(child.recorded(), list(range(99)), [0.0] * 99), Author("q"))
     parent = play(ours, parent, plain, Author("p"))
     own = [i for i in child.recorded() if not is_edit(i) and not is_closing(i) and i.id not in parent]
     closed = [i.id for i in parent.recorded() if is_closing(i)]
     merged = merge_all(parent, child, agent_id="worker")
-    told = {i.id for i in own if (instructions | of_kind(ConfigChange))(i)}  # may stay
-    assert {i.id for i in own} - {i.id for i in merged} <= (set() if inherited else told)
+    told = {i.id for i in own if (instructions | of_kind(ConfigChange))(i)}
+    assert {i.id for i in own} - {i.id for i in merged} == told
     assert all(i.agent_id for i in merged if not is_edit(i))
     for item in merged:
         plain.append(item)

@@ -6,6 +6,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from quire.errors import InvalidValue
+from quire.stores import Store
 from quire.stores.sqlite_schema import settle
 
 PROCESSES, FILES = 8, 60
@@ -62,3 +66,13 @@ def test_what_a_file_is_is_seen_at_one_moment(tmp_path: Path) -> None:
     assert connection.path == "" and not connection.in_transaction
     assert connection.execute("SELECT count(*) FROM entries").fetchone() == (0,)
     connection.close()
+
+
+@pytest.mark.parametrize("name", [":memory:", "kept.db?mode=ro"])
+def test_what_an_address_cannot_say_makes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValue):
+        Store.open(f"sqlite:///{name}")
+    assert list(tmp_path.iterdir()) == []

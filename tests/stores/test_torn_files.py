@@ -18,6 +18,10 @@ def torn_states(before: bytes, after: bytes) -> Iterator[bytes]:
     for done in range(same + 1, len(after)):
         yield after[:done] + before[done:]
         yield after[:done]  # the system cut the file where writing stopped
+        yield after[:done] + bytes(len(after) - done)  # the size came to the disk, and not all that is there
+    for zeros in (1, 511, 5_000):
+        yield before + bytes(zeros)
+        yield before.rstrip(b"\n]") + bytes(zeros)
 
 
 @BOTH

@@ -100,7 +100,7 @@ def test_counters_of_the_tables_have_plain_keys() -> None:
         counter = counter_for(family.prefix)
         assert counter.key.endswith(f"/{family.framing}/{family.media}")
     assert Exact(framing=FRAMINGS["plain"]).key == Exact(framing="plain").key
-    assert Estimate().key == "estimate-2x1/plain/claude"
+    assert Estimate().key == "estimate-3x1/plain/claude"
 
 
 def test_a_framing_that_was_changed_keeps_its_name_and_not_its_key() -> None:

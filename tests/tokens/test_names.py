@@ -77,7 +77,14 @@ def test_the_name_without_what_comes_before_it(model: str, name: str) -> None:
 def test_a_dot_in_a_name_does_not_make_it_somebody_elses(model: str) -> None:
     assert family_of(model) == UNKNOWN
     assert facts_for(model).provider is None
-    assert counter_for(model).key == "estimate-2x1/plain/claude"
+    assert counter_for(model).key == "estimate-3x1/plain/claude"
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-realtime", "codex-mini-latest", "computer-use-preview", "chatgpt-5-latest"]
+)
+def test_models_of_openai_by_other_names_are_counted_exactly(model: str) -> None:
+    assert counter_for(model).key.startswith("o200k_base/openai/")
 
 
 @pytest.mark.parametrize("model", ["gpt-audio", "gpt-audio-mini", "openai/gpt-audio-2025-08-28"])

@@ -13,6 +13,9 @@ _READ = {
 }
 """Fields that are read into items and tools, and so are in what is rendered."""
 
+_MADE_UP = ("tools", "tool_choice")
+"""Fields that a list of messages has not, and that are only added so that calls in it have their tools."""
+
 _REST = {
     "systemInstruction",
     "system_instruction",
@@ -28,14 +31,19 @@ _REST = {
 }
 """Fields that Gemini's API has beside the contents, where its client has a `config`."""
 
-_REST_NAMES = {"parameters_json_schema": "parametersJsonSchema"}
+_SETTINGS = {"tool_config", "toolConfig"}
+_REST_NAMES = {
+    "parameters_json_schema": "parametersJsonSchema",
+    "response_json_schema": "responseJsonSchema",
+}
 
 
 def shaped(rendered: dict[str, Any], original: Any, provider: str) -> Any:
     """What was rendered, in the shape of the original and with the fields that rendering knows nothing of."""
     if isinstance(original, list):
-        alone = rendered.keys() == {HISTORY[provider]}
-        return rendered[HISTORY[provider]] if alone else rendered
+        # Who keeps a list keeps tools elsewhere: those that were made up for a whole request are not meant.
+        held = {name: value for name, value in rendered.items() if name not in _MADE_UP}
+        return held[HISTORY[provider]] if held.keys() == {HISTORY[provider]} else held
     given = fields_of(original)
     kept = _unread(given, provider)
     return _gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}
@@ -56,11 +64,19 @@ def _unread(fields: dict[str, Any], provider: str) -> dict[str, Any]:
 def _gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
     config = fields_of(rendered.get("config"))
     if "config" not in given and not _REST.isdisjoint(given):
-        return {**kept, "contents": rendered["contents"], **_rest(config)}
-    merged = {**_unread(fields_of(given.get("config")), "gemini"), **config}
+        return _joined({**kept, "contents": rendered["contents"]}, _rest(config))
+    merged = _joined(_unread(fields_of(given.get("config")), "gemini"), config)
     # An empty `config` stays one: that is how it was given.
     added = {"config": merged} if merged or "config" in given else {}
     return {**kept, "contents": rendered["contents"], **added}
+
+
+def _joined(kept: dict[str, Any], rendered: dict[str, Any]) -> dict[str, Any]:
+    """What was kept and what was rendered; settings of tools are those of both."""
+    both = {
+        name: {**fields_of(kept.get(name)), **fields_of(rendered[name])} for name in _SETTINGS & set(rendered)
+    }
+    return {**kept, **rendered, **both}
 
 
 def _rest(config: dict[str, Any]) -> dict[str, Any]:
@@ -70,6 +86,8 @@ def _rest(config: dict[str, Any]) -> dict[str, Any]:
         fields["systemInstruction"] = config["system_instruction"]
     if "tools" in config:
         fields["tools"] = [_rest_tool(tool) for tool in config["tools"]]
+    if "tool_config" in config:
+        fields["toolConfig"] = {"includeServerSideToolInvocations": True}
     return fields
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from quire.compactors.planner import RATIOS
+from quire.compactors.rates import RATIOS, known_prices
 from quire.context.policies import KEEP_ALL, compactor_for
 from quire.context.replaying import Replay, replay
 from quire.errors import InvalidValue
@@ -70,7 +70,7 @@ def with_keep_all(policies: Sequence[str]) -> list[str]:
 
 def report(simulation: Simulation) -> dict[str, Any]:
     """The figures of each policy, summed over all histories."""
-    prices = _known_prices(simulation.model)
+    prices = known_prices(facts_for(simulation.model).prices)
     return {
         "budget": simulation.budget,
         "model": simulation.model,
@@ -108,10 +108,4 @@ def _bill(replays: Sequence[Replay], prices: Prices) -> float:
 
 def prices_of(model: str) -> Prices:
     """What a bill is worked out with: the prices of a model, or else what most providers charge."""
-    return _known_prices(model) or RATIOS
-
-
-def _known_prices(model: str) -> Prices | None:
-    """The prices of a model, if all that a bill needs is known."""
-    prices = facts_for(model).prices
-    return None if None in (prices.input, prices.output, prices.cache_read) else prices
+    return known_prices(facts_for(model).prices) or RATIOS

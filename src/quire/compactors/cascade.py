@@ -1,11 +1,12 @@
 """Several compactors, the cheapest first."""
 
-from typing import Any
-
 from quire.compactors.foreseeing import foreseen
-from quire.compactors.plan import Compactor, Plan, Room
-from quire.errors import InvalidValue, Irreducible, WrongType
+from quire.compactors.plan import Compactor, Plan, Room, checked_compactor
+from quire.errors import InvalidValue, Irreducible
 from quire.state import View
+
+_FREE = 4
+"""One part in so many of a room is to be free after a compaction."""
 
 
 class Cascade:
@@ -13,7 +14,8 @@ class Cascade:
 
     One that finds enough done says nothing. Words are asked for once, by the last that has something to say:
     nobody can foresee what they will leave. One that is at its end is passed over, unless none of the others
-    makes the view fit.
+    makes the view fit; so is one whose words would not make it fit. Where the view was above the room, those
+    to come are asked for as long as less than a quarter of it is free: the next message needs room too.
     """
 
     name = "cascade"
@@ -21,7 +23,7 @@ class Cascade:
     def __init__(self, *compactors: Compactor) -> None:
         if not compactors:
             raise InvalidValue("a cascade is of at least one compactor")
-        self.compactors = tuple(map(_checked, compactors))
+        self.compactors = tuple(map(checked_compactor, compactors))
 
     def __repr__(self) -> str:
         return f"Cascade({', '.join(map(repr, self.compactors))})"
@@ -33,11 +35,11 @@ class Cascade:
         left = view
         for compactor in self.compactors:
             try:
-                plan = compactor.plan(left, room)
+                plan = compactor.plan(left, _going_on(view, left, room))
             except Irreducible as error:
                 fault = error
                 continue
-            if plan is not None:
+            if plan is not None and _helps(plan, room):
                 plans.append(plan)
                 if plan.request is not None:
                     break
@@ -60,7 +62,14 @@ class Cascade:
         )
 
 
-def _checked(compactor: Any) -> Compactor:
-    if not (callable(getattr(compactor, "plan", None)) and isinstance(getattr(compactor, "name", None), str)):
-        raise WrongType(f"a compactor has a name and a plan, not {type(compactor).__name__}")
-    return compactor  # type: ignore[no-any-return]
+def _going_on(view: View, left: View, room: Room) -> Room:
+    """The room as the next compactor is asked: early, where those before it did something, and too little."""
+    if left is view or room.early or view.tokens(room.counter) <= room.tokens:
+        return room
+    is_enough = left.tokens(room.counter) <= room.tokens - room.tokens // _FREE
+    return room if is_enough else Room(room.tokens, room.counter, early=True)
+
+
+def _helps(plan: Plan, room: Room) -> bool:
+    """Whether a plan makes the view smaller, and words, after which there is nobody to ask, make it fit."""
+    return plan.saved > 0 and (plan.request is None or plan.after <= room.tokens)

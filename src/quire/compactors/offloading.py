@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from quire.compactors.foreseeing import shown_tokens
-from quire.compactors.limits import Size, checked_size, tokens_of
+from quire.compactors.limits import Size, checked_room, checked_size, tokens_of
 from quire.compactors.plan import Plan, Room
 from quire.compactors.results import Results, clearable, is_clearable, newest_results, saving
 from quire.errors import cut
@@ -42,7 +42,7 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """A `Mask` and a note for each bulky result, or none where there is none."""
-        held, counter = checked_view(view).tokens(room.counter), room.counter
+        held, counter = checked_view(view).tokens(checked_room(room).counter), room.counter
         is_due = room.early or held > min(tokens_of(self.ceiling, room), room.tokens)
         bulky = Results(counter, self.larger_than)
         if not is_due or not view.counted(bulky):

@@ -3,13 +3,15 @@
 A plan is data. It changes nothing until somebody records it, and says beforehand what it will do.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from quire.errors import WrongType
 from quire.items import Edit, Item, Note, Span
 from quire.state import View
 from quire.tokens import Counter
+from quire.tokens.asking import checked_counter
 from quire.tokens.numbers import whole
 
 
@@ -25,13 +27,17 @@ class Room(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         whole(self.tokens, "Room.tokens", least=0)
+        checked_counter(self.counter)
+        if not isinstance(self.early, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Room.early is true or false, not {type(self.early).__name__}")
 
 
 class Request(NamedTuple):
     """Words to be written: `prompt` for a model, `size` in tokens at most, to stand in place of `spans`.
 
     `revision` is that of the view it was planned on, and `items` are what the words are about. With `room` it
-    is known whether they are worth it: words that are far too long and make nothing smaller are not used.
+    is known who counts them: words that make the view larger, or unfit, are not used. Those that somebody
+    `asked_for` may make it larger, as long as it fits.
     """
 
     prompt: tuple[Item, ...]
@@ -40,6 +46,7 @@ class Request(NamedTuple):
     items: tuple[str, ...]
     revision: int
     room: Room | None = None
+    asked_for: bool = False
 
 
 class Forecast(NamedTuple):
@@ -92,3 +99,10 @@ class Compactor(Protocol):
         `Irreducible` where what must stay is too much.
         """
         ...
+
+
+def checked_compactor(compactor: Any) -> Compactor:
+    """The compactor, if it is one."""
+    if not (callable(getattr(compactor, "plan", None)) and isinstance(getattr(compactor, "name", None), str)):
+        raise WrongType(f"a compactor has a name and a plan, not {type(compactor).__name__}")
+    return compactor  # type: ignore[no-any-return]

@@ -12,15 +12,13 @@ from quire.compactors.cascade import Cascade
 from quire.compactors.limits import checked_room
 from quire.compactors.pace import Pace, pace_of
 from quire.compactors.plan import Compactor, Forecast, Plan, Room
+from quire.compactors.rates import RATIOS, known_prices, rates_of
 from quire.compactors.rewriting import unchanged_tokens
-from quire.errors import InvalidLimit, Irreducible, WrongType
+from quire.errors import InvalidLimit, Irreducible
 from quire.state import View
 from quire.state.view import checked_view
 from quire.tokens import Prices, facts_for
 from quire.tokens.numbers import number
-
-RATIOS = Prices(input=1.0, output=5.0, cache_read=0.1, cache_write=1.25)
-"""What most providers charge, where a token of input costs one: used for models without a price."""
 
 _LOOKS = 64
 """How often, while a room fills up, it is worked out whether to compact early."""
@@ -34,7 +32,8 @@ class Planner:
     Above the room something has to be done, and the cheapest way is taken. Below it a plan is made only once
     waiting any longer would cost more, and never while less than `patience` of the room is taken: what money
     does not tell is that a model does better with more of the conversation. `model` says whose prices count,
-    and how long its provider keeps a cache; other `prices` may be given.
+    and how long its provider keeps a cache; other `prices` may be given. Without a price for what a cache
+    serves, that costs what all input does.
     """
 
     name = "planner"
@@ -48,21 +47,17 @@ class Planner:
     ) -> None:
         if not 0 <= number(patience, "patience", least=0) <= 1:
             raise InvalidLimit("patience is a part of the room, from 0.0 to 1.0")
-        if not isinstance(prices, Prices | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"prices are Prices, not {type(prices).__name__}")
         self._cascade = Cascade(*compactors)
+        self.compactors = self._cascade.compactors
         self._patience = patience
         facts = facts_for(model) if model is not None else None
         self._lifetime = facts.cache_seconds if facts else None
-        known = facts.prices if facts and prices is None else prices
-        is_known = known is not None and None not in (known.input, known.output, known.cache_read)
-        prices = known if known is not None and is_known else RATIOS
-        self._read = prices.cache_read or 0.0
-        self._write = prices.cache_write or prices.input or 0.0
-        self._input, self._output = prices.input or 0.0, prices.output or 0.0
+        if prices is None:
+            prices = (known_prices(facts.prices) if facts else None) or RATIOS
+        self._rates = rates_of(prices)
 
     def __repr__(self) -> str:
-        return f"Planner({', '.join(map(repr, self._cascade.compactors))})"
+        return f"Planner({', '.join(map(repr, self.compactors))})"
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """The plan that is expected to cost least, with what it is expected to do; none while it can wait."""
@@ -91,7 +86,7 @@ class Planner:
         return (plan for plan in self._plans(view, room, pace) if plan.after <= room.tokens)
 
     def _plans(self, view: View, room: Room, pace: Pace) -> Iterator[Plan]:
-        for compactor in self._cascade.compactors:
+        for compactor in self.compactors:
             try:
                 plan = compactor.plan(view, room)
             except Irreducible:
@@ -105,20 +100,20 @@ class Planner:
     def _is_due(self, plan: Plan, pace: Pace) -> bool:
         """Whether waiting longer would cost more, and the conversation may be taken to last long enough."""
         once = self._once(plan, pace)
-        if not self._read:
+        if not self._rates.read:
             return False
-        economic = sqrt(2 * once * pace.growth / self._read)
-        return plan.saved >= economic and plan.saved * self._read * pace.calls >= once
+        economic = sqrt(2 * once * pace.growth / self._rates.read)
+        return plan.saved >= economic and plan.saved * self._rates.read * pace.calls >= once
 
     def _foretold(self, view: View, room: Room, plan: Plan, pace: Pace) -> Plan:
         rewritten = max(plan.after - unchanged_tokens(view, plan, room.counter), 0)
         plan = plan._replace(forecast=Forecast(1, rewritten, plan.saved, 0.0, 0.0))
         once = self._once(plan, pace)
         most = max((room.tokens - plan.after) / pace.growth, 1.0)
-        best = sqrt(2 * once / (self._read * pace.growth)) if self._read else most
+        best = sqrt(2 * once / (self._rates.read * pace.growth)) if self._rates.read else most
         calls = min(max(best, 1.0), most)
-        per_call = once / calls + self._read * (plan.after + pace.growth * calls / 2)
-        gain = self._read * plan.saved * calls - once
+        per_call = once / calls + self._rates.read * (plan.after + pace.growth * calls / 2)
+        gain = self._rates.read * plan.saved * calls - once
         forecast = Forecast(int(calls), rewritten, plan.saved, per_call / _MILLION, gain / _MILLION)
         told = f"{rewritten:,} tokens are read anew once, {plan.saved:,} are saved with each call"
         return plan._replace(
@@ -138,9 +133,9 @@ class Planner:
         Once a cache has gone cold all is read anew in any case, and the best time to shrink is then.
         """
         rewritten = plan.forecast.rewritten if plan.forecast else plan.after
-        once = 0.0 if self._is_cold(pace) else rewritten * (self._write - self._read)
+        once = 0.0 if self._is_cold(pace) else rewritten * (self._rates.write - self._rates.read)
         if plan.request is not None:
-            once += plan.before * self._input + plan.request.size * self._output
+            once += plan.before * self._rates.input + plan.request.size * self._rates.output
         return max(once, 0.0)
 
 

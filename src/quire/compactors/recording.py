@@ -1,19 +1,18 @@
 """Plans made real in a transcript: edits are recorded, and words are kept only where they still fit."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from quire.compactors.foreseeing import foreseen
 from quire.compactors.plan import Plan, Request
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
-from quire.items import Edit, Summary
+from quire.items import Edit, Note, Summary
 from quire.state import Pool, Transcript, View
 from quire.state.positions import positions
 
 logger = logging.getLogger("quire.compactors")
-
-_SLACK = 8  # tokens by which a few words may be more than a very small size
 
 
 class Outcome(NamedTuple):
@@ -29,54 +28,77 @@ def record(
 ) -> Outcome:
     """Record a plan: its edits at once, and `text` for the words it asks for.
 
-    All of it or nothing. Words that are empty, or that came too late for what they are about, are discarded,
-    and the transcript is as it was.
+    All of it or nothing. Words that are empty, that came too late for what they are about, or that are no
+    shorter than it, are discarded, and the transcript is as it was.
     """
+    if not isinstance(transcript, Transcript):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a plan is recorded in a Transcript, not in {type(transcript).__name__}")
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a plan is recorded, not {type(plan).__name__}")
-    if plan.notes and pool is None:
-        raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
+    if plan.notes:
+        _check_pool(plan, pool)
     if text is not None and plan.request is None:
         raise InvalidValue(f"{plan.by} asks for no words, and a text was given")
     edits = list[Edit](plan.edits)
     if plan.request is not None:
-        fault = _unfit(transcript, plan.request, text)
+        fault = _unfit(transcript, plan.request, text) or _too_long(transcript.view, text or "", plan)
         if fault is not None:
             logger.warning("the summary planned by %s is not used: %s", plan.by, fault)
             return Outcome("discarded", fault)
-        summary = Summary((text or "").strip(), plan.request.spans)
-        if _is_no_gain(transcript.view, summary, plan.request):
-            return Outcome("discarded", "the summary is longer than what it would stand for")
-        edits.append(summary)
+        edits.append(Summary((text or "").strip(), plan.request.spans))
     return _recorded(transcript, edits, plan, pool)
 
 
 def _recorded(transcript: Transcript, edits: Sequence[Edit], plan: Plan, pool: Pool | None) -> Outcome:
     try:
-        transcript.extend(edits)
+        with _kept(plan.notes, pool):
+            transcript.extend(edits)
     except (EditRefused, UnknownId, DuplicateId) as fault:
         logger.warning("the plan of %s no longer fits: %s", plan.by, fault)
         return Outcome("discarded", str(fault))
-    for note in plan.notes:
-        if pool is not None:
-            pool.add(note)
     logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
     return Outcome("kept", plan.reason, tuple(edits))
 
 
-def _is_no_gain(view: View, summary: Summary, request: Request) -> bool:
-    """Whether words are far longer than was asked for, do not fit, and leave no less than they take away."""
-    if request.room is None:
-        return False
-    counter = request.room.counter
-    if counter.count(summary) - counter.count(Summary("-")) <= 2 * request.size + _SLACK:
-        return False
+def _check_pool(plan: Plan, pool: object) -> None:
+    if pool is None:
+        raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
+    if not isinstance(pool, Pool):
+        raise WrongType(f"{plan.by} keeps what it takes out in a Pool, not in {type(pool).__name__}")
+
+
+@contextmanager
+def _kept(notes: Sequence[Note], pool: Pool | None) -> Generator[None, None, None]:
+    """Notes in a pool, unless they or what goes with them are refused: then it is as it was."""
+    if pool is None or not notes:
+        yield
+        return
+    before = tuple(pool)
     try:
-        after = foreseen(view, (summary,))
-    except (EditRefused, UnknownId):
-        return False  # recording it says why
-    left = after.tokens(counter)
-    return left > request.room.tokens and left >= view.tokens(counter)
+        for note in notes:
+            pool.add(note)
+        yield
+    except BaseException:
+        pool.clear()
+        for note in before:
+            Pool.add(pool, note)  # these were in it: nobody is asked again
+        raise
+
+
+def _too_long(view: View, text: str, plan: Plan) -> str | None:
+    """Why words cannot be used that leave no less than they take away; nobody can tell without a counter."""
+    request = plan.request
+    if request is None or request.room is None:
+        return None
+    counter = request.room.counter
+    try:
+        without = foreseen(view, plan.edits)
+        after = foreseen(without, (Summary(text.strip(), request.spans),)).tokens(counter)
+    except (EditRefused, UnknownId, DuplicateId):
+        return None  # recording it says why
+    if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):
+        return None
+    return "the summary is longer than what it would stand for"
 
 
 def _unfit(transcript: Transcript, request: Request, text: object) -> str | None:

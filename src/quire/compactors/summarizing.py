@@ -1,6 +1,9 @@
 """A few words in place of what is old: planned here, written by whoever can write."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+
+import msgspec
 
 from quire.compactors.cutting import cut
 from quire.compactors.foreseeing import foreseen, shown_tokens
@@ -25,7 +28,9 @@ _SHORTEST = 32
 class Summarize(Limits, frozen=True, kw_only=True):
     """Asks for a summary of the oldest turns once the view is above the ceiling; with it, it is at the floor.
 
-    An earlier summary is told and folded in. The last `keep_turns` turns of the user stay as they are,
+    An earlier summary is told and folded in. Of the `size` as much is asked for as makes the view smaller and
+    leaves room for more; where no words make it smaller, there is nothing to do. Where what stays by messages
+    or turns is above the room, it goes by tokens. The last `keep_turns` turns of the user stay as they are,
     whatever the floor; with none to keep, the cut falls inside the last turn where that alone is too long.
     `guidance` is added to the default prompt. A `prompt` of one's own stands in its place, with the
     conversation where it says `{conversation}`.
@@ -60,7 +65,15 @@ class Summarize(Limits, frozen=True, kw_only=True):
         size, chosen = self._chosen_with(view, extent, self._size_within(extent))
         if self.keep_turns:
             chosen = self._before_kept_turns(view, extent, size, chosen)
-        return self.plan_for(view, room, stretch_over(view, chosen), self.excess(held, extent), size)
+        stretch = stretch_over(view, chosen)
+        before = view.tokens(room.counter)
+        size, after = _size_and_after(view, stretch, size, Room(min(room.tokens, before - 1), room.counter))
+        if after > room.tokens and self.unit != "tokens":
+            return self._by_tokens().plan(view, room)
+        if after >= before:
+            return None
+        request = self._request(view, room, stretch, size)
+        return Plan(self.name, self.excess(held, extent), before, after, request=request)
 
     def plan_for(
         self,
@@ -70,17 +83,23 @@ class Summarize(Limits, frozen=True, kw_only=True):
         reason: str = "it was asked for",
         size: int | None = None,
     ) -> Plan:
-        """A request for the words that stand for a stretch, be it due or not."""
-        size = self.size if size is None else size
+        """A request for the words that stand for a stretch, be it due or not, shorter than it or not."""
+        size, after = _size_and_after(view, stretch, self.size if size is None else size, room)
+        request = self._request(view, room, stretch, size)._replace(asked_for=True)
+        return Plan(self.name, reason, view.tokens(room.counter), after, request=request)
+
+    def _request(self, view: View, room: Room, stretch: Stretch, size: int) -> Request:
         ids = tuple(item.id for item in stretch.items)
         prompt = told(stretch.items, size, self.guidance, self.prompt)
-        request = Request(prompt, size, stretch.spans, ids, view.revision, room)
-        after = _after(view, stretch, size, room.counter)
-        return Plan(self.name, reason, view.tokens(room.counter), after, request=request)
+        return Request(prompt, size, stretch.spans, ids, view.revision, room)
 
     def _size_within(self, extent: Extent) -> int:
         """The size to ask for: a summary must leave some of the floor to what was said since."""
         return min(self.size, max(extent.floor // 2, 1)) if self.unit == "tokens" else self.size
+
+    def _by_tokens(self) -> "Summarize":
+        """The same where what stays by messages or turns is more than there is room for."""
+        return msgspec.structs.replace(self, unit="tokens", floor=None, ceiling=None)
 
     def _chosen_with(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
         """What has to be told, and in how many tokens: fewer where there is no room for as many."""
@@ -141,6 +160,19 @@ def _gone_and_folded(view: View, extent: Extent) -> list[Item]:
         for item in shown[: last + 1]
         if item.id not in kept or (isinstance(item, Summary) and may_be_told(view, item))
     ]
+
+
+def _size_and_after(view: View, stretch: Stretch, size: int, room: Room) -> tuple[int, int]:
+    """The size to ask for in place of a stretch, and what is shown with words of that size.
+
+    It is at most half of what there is room for: some write more than they are asked for, and what comes next
+    needs room too.
+    """
+    total = room.counter.total
+    left = foreseen(view, (Summary(_ANY, stretch.spans),)).counted(room.counter)
+    most = bisect_right(range(2 * size + 1), room.tokens, key=lambda words: total(left + words)) - 1
+    asked = min(size, max((most + 1) // 2, 1))
+    return asked, total(left + asked)
 
 
 def _after(view: View, stretch: Stretch, size: int, counter: Counter) -> int:

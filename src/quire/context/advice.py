@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 
 from quire.context.fit import Fitted
+from quire.context.repeats import shows
+from quire.errors import cut
+from quire.items import Item
 from quire.tokens import facts_for
 
 
@@ -14,6 +17,16 @@ def advice(fitted: Sequence[Fitted], model: str | None = None) -> list[str]:
         _line(part, sum(later.counted for later in fitted[index + 1 : last + 1]), model)
         for index, part in enumerate(fitted[:last])
         if part.piece.section.stability == "volatile" and part.counted
+    ]
+
+
+def absent_input(fitted: Sequence[Fitted], item: Item | None) -> list[str]:
+    """A line where the input that is to be answered is in no section."""
+    if item is None or any(shows(part.shown, item.id) for part in fitted):
+        return []
+    return [
+        f"the input {cut(item.id)!r} is not shown: no section of the template has it. "
+        "Add an Input, or the History of the transcript that it is in."
     ]
 
 

@@ -12,6 +12,7 @@ from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state.scroll import Scroll
 from quire.tokens.counter import Definition
+from quire.tokens.numbers import named
 
 Heard = Callable[["Context", Provider, str | None, Rendered], None]
 """Is told of each rendering of a context: by whom, for which model, and what it gave."""
@@ -59,8 +60,8 @@ class Context:
 
     def room(self, section: str = "history") -> Room:
         """What a section may take while all else stays as it is: the room for a compactor."""
-        if section not in self.tokens:
-            raise UnknownKey(f"no section {cut(str(section))!r} in the context")
+        if named(section, "the name of a section") not in self.tokens:
+            raise UnknownKey(f"no section {cut(section)!r} in the context")
         return self.receipt.room(section)
 
     def explain(self, item: Item | str) -> Entry:

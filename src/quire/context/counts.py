@@ -1,9 +1,12 @@
 """Counts of items that stand in no transcript, kept from turn to turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from quire.items import Item
-from quire.tokens import Counter, schema_tokens
+from quire.tokens import Calibrated, Counter, schema_tokens
 from quire.tokens.counter import Definition
 
 _MOST = 4_096
@@ -16,7 +19,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[Item, int]] = {}
-        self._schemas: tuple[str, tuple[Definition, ...], int] | None = None
+        self._schemas: tuple[str, bytes, int] | None = None
 
     def of(self, counter: Counter) -> Callable[[Item], int]:
         """A count that remembers."""
@@ -38,13 +41,26 @@ class Counts:
         """Tokens of tool definitions, which nearly always are those of the turn before."""
         if not tools:
             return 0
-        given, known = tuple(tools), self._schemas
-        if known is not None and known[0] == counter.key and _same(known[1], given):
+        if isinstance(counter, Calibrated):
+            return counter.corrected(self.schemas(tools, counter.counter))
+        content, known = _content(tools), self._schemas
+        if known is not None and content is not None and known[:2] == (counter.key, content):
             return known[2]
-        tokens = schema_tokens(given, counter)
-        self._schemas = (counter.key, given, tokens)
+        tokens = schema_tokens(tools, counter)
+        if content is not None:
+            self._schemas = (counter.key, content, tokens)
         return tokens
 
 
-def _same(known: tuple[Definition, ...], given: tuple[Definition, ...]) -> bool:
-    return len(known) == len(given) and all(a is b for a, b in zip(known, given, strict=True))
+def _content(tools: Sequence[Definition]) -> bytes | None:
+    """What definitions say: a dictionary may be another one in the next turn though it is the same object."""
+    try:
+        return msgspec.json.encode(tools, enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError):
+        return None  # it can be counted, if at all, and not be known again
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return repr(value)

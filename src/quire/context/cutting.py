@@ -125,11 +125,11 @@ def _irreducible(needed: int, steps: Steps, must: Iterable[Item]) -> Irreducible
     return Irreducible(f"{needed:,} tokens must stay, and there is room for {steps.granted:,}", parts)
 
 
-def cut_last(items: Sequence[Item], room: int, count: Count) -> tuple[Item, ...]:
+def cut_last(items: Sequence[Item], room: int, size: Callable[[Sequence[Item]], int]) -> tuple[Item, ...]:
     """Items from the first on, as far as they fit in whole groups."""
     kept: set[str] = set()
     for group in groups(items):
-        room -= sum(map(count, group.items))
+        room -= size(group.items)
         if room < 0:
             break
         kept.update(item.id for item in group.items)

@@ -4,10 +4,12 @@ What is required comes first, whole. The rest of the budget is shared out, and w
 others leave: its newest, in whole groups, with the message to be answered always among it.
 """
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from quire.context.answers import answers_counted
+from quire.context.blaming import over_budget
+from quire.context.capacity import Capacity
 from quire.context.claims import Claims
 from quire.context.cutting import (
     Count,
@@ -22,12 +24,13 @@ from quire.context.cutting import (
 )
 from quire.context.gathering import Content, Piece
 from quire.context.repeats import once
-from quire.errors import Irreducible, OverBudget, cut
+from quire.errors import Irreducible, OverBudget, WrongType
 from quire.items import Item
 from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.scroll import Scroll
 from quire.tokens import Budget, Counter, Share
+from quire.tokens.asking import checked_counter
 from quire.tokens.budget import share_out
 
 _OLDEST = "oldest left out"
@@ -37,12 +40,16 @@ _ELASTIC = Share(weight=4)
 
 
 class Fitted(NamedTuple):
-    """One section as it is shown: for how many tokens, and the `rule` that left others out."""
+    """One section as it is shown: for how many tokens, and the `rule` that left others out.
+
+    Of what is `counted`, `answers` are for what rendering adds where calls wait.
+    """
 
     piece: Piece
     shown: Scroll
     counted: int
     rule: str = ""
+    answers: int = 0
 
     @property
     def name(self) -> str:
@@ -63,7 +70,11 @@ def fit(
     `OverBudget` where what is required is more than that. `count` counts one item, if there is a faster way
     than the counter's.
     """
-    return _Fit(pieces, budget, counter, schemas, count or counter.count).fitted()
+    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"what is fitted into is a Budget, not {type(budget).__name__}")
+    if not isinstance(pieces, Sequence) or not all(isinstance(piece, Piece) for piece in pieces):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType("what is fitted is a list of pieces, as gather gives it")
+    return _Fit(pieces, budget, checked_counter(counter), schemas, count or counter.count).fitted()
 
 
 class _Fit:
@@ -76,13 +87,14 @@ class _Fit:
         self._schemas = schemas
         self._count = count
         self._sums = Sums(counter.key, count)
+        self._capacity = Capacity(budget.available - schemas, counter)
         # Of what the pieces have; they are kept for as long as this, so that no other content has their ids.
         self._sizes = {id(piece.content): self._sized(piece.content) for piece in pieces}
 
     def fitted(self) -> tuple[Fitted, ...]:
         contents = once(self._pieces)
         sizes = [self._size(content) for content in contents]
-        fits = self._total(sum(sizes)) <= self._budget.available
+        fits = sum(sizes) <= self._capacity.most
         if fits and all(self._may_have(index, size) for index, size in enumerate(sizes)):
             return tuple(map(self._whole, range(len(contents)), contents, sizes))
         any_twice = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
@@ -98,7 +110,7 @@ class _Fit:
         claims = Claims(self._pieces, any_twice)
         contents = {index: claims.of(index) for index in range(len(self._pieces))}
         sizes = {index: self._size(content) for index, content in contents.items()}
-        allowed = self._allowed(sum(sizes.values()))
+        allowed = min(self._capacity.most, sum(sizes.values()))
         room = allowed - sum(sizes[index] for index in claims.fixed)
         if room >= 0:
             try:
@@ -106,16 +118,11 @@ class _Fit:
             except Irreducible:
                 pass  # what must stay of something elastic is more than its share: it comes before all shares
         stays = {index: core(contents[index], self._source(index), self._sums) for index in claims.elastic}
-        cores = {index: sum(map(self._count, items)) for index, items in stays.items()}
+        cores = {i: sum(map(self._count, kept)) + self._answers(contents[i]) for i, kept in stays.items()}
         if sum(cores.values()) > room:
             needed = {index: sizes[index] for index in claims.fixed} | cores
             raise self._over(needed, [item for items in stays.values() for item in items])
         return self._shared(Claims(self._pieces, any_twice), sizes, allowed, cores)
-
-    def _allowed(self, most: int) -> int:
-        """The largest sum of counts, up to one that is enough for all, whose total fits."""
-        available = self._budget.available - self._schemas
-        return bisect_right(range(most + 1), available, key=self._counter.total) - 1
 
     def _shared(
         self, claims: Claims, sizes: Mapping[int, int], allowed: int, cores: Mapping[int, int]
@@ -157,15 +164,16 @@ class _Fit:
         size = self._size(content)
         if size <= grant:
             return self._whole(index, content, size)
+        if not piece.is_elastic:
+            last = cut_last(content, grant, self._size)
+            return Fitted(piece, Scroll(last), self._size(last), "more than its share", self._answers(last))
+        answers = self._answers(content)
+        steps = self._steps(index, max(grant - answers, 0))
         if isinstance(content, View):
-            shown = cut_view(content, self._steps(index, grant), self._sums)
-            return Fitted(piece, shown, shown.counted(self._sums), _OLDEST)
-        if piece.is_elastic:
-            kept = cut_newest(content, self._steps(index, grant), self._sums, self._source(index))
+            shown = cut_view(content, steps, self._sums)
         else:
-            kept = cut_last(content, grant, self._count)
-        rule = _OLDEST if piece.is_elastic else "more than its share"
-        return Fitted(piece, Scroll(kept), self._size(kept), rule)
+            shown = Scroll(cut_newest(content, steps, self._sums, self._source(index)))
+        return Fitted(piece, shown, shown.counted(self._sums) + answers, _OLDEST, answers)
 
     def _steps(self, index: int, grant: int) -> Steps:
         """In which steps the oldest go: told from what does not change between turns.
@@ -174,7 +182,7 @@ class _Fit:
         for this section, so that a cut does not move to and fro with it.
         """
         within = self._frame_within()
-        stable = self._budget.available - self._schemas - self._static() - within
+        stable = self._capacity.steady - self._static() - within
         most = self._share(index).maximum
         base = stable if most is None else min(stable, most - within)
         room = min(grant - within, base)
@@ -190,7 +198,7 @@ class _Fit:
     def _static(self) -> int:
         """The counts of what is the same in each turn, outside of histories."""
         static = (piece.content for piece in self._pieces if piece.section.stability == "static")
-        return sum(map(self._size, static)) + self._counter.total(0)
+        return sum(map(self._size, static))
 
     def _frame_within(self) -> int:
         views = (piece.content for piece in self._pieces if isinstance(piece.content, View))
@@ -200,7 +208,7 @@ class _Fit:
         piece = self._pieces[index]
         rule = _REPEATED if len(content) < len(piece.content) else ""
         shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
-        return Fitted(piece, shown, size, rule)
+        return Fitted(piece, shown, size, rule, self._answers(content))
 
     def _size(self, content: Content) -> int:
         size = self._sizes.get(id(content))
@@ -208,34 +216,18 @@ class _Fit:
 
     def _sized(self, content: Content) -> int:
         if isinstance(content, View):
-            return content.counted(self._counter)
+            return content.counted(self._counter) + self._answers(content)
         if isinstance(content, Sifted):
-            return content.counted(self._sums)
-        return sum(map(self._count, content))
+            return content.counted(self._sums) + self._answers(content)
+        return sum(map(self._count, content)) + self._answers(content)
 
-    def _total(self, counted: int) -> int:
-        return self._counter.total(counted) + self._schemas
+    def _answers(self, content: Content) -> int:
+        return answers_counted(content, self._count)
 
     def _over(self, needed: Mapping[int, int], stays: Sequence[Item]) -> OverBudget:
-        """Who is to blame, the largest first, and of what must stay of a history the largest item."""
-        sizes = {self._pieces[index].section.name: size for index, size in needed.items() if size}
-        over = self._total(sum(sizes.values())) - self._budget.available
-        parts = sorted(sizes, key=lambda name: -sizes[name])
-        told = [f"{name!r} {sizes[name]:,}" for name in parts]
-        for what, size in (("tool definitions", self._schemas), ("framing", self._counter.total(0))):
-            told += [f"{what} {size:,}"] if size else []
-        return OverBudget(
-            f"what is required is {over:,} more than the {self._budget.available:,} tokens there are: "
-            f"{', '.join(told)}{self._largest(stays)}",
-            over,
-            tuple(parts),
-        )
-
-    def _largest(self, stays: Sequence[Item]) -> str:
-        if not stays:
-            return ""
-        item = max(stays, key=self._count)
-        return f"; the largest that must stay is item {cut(item.id)!r} with {self._count(item):,}"
+        sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
+        largest = max(stays, key=self._count, default=None)
+        return over_budget(sizes, self._schemas, self._budget.available, self._counter, largest)
 
 
 def _comes_and_goes(piece: Piece) -> bool:

@@ -41,7 +41,7 @@ def enabled(sections: Sequence[Section], ask: Ask) -> list[Section]:
     if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
     shown = [section for section in sections if settings_of(section).enabled]
-    if ask.input is not None and any(isinstance(section, Input) and section.required for section in shown):
+    if ask.input is not None and any(isinstance(section, Input) for section in shown):
         return [section.without_input() if isinstance(section, History) else section for section in shown]
     return shown
 

@@ -2,6 +2,7 @@
 
 from quire.compactors import Cascade, ClearToolResults, Compactor, Planner, Summarize, TruncateOldest
 from quire.errors import InvalidValue, cut
+from quire.tokens.numbers import named
 
 KEEP_ALL = "keep-all"
 _CHOICE = (ClearToolResults(), TruncateOldest())
@@ -21,6 +22,6 @@ POLICIES: dict[str, Compactor | None] = {
 
 def compactor_for(policy: str, model: str | None = None) -> Compactor | None:
     """The compactor of a policy; a planner goes by the prices of the model."""
-    if policy not in POLICIES:
+    if named(policy, "the name of a policy") not in POLICIES:
         raise InvalidValue(f"no policy {cut(policy)!r}; there are {', '.join(POLICIES)}")
     return Planner(*_CHOICE, model=model) if policy == "planner" else POLICIES[policy]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from quire.compactors import Room
+from quire.context.blaming import TOOLS
 from quire.context.fates import IN_SIGHT, Entry, Fates
 from quire.context.fit import Fitted
 from quire.context.printing import Row, as_html, as_table
@@ -45,7 +46,8 @@ class Receipt:
 
     def room(self, section: str) -> Room:
         """What a section may take while all else stays as it is."""
-        own = sum(fitted.counted for fitted in self._fitted if fitted.name == section)
+        # Who is given the room counts what is shown, and not what rendering adds to it.
+        own = sum(fitted.counted - fitted.answers for fitted in self._fitted if fitted.name == section)
         others = self.tokens - self._counter.total(own)
         return Room(max(self.available - others, 0), self._counter)
 
@@ -93,12 +95,14 @@ class Receipt:
             for line in self.lines()
         ]
         if self.schemas:
-            rows.append(("tool definitions", f"{self.schemas:,}", "", "", ""))
+            rows.append((TOOLS, f"{self.schemas:,}", "", "", ""))
         return [*rows, ("in all", f"{self.tokens:,}", "", "", f"of {self.available:,}")]
 
     def _line(self, fitted: Fitted) -> Line:
         candidates = len(fitted.piece.content)
         note = fitted.piece.failure or fitted.rule
+        if fitted.answers:
+            note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
         return Line(fitted.name, fitted.counted, len(fitted.shown), candidates - len(fitted.shown), note)
 
 

@@ -71,6 +71,12 @@ class Seen:
         return bool(self._ids) or not all(isinstance(r, View) and apart(view, r) for r in self._rows)
 
 
+def shows(scroll: Scroll, item_id: str) -> bool:
+    """Whether an item is among what is shown."""
+    beside = (*scroll.before, *scroll.after)
+    return any(item.id == item_id for item in beside) or (scroll.view is not None and _has(scroll, item_id))
+
+
 def without_twins(items: Sequence[Item]) -> Sequence[Item]:
     """The items, each once."""
     if len(items) < 2 or len({item.id for item in items}) == len(items):

@@ -4,24 +4,32 @@ Nothing is guessed about caches but one thing: that a provider serves the longes
 shares with the one before it.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from quire.compactors import Compactor, Plan, Room, record
-from quire.compactors.planner import RATIOS
+from quire.compactors import Compactor, Plan, Request, Room, record
+from quire.compactors.plan import checked_compactor
+from quire.compactors.rates import RATIOS, rates_of
+from quire.context.answers import answers_counted
 from quire.context.context import Context
 from quire.context.gathering import Piece
 from quire.context.template import Template
 from quire.errors import Irreducible, OverBudget
-from quire.items import Item, Message
+from quire.items import Item, Message, Summary
 from quire.providers import Provider, provider_for
 from quire.sections import Ask, History, Settings
 from quire.state import Pool, Transcript
-from quire.state.groups import is_output
+from quire.state.groups import checked_items, is_output
 from quire.tokens import Budget, Counter, Prices
+from quire.tokens.asking import checked_counter
+from quire.tokens.numbers import whole
 
 UNBOUNDED = 2**40
 """A window that nothing fills, for keeping everything."""
+
+_WORD = "summary "
+"""What a summary is made of: about a token each."""
 
 
 class Call(NamedTuple):
@@ -68,10 +76,11 @@ class Replay(NamedTuple):
 
     def bill(self, prices: Prices = RATIOS) -> float:
         """What the input costs, and summaries with it; without prices, where a token of input costs one."""
-        plain, read = prices.input or 0.0, prices.cache_read or 0.0
-        write, output = prices.cache_write or plain, prices.output or 0.0
-        sent = sum(read * call.cached + write * (call.tokens - call.cached) for call in self.calls)
-        return sent + sum(plain * call.prompt + output * call.summary for call in self.calls)
+        rates = rates_of(prices)
+        sent = sum(
+            rates.read * call.cached + rates.write * (call.tokens - call.cached) for call in self.calls
+        )
+        return sent + sum(rates.input * call.prompt + rates.output * call.summary for call in self.calls)
 
 
 def replay(
@@ -89,7 +98,10 @@ def replay(
     `tokens` is the budget, none for all there is; `volatile` adds a block of about that many tokens that is
     another one in each call. A summary that is asked for is taken to be written, in the size asked for.
     """
-    return _Replayer(compactor, tokens, counter, model, volatile).played(items, progress)
+    given = checked_items(items)
+    whole(volatile, "volatile", least=0)
+    compactor = None if compactor is None else checked_compactor(compactor)
+    return _Replayer(compactor, tokens, checked_counter(counter), model, volatile).played(given, progress)
 
 
 class _Replayer:
@@ -99,7 +111,9 @@ class _Replayer:
         self._transcript = Transcript()
         self._pool = Pool()
         self._compactor = compactor
-        self._template = Template(History(), budget=Budget(window=tokens or UNBOUNDED), model=model)
+        self._template = Template(
+            History(), budget=Budget(window=UNBOUNDED if tokens is None else tokens), model=model
+        )
         self._counter = counter
         self._wire: Provider = provider_for("openai")
         self._volatile = volatile
@@ -139,11 +153,14 @@ class _Replayer:
     def _compacted(self, block: int) -> Plan | None:
         if self._compactor is None:
             return None
-        room = Room(max(self._template.budget.available - block, 0), self._counter)
-        plan = self._compactor.plan(self._transcript.view, room)
+        view = self._transcript.view
+        beside = block + answers_counted(view, self._counter.count)
+        plan = self._compactor.plan(
+            view, Room(max(self._template.budget.available - beside, 0), self._counter)
+        )
         if plan is None:
             return None
-        text = None if plan.request is None else _written(plan)
+        text = None if plan.request is None else written(plan.request, self._counter)
         return plan if record(self._transcript, plan, text=text, pool=self._pool).fate == "kept" else None
 
     def _context(self, block: tuple[Item, ...]) -> Context:
@@ -184,6 +201,11 @@ def _dues(items: Sequence[Item]) -> Iterator[bool]:
         before = item
 
 
-def _written(plan: Plan) -> str:
+def written(request: Request, counter: Counter) -> str:
     """Words in the place of a summary, of the size that was asked for."""
-    return "summary " * max((plan.request.size if plan.request else 0) // 2, 1)
+    framed = counter.count(Summary("-"))
+
+    def size(words: int) -> int:
+        return counter.count(Summary(_WORD * words)) - framed
+
+    return _WORD * max(bisect_right(range(1, request.size + 2), request.size, key=size), 1)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from quire.context.advice import advice
+from quire.context.advice import absent_input, advice
 from quire.context.context import Context, Heard
 from quire.context.counts import Counts
 from quire.context.fit import fit
@@ -13,6 +13,7 @@ from quire.context.receipt import Receipt
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.sections import Ask, Section, Settings, settings_of
 from quire.tokens import Budget, Counter, counter_for
+from quire.tokens.asking import checked_counter
 from quire.tokens.numbers import named
 
 COMMON = "gpt-5.6"
@@ -97,11 +98,12 @@ class Template:
     ) -> Context:
         """The context of what was gathered: pure, the same for the same. `heard` is told of renderings."""
         model = model or self.model
-        counter = counter or counter_for(model or COMMON)
+        counter = counter_for(model or COMMON) if counter is None else checked_counter(counter)
         schemas = self._counts.schemas(ask.tools, counter)
         count = self._counts.of(counter)
         fitted = fit(pieces, budget=self.budget, counter=counter, schemas=schemas, count=count)
-        receipt = Receipt(fitted, counter, self.budget.available, schemas, advice(fitted, model))
+        told = [*absent_input(fitted, ask.input), *advice(fitted, model)]
+        receipt = Receipt(fitted, counter, self.budget.available, schemas, told)
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, heard=heard)
 

@@ -2,7 +2,8 @@
 
 Everything that asks for the time asks here, so that a test can set it. An id is sixteen hexadecimal digits of
 time and a counter, then twelve that are this process's own: ids of one process sort in the order they were
-made, ids of several processes by the millisecond.
+made as long as the clock does not step back, ids of several processes by the millisecond. After a step back
+they are still unique, and sort by the time the clock gave.
 """
 
 import itertools

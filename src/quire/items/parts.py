@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from quire.errors import InvalidValue, TooLarge
+from quire.errors import InvalidValue, TooLarge, WrongType
 from quire.items.settle import settle
 
 MAX_DATA = 64 * 1024 * 1024
@@ -69,11 +69,13 @@ def text_of(content: Content) -> str:
     """The words of a content, without its media."""
     if isinstance(content, str):
         return content
-    return "\n".join(part for part in content if isinstance(part, str))
+    return "\n".join(part for part in parts_of(content) if isinstance(part, str))
 
 
 def parts_of(content: Content) -> tuple[Part, ...]:
     """A content as its parts; an empty text has none."""
     if isinstance(content, str):
         return (content,) if content else ()
-    return content
+    if not isinstance(content, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a content is a text or several parts, not {type(content).__name__}")
+    return tuple(content)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import ModelFailed
+from quire.models.forcing import Unforced, forced
 from quire.models.handing import Take
 
 logger = logging.getLogger("quire.models")
@@ -34,7 +35,6 @@ class Engine:
         self._closed = threading.Event()
         self._server: Any = None
         self._takes_tools = True
-        self._warned = False
 
     def run(self, payload: dict[str, Any], take: Take) -> None:
         """Compute an answer and hand its chunks on; blocks until it ended or was stopped."""
@@ -45,10 +45,11 @@ class Engine:
         with self._turn:
             # The server is in no variable: frames live on in the tracebacks of errors, and it with them.
             self._load()
-            if "tools" in payload:
-                self._warn_of_tools()
+            taking: Take = take_or_stop
+            if "tools" in payload and not self._takes_tools:
+                payload, taking = forced(payload), Unforced(take_or_stop)
             try:
-                self._server.handle_chat_completions(payload, take_or_stop)
+                self._server.handle_chat_completions(payload, taking)
             except RuntimeError as fault:
                 raise ModelFailed(f"{self._name} could not take the request") from fault
             if self._closed.is_set():
@@ -82,12 +83,6 @@ class Engine:
         if self._server is None:
             self._server, self._takes_tools = _start(self._file, self._context, self._threads)
             logger.info("%s is loaded, with a context of %d tokens", self._name, self._context)
-
-    def _warn_of_tools(self) -> None:
-        if not self._takes_tools and not self._warned:
-            self._warned = True
-            logger.warning("%s hears of no tools: its template has no place for them", self._name)
-
 
 def _start(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
     """A server, and whether the model's template has a place for tools."""

@@ -5,27 +5,29 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, Unpack, cast
 
-from quire.errors import ModelFailed, OverBudget, QuireError
-from quire.items import Item
+from quire.errors import ModelFailed, WindowExceeded
 from quire.models.answering import Answering
+from quire.models.deltas import beside
 from quire.models.engine import Engine
 from quire.models.handing import handed
+from quire.models.model import Asks
+from quire.models.requests import request_for
+from quire.models.terms import Terms
 from quire.models.weights import weights_at
-from quire.providers import CachePlan, Parsed, provider_for
-from quire.tokens import Definition
+from quire.providers import Rendered, provider_for
 from quire.tokens.numbers import number, whole
 
 _LEAST_CONTEXT = 256
 
 
-class Local:
+class Local(Asks):
     """A model that computes in this process. It reads words alone, and answers one at a time.
 
     The weights are loaded at the first question, or by `load`, and shared by all that follow; loading holds
-    up the whole process. `close` lets go of them. Whether tools are heard of depends on the model's template:
-    that of the small one has no place for them, and then a warning is logged.
+    up the whole process. `close` lets go of them. Where the model's template has no place for tools, as that
+    of the small one, it is told of them in words, and made to answer with a call or with words.
     """
 
     wire = "openai"
@@ -56,39 +58,19 @@ class Local:
     ) -> None:
         self.close()
 
-    async def ask(
-        self,
-        items: Sequence[Item],
-        *,
-        tools: Sequence[Definition] = (),
-        plan: CachePlan | None = None,
-        max_tokens: int | None = None,
-    ) -> Parsed:
-        """The whole answer."""
-        return await self.stream(items, tools=tools, plan=plan, max_tokens=max_tokens).whole()
-
-    def stream(
-        self,
-        items: Sequence[Item],
-        *,
-        tools: Sequence[Definition] = (),
-        plan: CachePlan | None = None,
-        max_tokens: int | None = None,
-    ) -> Answering:
-        """The answer as it is computed."""
-        provider = provider_for(self.wire)
-        sent = provider.render(items, model=self.name, tools=tools, plan=plan)
-        _refuse_media(self.name, sent.payload["messages"])
+    def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
+        """The answer to exactly this payload, as it is computed, with or without `stream`."""
+        request = request_for(self.wire, rendered, self.name, terms)
+        _refuse_media(self.name, request["messages"])
         payload = {
-            **sent.payload,
+            "temperature": self._temperature,
+            **request,
             "stream": True,
             "stream_options": {"include_usage": True},
             "return_progress": True,  # chunks while it still reads, for only between chunks can it be stopped
-            "temperature": self._temperature,
         }
-        if max_tokens is not None:
-            payload["max_tokens"] = whole(max_tokens, "max_tokens", least=1)
-        return Answering(self._chunks(payload), provider.stream(sent=sent, model=self.name))
+        reader = provider_for(self.wire).stream(sent=rendered, model=self.name)
+        return Answering(self._chunks(payload), reader, beside(self.wire, rendered.names))
 
     def load(self) -> None:
         """Load the weights now, so that the first question does not wait for them."""
@@ -133,11 +115,11 @@ def _refuse_media(name: str, messages: Sequence[Mapping[str, Any]]) -> None:
                 raise ModelFailed(f"{name} reads words alone: messages[{place}] has {', '.join(kinds)}")
 
 
-def _failure(name: str, error: Mapping[str, Any]) -> QuireError:
+def _failure(name: str, error: Mapping[str, Any]) -> ModelFailed:
     kind = error.get("type")
     if kind != "exceed_context_size_error":
         return ModelFailed(f"{name} refused the request: {kind}")
     asked, most = int(error["n_prompt_tokens"]), int(error["n_ctx"])
-    return OverBudget(
+    return WindowExceeded(
         f"the prompt has {asked:,} tokens, and {name} reads and writes {most:,} at most", max(asked - most, 1)
     )

@@ -1,20 +1,22 @@
-"""Who answers: the protocol of a model. Nothing here answers."""
+"""Who answers: the protocol of a model, and what every model can do that can send. Nothing here answers."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Unpack
 
 from quire.items import Item
 from quire.models.answering import Answering
-from quire.providers import CachePlan, Parsed
+from quire.models.chat import ChatReply, read_messages
+from quire.models.terms import Terms
+from quire.providers import CachePlan, Parsed, Rendered, provider_for
 from quire.tokens import Definition
 
 
-class Model(Protocol):
+class AnyModel(Protocol):
     """Answers items with items; it records nothing, and remembers nothing that an answer depends on.
 
-    `items` may be a list, a view or a scroll; of the latter two only what is new is rendered. `max_tokens` is
-    how long the answer may be. One that cannot be given is an error: `ModelFailed`, or `OverBudget` where the
-    model does not read so much at once. An `ask` that is cancelled stops whatever was computing the answer.
+    `items` may be a list, a view or a scroll; of the latter two only what is new is rendered. One that cannot
+    be answered is a `ModelFailed`, and `WindowExceeded` where it is more than the model reads at once. An
+    answer that is cancelled or left stops whatever was computing or bringing it.
     """
 
     @property
@@ -27,13 +29,20 @@ class Model(Protocol):
         """The name of the provider whose wire it speaks."""
         ...
 
+    def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
+        """The answer to exactly this payload of the wire, rendered for this model, as it comes.
+
+        Nothing is asked before it is read. Without `stream` it is asked for in one piece.
+        """
+        ...
+
     async def ask(
         self,
         items: Sequence[Item],
         *,
         tools: Sequence[Definition] = (),
         plan: CachePlan | None = None,
-        max_tokens: int | None = None,
+        **terms: Unpack[Terms],
     ) -> Parsed:
         """The whole answer."""
         ...
@@ -44,7 +53,51 @@ class Model(Protocol):
         *,
         tools: Sequence[Definition] = (),
         plan: CachePlan | None = None,
-        max_tokens: int | None = None,
+        **terms: Unpack[Terms],
     ) -> Answering:
         """The answer as it comes; nothing is asked before it is read."""
         ...
+
+
+class Asks:
+    """`ask`, `stream` and `complete_chat` for whoever can `send`."""
+
+    async def ask(
+        self: AnyModel,
+        items: Sequence[Item],
+        *,
+        tools: Sequence[Definition] = (),
+        plan: CachePlan | None = None,
+        **terms: Unpack[Terms],
+    ) -> Parsed:
+        """The whole answer, asked for in one piece."""
+        sent = provider_for(self.wire).render(items, model=self.name, tools=tools, plan=plan)
+        async with self.send(sent, stream=False, **terms) as answer:
+            return await answer.whole()
+
+    def stream(
+        self: AnyModel,
+        items: Sequence[Item],
+        *,
+        tools: Sequence[Definition] = (),
+        plan: CachePlan | None = None,
+        **terms: Unpack[Terms],
+    ) -> Answering:
+        """The answer as it comes; nothing is asked before it is read."""
+        sent = provider_for(self.wire).render(items, model=self.name, tools=tools, plan=plan)
+        return self.send(sent, **terms)
+
+    async def complete_chat(
+        self: AnyModel,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Definition] = (),
+        **options: Any,
+    ) -> ChatReply:
+        """The answer to messages of roles and contents; `str` of it is its text.
+
+        Terms of a request are taken as such, and everything else goes to the provider as it is.
+        """
+        terms: Any = {name: options.pop(name) for name in Terms.__annotations__ if name in options}
+        terms["options"] = {**(terms.get("options") or {}), **options}
+        return ChatReply(await self.ask(read_messages(messages), tools=tools, **terms), self.name)

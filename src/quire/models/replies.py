@@ -1,18 +1,21 @@
 """What a scripted model may be given to say, and how that becomes an answer."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import KINDS, Item, Message, ToolCall, new_id, now
+from quire.items import KINDS, Item, Message, Reasoning, ToolCall, new_id, now
+from quire.models.answering import Delta
 from quire.providers import Parsed
 
 Reply = str | Item | Sequence[Item] | Parsed | Exception
 """A text, an item or several, a whole answer, or an exception to be raised."""
 
 _Any = TypeVar("_Any")
+_PIECES = re.compile(r"\s*\S{1,16}|\s+")
 _EXPECTED = "a reply is a text, an item or several, a Parsed, an exception, or a function that gives one"
 
 
@@ -56,6 +59,21 @@ def words_of(parsed: Parsed) -> str:
     return "".join(item.text for item in parsed.items if isinstance(item, Message))
 
 
+def pieces_of(item: Item) -> Iterator[str | Delta]:
+    """An item as it comes in pieces: a text word by word, a thought at once, a call by its name."""
+    if isinstance(item, Message):
+        yield from _PIECES.findall(item.text)
+    elif isinstance(item, Reasoning) and item.text:
+        yield Delta("thinking", item.text)
+    elif isinstance(item, ToolCall):
+        yield Delta("call", item.name)
+
+
+def thoughts_in(event: str | Delta | Parsed) -> tuple[Delta, ...]:
+    """What a piece tells beside words."""
+    return (event,) if isinstance(event, Delta) else ()
+
+
 class RepliesReader:
     """Reads pieces of text, then the answer they are of; without it the answer was broken off."""
 
@@ -64,10 +82,12 @@ class RepliesReader:
         self._said = ""
         self._whole: Parsed | None = None
 
-    def feed(self, event: str | Parsed) -> str:
+    def feed(self, event: str | Delta | Parsed) -> str:
         """Take a piece or the answer; the words that were added."""
         if isinstance(event, Parsed):
             self._whole = event
+            return ""
+        if isinstance(event, Delta):
             return ""
         self._said += event
         return event

@@ -6,9 +6,9 @@ from typing import Any
 
 from quire.compactors.plan import Plan, Request
 from quire.compactors.recording import Outcome, record
-from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, WrongType
+from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, Refused, WrongType
 from quire.items import Item, Message
-from quire.models.model import Model
+from quire.models.model import AnyModel
 from quire.models.replies import words_of
 from quire.providers import Parsed
 from quire.state import Pool, Transcript
@@ -16,7 +16,7 @@ from quire.state import Pool, Transcript
 logger = logging.getLogger("quire.models")
 
 
-async def summarized(model: Model, request: Request, *, accept_cut: bool = False) -> str:
+async def summarized(model: AnyModel, request: Request, *, accept_cut: bool = False) -> str:
     """The words that a request asks for, or `ModelFailed`; nothing is recorded.
 
     Words that are empty, refused or cut off at their size are a failure: a summary that stops in the middle
@@ -31,7 +31,7 @@ async def summarized(model: Model, request: Request, *, accept_cut: bool = False
 async def compact(
     transcript: Transcript,
     plan: Plan,
-    model: Model | None = None,
+    model: AnyModel | None = None,
     pool: Pool | None = None,
     *,
     accept_cut: bool = False,
@@ -48,7 +48,7 @@ async def compact(
     if model is None:
         raise InvalidValue(f"{plan.by} asks for words: a model is needed to write them")
     if not callable(getattr(model, "ask", None)):
-        raise WrongType(f"a Model is asked for words, not {type(model).__name__}")
+        raise WrongType(f"a model is asked for words, not {type(model).__name__}")
     if plan.notes and pool is None:
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
     try:
@@ -59,7 +59,7 @@ async def compact(
     return record(transcript, plan, text=text, pool=pool)
 
 
-def asking(model: Model, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
+def asking(model: AnyModel, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
     """A function that asks a model with a text and gives the words of its answer, or `ModelFailed`."""
 
     async def ask(text: str) -> str:
@@ -68,21 +68,23 @@ def asking(model: Model, *, max_tokens: int | None = None) -> Callable[[str], Co
     return ask
 
 
-async def _answer(model: Model, items: Sequence[Item], max_tokens: int | None) -> Parsed:
+async def _answer(model: AnyModel, items: Sequence[Item], max_tokens: int | None) -> Parsed:
     try:
         return await model.ask(items, max_tokens=max_tokens)
+    except ModelFailed:
+        raise
     except OverBudget as fault:
         raise ModelFailed(str(fault)) from fault
     except QuireError:
-        raise  # a failure that says so itself, or a mistake of the caller's
+        raise  # a mistake of the caller's
     except Exception as fault:
         # Clients have errors of their own, and their words may quote what was sent.
         raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
 
 
-def _words(model: Model, parsed: Parsed) -> str:
+def _words(model: AnyModel, parsed: Parsed) -> str:
     if parsed.finish == "refused":
-        raise ModelFailed(f"{model.name} refused to answer")
+        raise Refused(f"{model.name} refused to answer")
     words = words_of(parsed).strip()
     if not words:
         raise ModelFailed(f"{model.name} said nothing ({parsed.finish})")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -12,6 +13,11 @@ from quire.providers.downgrades import Change
 from quire.tokens.families import bare_name
 
 _encoder = msgspec.json.Encoder(order="sorted")
+_HOME = frozenset(
+    f"{owner}{mark}" for owner in ("openai", "anthropic", "google", "gemini", "models") for mark in "/:"
+)
+"""What some put before a name that goes to the maker of the model itself, where others put nothing."""
+
 _DATED = re.compile(r"(-latest|-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8})$")
 
 
@@ -66,10 +72,25 @@ def unusable(
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names are of one model, a snapshot of it named or not; two snapshots are two models."""
+    """Whether two names are of one model on one route, a snapshot of it named or not.
+
+    Two snapshots are two models. What stands before and after the name is the route, the account included:
+    the state that a service made for one is nothing that it, or another, can read for the other.
+    """
     if one == other:
         return True
     if not one or not other:
         return False
-    one, other = bare_name(one), bare_name(other)
+    (before, one, after), (other_before, other, other_after) = _split(one), _split(other)
+    if (before, after) != (other_before, other_after):
+        return False
     return one == other or _DATED.sub("", one) == other or one == _DATED.sub("", other)
+
+
+@lru_cache(256)  # it is asked for each state, of the same few models
+def _split(model: str) -> tuple[str, str, str]:
+    """What stands before the name of a model, the name, and what stands after it."""
+    name, bare = model.strip().lower(), bare_name(model)
+    start = name.replace(".", "-").rfind(bare.replace(".", "-"))
+    before = name[: max(start, 0)]
+    return "" if before in _HOME else before, bare, name[start + len(bare) :] if start >= 0 else ""

@@ -5,11 +5,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from quire.errors import InvalidValue, cut
-from quire.providers.json_values import exact_copy
+from quire.providers.json_values import Json, exact_copy, fields_in, is_object
+from quire.providers.schemas import plain_object
+from quire.providers.spelling import may_be_googles, respelled
 from quire.tokens.counter import Definition
 from quire.tokens.schemas import read_definition, single_definitions
 
-EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+_READ = frozenset(("name", "description", "strict", "type", "function", *_SCHEMAS))
 
 
 class Tool(NamedTuple):
@@ -20,8 +23,12 @@ class Tool(NamedTuple):
     schema: Mapping[str, Any]
     strict: bool | None = None
     native: Mapping[str, Any] | None = None
-    mended: bool = False
-    """Whether the schema said what no schema can: properties that are no object."""
+    lost: str = ""
+    """What the schema said that no wire takes at the top of one, if anything."""
+    beside: Mapping[str, Any] = {}
+    """Whatever else was said of it, by the names that its own wire has."""
+    wire: str | None = None
+    """Whose way of defining a tool it was, where that can be told."""
     exact: bytes = b""
     """The definition as JSON: what tells `0` from `False`, which Python takes for the same."""
 
@@ -59,22 +66,35 @@ def _tool(definition: Definition) -> Tool:
         raise InvalidValue(f"the definition of {_called(definition)} is not JSON: {fault}") from None
     if _is_native(copied):
         return Tool(_native_name(copied), "", {}, native=copied, exact=exact)
-    name, description, schema = read_definition(copied)
+    inner = fields_in(copied.get("function")) or copied
+    name, description, _ = read_definition(inner)
     if not name:
         raise InvalidValue("a tool's name is empty")
-    schema, flawed = _with_properties(schema or EMPTY)
-    return Tool(name, description, schema, _strict(copied), mended=flawed, exact=exact)
+    schema, lost = plain_object(_schema(inner, exact))
+    strict = inner.get("strict")
+    if strict is True and lost:
+        strict, lost = False, f"{lost}; it is strict no more"
+    beside: Json = {}
+    if not (copied.keys() <= _READ and inner.keys() <= _READ):
+        said = {**copied, **inner}.items()
+        beside = {key: value for key, value in said if value is not None and key not in _READ}
+    strictly = strict if isinstance(strict, bool) else None
+    return Tool(name, description, schema, strictly, None, lost, beside, _wire(copied), exact)
 
 
-def _with_properties(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    flawed = "properties" in schema and not isinstance(schema["properties"], Mapping)
-    return ({**schema, "properties": {}} if flawed else schema), flawed
+def _schema(definition: Json, exact: bytes) -> Any:
+    given: Any = next((definition[key] for key in _SCHEMAS if definition.get(key) is not None), None)
+    return respelled(given) if is_object(given) and may_be_googles(exact) else given
 
 
-def _strict(definition: Mapping[str, Any]) -> bool | None:
-    inner = definition.get("function")
-    strict: Any = (inner if isinstance(inner, Mapping) else definition).get("strict")  # pyright: ignore
-    return strict if isinstance(strict, bool) else None
+def _wire(definition: Json) -> str | None:
+    if definition.get("function") is not None:
+        return "openai"
+    if definition.get("input_schema") is not None:
+        return "anthropic"
+    if definition.get("type") == "function":
+        return "openai-responses"
+    return "gemini" if any(definition.get(key) is not None for key in _SCHEMAS[3:]) else None
 
 
 def _called(definition: Definition) -> str:

@@ -26,7 +26,7 @@ from quire.items import (
 from quire.providers.native import BESIDE, FORM, fields_beside, form_of
 from quire.providers.sheet import Sheet
 from quire.state.editing import MASKED
-from quire.state.groups import answered, answers
+from quire.state.groups import answered, answers, merge_of
 
 Output = Message | Reasoning | ToolCall
 
@@ -214,7 +214,7 @@ class Dialogue:
             return
         waiting = self._waiting(item.call_id)
         index = answered([call for _, call in waiting], item) if waiting else -1
-        same = index >= 0 and waiting[index][1].name == item.name
+        same = index >= 0 and _is_for(waiting[index][1], item)
         if item.call_id in self._given_up and not same:
             raise LateResult
         if self._reply is not None and index >= 0:
@@ -273,3 +273,8 @@ def results_by_call(items: Sequence[Item]) -> dict[int, tuple[int, ToolResult]]:
     """For calls, by position: their results, with the positions of these."""
     pairs = ((call, position, items[position]) for position, call in answers(items)[0].items())
     return {call: (position, item) for call, position, item in pairs if isinstance(item, ToolResult)}
+
+
+def _is_for(call: ToolCall, result: ToolResult) -> bool:
+    """Whether a result is surely that of a call, and not of another one under the same id."""
+    return call.name == result.name and merge_of(call) == merge_of(result)

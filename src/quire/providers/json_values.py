@@ -80,6 +80,29 @@ def nests_deeper(text: str, levels: int) -> bool:
     return deepest > levels
 
 
+def dumped(value: Any) -> Any:
+    """What an object of a client is as JSON; none of what is no such object, or cannot say."""
+    dump = getattr(value, "model_dump", None)
+    if not callable(dump) or isinstance(value, type):
+        return None
+    try:
+        # By alias: what the wire calls its fields, also where a client has other names for them.
+        return dump(mode="json", by_alias=True, exclude_none=True)
+    except TypeError:  # it takes no such arguments
+        pass
+    except Exception:  # whatever it is that somebody's object does
+        return None
+    try:
+        return dump()
+    except Exception:
+        return None
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is a JSON object."""
+    return isinstance(value, dict)
+
+
 def fields_in(value: Any) -> Json:
     """The fields of an object; none of anything else."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
@@ -116,9 +139,9 @@ def _unusual(value: Any, depth: int) -> Any:
         return plain_copy(list(value), depth)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return plain_copy(dump(mode="json", by_alias=True, exclude_none=True), depth - 1)
+    plain = dumped(value)
+    if plain is not None:
+        return plain_copy(plain, depth - 1)
     if isinstance(value, float):
         raise InvalidValue("a number that is none, or not finite, is no JSON")
     raise InvalidValue(f"a value of type {type(value).__name__} is no JSON")

@@ -68,6 +68,14 @@ def inline_bytes(part: Image | Audio | File) -> bytes | None:
         return None
 
 
+def bare_base64(data: str) -> tuple[str | None, str]:
+    """Base64 without the head of a `data:` address, which some leave in front of it, and the type in that."""
+    head, found, body = data.partition(";base64,")
+    if not found or not head.startswith("data:"):
+        return None, data
+    return head[5:].partition(";")[0].lower() or None, body
+
+
 def as_text(part: Part) -> str | None:
     """The words of a part that is text, a text file included; none for all other media."""
     if isinstance(part, str):

@@ -7,6 +7,7 @@ from quire.errors import Damaged, WrongType
 from quire.items import Item
 from quire.providers.caching import CachePlan
 from quire.providers.checking.faults import Fault
+from quire.providers.json_values import dumped
 from quire.providers.rendering import Rendered
 from quire.tokens.counter import Definition
 from quire.tokens.usage import Usage
@@ -35,7 +36,8 @@ class Parsed(NamedTuple):
 class Answer(NamedTuple):
     """What is known beforehand of an answer that is to be read.
 
-    `model` is the one that was asked, `prefix` and `names` are those of the `Rendered` that was sent.
+    `model` is the one that was asked, by the name it was asked by; `prefix` and `names` are those of the
+    `Rendered` that was sent.
     """
 
     model: str | None = None
@@ -102,7 +104,7 @@ def answer_to(sent: Rendered | None, model: str | None) -> Answer:
         return Answer(model)
     if not isinstance(sent, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"what was sent is a Rendered, not {type(sent).__name__}")
-    return Answer(model, sent.prefix, sent.names)
+    return Answer(model or sent.model, sent.prefix, sent.names)
 
 
 def failed(model: Any, error: str) -> Parsed:
@@ -145,11 +147,9 @@ def plain_json(response: Any) -> dict[str, Any]:
     """A response as plain JSON values, whichever client it came from."""
     if isinstance(response, Mapping):
         return dict(response)  # pyright: ignore[reportUnknownArgumentType]
-    dump = getattr(response, "model_dump", None)
-    if dump is None:
+    plain = dumped(response)
+    if not isinstance(plain, Mapping):
         raise WrongType(
             f"expected a response, as JSON or as a client gives it, not {type(response).__name__}"
         )
-    # By alias: what the wire calls its fields, also where a client has other names for them.
-    dumped: dict[str, Any] = dump(mode="json", by_alias=True, exclude_none=True)
-    return dumped
+    return dict(plain)  # pyright: ignore[reportUnknownArgumentType]

@@ -45,7 +45,7 @@ Begin = Callable[[str | None, Sequence[Tool]], WireWriter]
 class Rendered:
     """A payload, ready for a provider's client, and what was changed on the way."""
 
-    __slots__ = ("_digest", "_prefix", "downgrades", "names", "payload")
+    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "payload")
 
     def __init__(
         self,
@@ -53,10 +53,12 @@ class Rendered:
         downgrades: tuple[Downgrade, ...],
         names: Mapping[str, str],
         digest: Callable[[], str],
+        model: str | None = None,
     ) -> None:
         self.payload = payload
         self.downgrades = downgrades
         self.names = names
+        self.model = model
         self._digest = digest
         self._prefix: str | None = None
 
@@ -103,16 +105,14 @@ def render(
     scroll = _scroll(items)
     boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
     static = _static(begin, model, definitions, scroll[: plan.static]) if plan and plan.static else 0
+    dialogue = _settled(begin, wire, scroll, model, definitions, boundary)
     try:
-        dialogue = _drafted(begin, wire, scroll, model, definitions, boundary)
         rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
-        _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
     except LateResult:
-        dialogue = Dialogue(_begun(begin, model, definitions, scroll), results_by_call(scroll))
-        dialogue.feed(scroll[:boundary])
-        rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
-        if boundary == scroll.settled:  # else it knows results that come after all it took
-            _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
+        # What is volatile answers what was given up. The draft knows nothing of it, and so may go on.
+        knowing = _knowing(begin, scroll, model, definitions, boundary, len(scroll))
+        rendered = _finished(knowing, scroll, definitions, plan, boundary, static)
+    _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered
@@ -122,6 +122,25 @@ def _scroll(items: Sequence[Item]) -> Scroll:
     if isinstance(items, Scroll):
         return items
     return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(items))
+
+
+def _settled(
+    begin: Begin, wire: str, items: Scroll, model: str | None, tools: list[Tool], boundary: int
+) -> Dialogue:
+    """All up to the boundary; where a result in it came late, begun again with all results that are in it."""
+    try:
+        return _drafted(begin, wire, items, model, tools, boundary)
+    except LateResult:
+        return _knowing(begin, items, model, tools, boundary, boundary)
+
+
+def _knowing(
+    begin: Begin, items: Scroll, model: str | None, tools: list[Tool], boundary: int, seen: int
+) -> Dialogue:
+    """All up to the boundary, by one who knows the results among the first so many items."""
+    dialogue = Dialogue(_begun(begin, model, tools, items), results_by_call(items[:seen]))
+    dialogue.feed(items[:boundary])
+    return dialogue
 
 
 def _drafted(
@@ -208,7 +227,7 @@ def _finished(
         main.sheet.prefix.asked = True  # the draft itself may be in other hands by now
         return sheet.prefix.of(sheet.written(sent) if writer.bound() else sheet.settled)
 
-    return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest)
+    return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest, sheet.model)
 
 
 def _check_arguments(items: object, plan: object, model: object, strict: object) -> None:

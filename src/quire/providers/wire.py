@@ -7,6 +7,7 @@ import msgspec
 
 from quire.items import Item, Reasoning
 from quire.providers.caching import CachePlan
+from quire.providers.checking import named
 from quire.providers.checking.faults import Fault
 from quire.providers.provider import Answer, Parsed, StreamReader, answer_to
 from quire.providers.rendering import Begin, Rendered, render
@@ -70,6 +71,7 @@ class Wire:
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
+        named(model)
         return self._check(payload, model)
 
 

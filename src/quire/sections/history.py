@@ -46,6 +46,8 @@ class History(Settings):
         slides = messages is not None or turns is not None
         usual = Options(stability="volatile" if slides else "slow", keeps="newest")
         super().__init__(name, **(usual | options))
+        if self.keeps != "newest":
+            raise InvalidValue("a history keeps its newest, which the model is to answer")
         self.transcript = named(transcript, "the name of a transcript")
         self.leaves_input = False
         self._key = _Key()

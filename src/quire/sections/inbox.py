@@ -2,6 +2,7 @@
 
 from typing import Unpack
 
+from quire.errors import InvalidValue
 from quire.items import Item, Message, ToolResult
 from quire.sections.section import Ask, Options, Settings
 from quire.tokens.numbers import named, whole
@@ -47,6 +48,8 @@ class Input(Settings):
 
     def __init__(self, name: str = "input", **options: Unpack[Options]) -> None:
         super().__init__(name, **options)
+        if not self.required:
+            raise InvalidValue("the message to be answered is never left out: its section is required")
 
     async def items(self, ask: Ask) -> tuple[Item, ...]:
         """The input itself."""

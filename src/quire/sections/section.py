@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, TypedDict, cast
 import msgspec
 
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Item, Message
+from quire.items import KINDS, Item, Message
 from quire.state import Pool, View
 from quire.tokens import Share
 from quire.tokens.counter import Definition
@@ -42,6 +42,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         for name, view in self.views.items():
             if not isinstance(view, View):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"the view of {cut(str(name))!r} is a View, not {type(view).__name__}")
+        _check_ask(self)
 
     def view(self, name: str = "main") -> View:
         """The view of a transcript by its name."""
@@ -49,6 +50,23 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
             known = ", ".join(map(repr, self.views)) or "none at all"
             raise UnknownKey(f"no transcript {cut(name)!r} here; there is {known}")
         return self.views[name]
+
+
+def _check_ask(ask: Ask) -> None:
+    """Refuse what sections would stumble over."""
+    given: tuple[tuple[str, object, type], ...] = (
+        ("the pool", ask.pool, Pool),
+        ("parameters", ask.parameters, dict),
+        ("the inbox", ask.inbox, Sequence),
+    )
+    for what, value, kind in given:
+        if not isinstance(value, kind):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"{what} of an Ask is a {kind.__name__}, not {type(value).__name__}")
+    if ask.input is not None and type(ask.input) not in KINDS:
+        raise WrongType(f"the input of an Ask is an item, not {type(ask.input).__name__}")
+    for message in ask.inbox:
+        if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"an inbox has messages, not {type(message).__name__}")
 
 
 class Options(TypedDict, total=False):

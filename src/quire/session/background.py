@@ -7,27 +7,26 @@ is under way at a time for each transcript, also among several processes.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from quire.compactors import Compactor, Outcome, Plan, Request, Room, record
 from quire.errors import Irreducible, QuireError
-from quire.items import Hide, Note, Span, now
-from quire.models import Model, summarized
+from quire.items import Note, now
+from quire.models import AnyModel, summarized
 from quire.session.events import Compacted, Compacting
 from quire.session.hooks import Hooks
+from quire.session.leases import RENEWAL, ended, handed_over, is_held, lease, replaced
 from quire.session.ledger import Ledger
 from quire.session.metering import Metered
 from quire.session.streams import MAIN, PLANS, POOL
 from quire.session.workspace import Workspace, Written
+from quire.session.writing import Redact, redacted
 from quire.state import View
 
 logger = logging.getLogger("quire.session")
-
-LEASE = 600.0
-"""Seconds after which a plan that nobody finished is taken for left behind."""
 
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 600.0
@@ -54,12 +53,19 @@ class Background:
     """Keeps one transcript of a conversation small, by a compactor and a model that writes for it."""
 
     def __init__(
-        self, ledger: Ledger, hooks: Hooks, compactor: Compactor, model: Model | None, name: str = MAIN
+        self,
+        ledger: Ledger,
+        hooks: Hooks,
+        compactor: Compactor,
+        model: AnyModel | None,
+        redact: Redact | None = None,
+        name: str = MAIN,
     ) -> None:
         self._ledger = ledger
         self._hooks = hooks
         self._compactor = compactor
         self._model = model
+        self._redact = redact
         self._name = name
         self._task: asyncio.Task[None] | None = None
         self._marker: Note | None = None
@@ -79,12 +85,19 @@ class Background:
             self._forgotten = self._ledger.workspace.forgotten
             self._task = asyncio.get_running_loop().create_task(self._work(view, room))
 
+    async def work(self, view: View, room: Room) -> bool:
+        """Make it smaller now, and wait for it; whether it became so. What goes wrong is an error here."""
+        await self.close()
+        completed, self._forgotten = self.metrics.completed, self._ledger.workspace.forgotten
+        await self._plan_and_carry_out(view, room)
+        return self.metrics.completed > completed
+
     async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
         """Wait for what is under way, or leave it to whoever opens the conversation next.
 
         With a `timeout` in seconds, what takes longer is handed over.
         """
-        task, marker = self._task, self._marker
+        task = self._task
         if task is None or task.done():
             return
         if how == "wait":
@@ -93,10 +106,6 @@ class Background:
                 return
         task.cancel()
         await asyncio.wait([task])
-        if marker is not None:
-            self._ledger.commit(
-                lambda ws: [*_ended(ws, marker), Written(PLANS, _marker_of(marker.content, 0.0))]
-            )
 
     def _is_busy(self) -> bool:
         under_way = self._task is not None and not self._task.done()
@@ -104,7 +113,7 @@ class Background:
 
     def _is_others(self) -> bool:
         """Whether another process is at work on it."""
-        return any(plan.content["until"] > now() for plan in self._open_plans(self._ledger.workspace))
+        return any(map(is_held, self._open_plans(self._ledger.workspace)))
 
     def _planned(self, view: View, room: Room) -> Plan | None:
         try:
@@ -146,13 +155,13 @@ class Background:
     def _note(self, plan: Plan) -> bool:
         """Note in the log that a plan is under way, unless another is; those left behind are over."""
         content = {"by": plan.by, "transcript": self._name, "version": self._ledger.workspace.version}
-        marker = _marker_of(content, now() + LEASE)
+        marker = lease(content)
 
         def change(workspace: Workspace) -> list[Written]:
             found = self._open_plans(workspace)
-            if any(plan.content["until"] > now() for plan in found):
+            if any(map(is_held, found)):
                 return []  # somebody was quicker
-            return [*(entry for one in found for entry in _ended(workspace, one)), Written(PLANS, marker)]
+            return [*(entry for one in found for entry in ended(workspace, one)), Written(PLANS, marker)]
 
         written = self._ledger.commit(change)
         if len(written) > 1:
@@ -161,15 +170,37 @@ class Background:
         self._marker = marker if written else None
         return bool(written)
 
-    async def _carry_out(self, plan: Plan, request: Request, model: Model) -> None:
+    async def _carry_out(self, plan: Plan, request: Request, model: AnyModel) -> None:
         self.metrics.pending = 1
         self._metered = Metered(model)
+        renewing = asyncio.create_task(self._renew())
         try:
             await self._recorded(plan, await summarized(self._metered, request))
         except QuireError as fault:
             await self._hooks.fire_and_wait(self._fail(plan, fault))
+        except asyncio.CancelledError:  # whoever closed the session or its loop: another may go on
+            self._hand_over()
+            raise
         finally:
+            renewing.cancel()
             self.metrics.pending = 0
+
+    async def _renew(self) -> None:
+        """Say again and again that the plan is under way."""
+        await asyncio.sleep(RENEWAL)
+        while (marker := self._marker) is not None:
+            await asyncio.to_thread(self._replace, marker, lease(marker.content))
+            await asyncio.sleep(RENEWAL)
+
+    def _hand_over(self) -> None:
+        if self._marker is not None:
+            self._replace(self._marker, handed_over(self._marker))
+            self._marker = None
+
+    def _replace(self, marker: Note, other: Note) -> None:
+        with self._ledger.lock:  # whoever finishes the plan ends the note that stands then
+            if marker is self._marker and self._ledger.commit(lambda ws: replaced(ws, marker, other)):
+                self._marker = other
 
     async def _recorded(self, plan: Plan, text: str | None) -> None:
         outcome = await asyncio.to_thread(self._finish, plan, text)
@@ -184,20 +215,22 @@ class Background:
         """Record a plan by compare and swap: on the state as it then is, or not at all."""
         outcomes: list[Outcome] = []
         spent = self._spent()
+        may = partial(redacted, self._redact)
 
         def change(workspace: Workspace) -> list[Written]:
             pool = workspace.pool.fork()
             if workspace.forgotten != self._forgotten:
                 outcomes.append(Outcome("discarded", "something was forgotten meanwhile"))
-                return [*_ended(workspace, self._marker), *spent]
+                return [*ended(workspace, self._marker), *spent]
             outcome = record(workspace.transcripts[self._name].copy(), plan, text=text, pool=pool)
             outcomes.append(outcome)
-            kept = [Written(self._name, edit) for edit in outcome.edits]
-            notes = [Written(POOL, note) for note in plan.notes] if outcome.fate == "kept" else []
-            return [*kept, *notes, *_ended(workspace, self._marker), *spent]
+            kept = [Written(self._name, may(edit)) for edit in outcome.edits]
+            notes = [Written(POOL, may(note)) for note in plan.notes] if outcome.fate == "kept" else []
+            return [*kept, *notes, *ended(workspace, self._marker), *spent]
 
-        self._ledger.commit(change)
-        self._marker = None
+        with self._ledger.lock:
+            self._ledger.commit(change)
+            self._marker = None
         return outcomes[-1]
 
     def _rest(self, fault: str) -> None:
@@ -214,7 +247,7 @@ class Background:
         """Let go of a plan that failed; it can be made again."""
         self._rest(str(fault))
         (marker, self._marker), spent = (self._marker, None), self._spent()
-        self._ledger.commit(lambda workspace: [*_ended(workspace, marker), *spent])
+        self._ledger.commit(lambda workspace: [*ended(workspace, marker), *spent])
         return Compacted(self._ledger.place, self._name, plan, Outcome("discarded", str(fault)))
 
     def _spent(self) -> list[Written]:
@@ -227,15 +260,4 @@ class Background:
         left = self._open_plans(self._ledger.workspace)
         if left:
             logger.info("a plan left behind in %s is not needed any more", self._ledger.place)
-            self._ledger.commit(lambda ws: [entry for one in left for entry in _ended(ws, one)])
-
-
-def _marker_of(content: Mapping[str, object], until: float) -> Note:
-    return Note(content={**content, "until": until}, description="plan")
-
-
-def _ended(workspace: Workspace, marker: Note | None) -> list[Written]:
-    """What says that a plan is no longer under way."""
-    if marker is None or marker.id not in workspace.plans:
-        return []
-    return [Written(PLANS, Hide((Span(marker.id, marker.id),)))]
+            self._ledger.commit(lambda ws: [entry for one in left for entry in ended(ws, one)])

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from quire.context import Context, Piece
 from quire.context.gathering import asked, enabled
+from quire.errors import UnknownId
+from quire.items import Item
 from quire.providers import Rendered
 from quire.sections import Ask, Section, settings_of
 from quire.session.writing import Redact, redacted
@@ -27,6 +29,14 @@ class Sent(NamedTuple):
         counted = sum(self.context.tokens.values()) + self.context.receipt.schemas
         if self.counter is not None and counted:
             self.counter.learn(counted, reported)
+
+
+def item_named(item_id: str, view: View) -> Item:
+    """The item of an id that is shown."""
+    try:
+        return view.get(item_id)
+    except UnknownId:
+        raise UnknownId("the input is an item, or the id of one that is here: no item has this id") from None
 
 
 async def gathered(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:

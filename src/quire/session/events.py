@@ -100,7 +100,7 @@ class Built(NamedTuple):
 
 
 class Calling(NamedTuple):
-    """A tool or a model is about to be called."""
+    """A tool is about to be called. Of a model that writes summaries, `Compacting` tells."""
 
     place: Place
     name: str
@@ -108,7 +108,7 @@ class Calling(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A tool or a model was called; `fault` names the error where it failed."""
+    """A tool was called; `fault` names the error where it failed."""
 
     place: Place
     name: str

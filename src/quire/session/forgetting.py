@@ -1,103 +1,108 @@
 """Forgetting: content is gone from memory and from the store, and a tombstone stays where it was.
 
-What was made from it goes with it: summaries that cover it are emptied and taken back, stubs and notes that
-repeat it are emptied, receipts lose what they kept of it. What somebody said about it in words of their own
-is another item, and has to be named too.
+It reaches all conversations that may hold it: the one, its forks, and where they began. It is noted in each
+before anything is emptied, so that who reads on reads again until it is done, who is about to write what he
+read before is stopped, and who opens a conversation after a crash can finish it.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
-
-from msgspec import to_builtins
+from collections.abc import Collection, Iterable
+from functools import partial
 
 from quire.errors import UnknownId, cut
-from quire.items import JSON, Item, Mask, Note, Summary, ToolResult, Undo
+from quire.items import JSON, Item, Note, Undo
+from quire.session.emptying import Emptying, copied_notes, emptied_notes
+from quire.session.families import family, pasts
 from quire.session.ledger import Ledger
-from quire.session.opening import shared_ledger
-from quire.session.receipts import is_receipt
-from quire.session.streams import FORGOTTEN, ORIGIN, POOL, RECEIPTS, is_own
-from quire.session.tombstones import holds, is_tombstone, texts_of, tombstone
+from quire.session.streams import FORGOTTEN, POOL, STEPS, is_own
+from quire.session.tombstones import is_tombstone, texts_of
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
-from quire.state.active import area_of_summary
-from quire.state.shape import contains
-from quire.stores import Place
 
 logger = logging.getLogger("quire.session")
 
 
 def forget(ledger: Ledger, ids: Collection[str]) -> None:
-    """Forget items of a conversation, here and in the forks that began with it.
+    """Forget items of a conversation, here and wherever forks and merges took them.
 
-    It is noted before, so that who reads on reads again until it is done, and who opens the conversation
-    after a crash can finish it. Forks are emptied first: as long as the items are here, one knows what to
-    look for. They are done last: their past is here.
+    The others are emptied first: as long as the items are here, one knows what to look for.
     """
     ledger.catch_up()
     recorded = ledger.recorded()
     for item_id in set(ids) - {item.id for _, item in recorded}:
         raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
     texts = {text for _, item in recorded if item.id in ids for text in texts_of(item)}
-    concerned = [ledger, *_forks(ledger)]
-    for one in concerned:
-        _begin(one, ids)
-    for one in reversed(concerned):
+    concerned = _begun(ledger, ids)
+    for one in sorted(concerned, key=lambda one: one is ledger):
         _empty(one, set(ids), texts)
-    for one in concerned:
+    # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
+    ledger.store.forget(ledger.place, {})
+    for one in reversed(concerned):
         _finish(one, set(ids))
     logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
 def forget_all(ledger: Ledger) -> None:
     """Forget all that was said and kept in a conversation."""
-    forget(ledger, {item.id for stream, item in ledger.recorded() if stream == POOL or not is_own(stream)})
+    forget(ledger, {item.id for stream, item in ledger.recorded() if _is_said(stream)})
+
+
+def _is_said(stream: str) -> bool:
+    return stream in (POOL, STEPS) or not is_own(stream)
 
 
 def finish_forgetting(ledger: Ledger) -> None:
     """Forget what somebody began to and did not finish: here, or where a fork has its past from."""
-    for begun in list(ledger.workspace.forgetting.values()):
-        ids = set(begun.content["ids"])
-        for one in (ledger, *_pasts(ledger)):
-            known = ids & {item.id for _, item in one.recorded()}
-            if known:
-                forget(one, known)
-                _finish(one, ids)
-                _finish(ledger, ids)
+    for one in (*reversed(list(pasts(ledger))), ledger):
+        for begun in list(one.workspace.forgetting.values()):
+            _forget_again(ledger, set(begun.content["ids"]))
+    _forget_as_the_past(ledger)
 
 
-def _pasts(ledger: Ledger) -> Iterable[Ledger]:
-    """The conversations that a fork has its past from, the nearest first."""
-    for note in ledger.read_at(ledger.workspace.versions(ORIGIN)):
-        if isinstance(note, Note):
-            past = shared_ledger(ledger.store, Place(ledger.place.scope, note.content["conversation"]))
-            yield past
-            yield from _pasts(past)
+def _forget_again(ledger: Ledger, ids: set[str]) -> None:
+    concerned = family(ledger)
+    for one in concerned:
+        if ids <= {item.id for _, item in one.recorded()}:
+            forget(one, ids)
+    for one in reversed(concerned):
+        _finish(one, ids)
 
 
-def _begin(ledger: Ledger, ids: Collection[str]) -> None:
-    note = Note(content={"ids": sorted(ids)}, description="forgetting")
-    ledger.commit(lambda _: [Written(FORGOTTEN, note)])
+def _forget_as_the_past(ledger: Ledger) -> None:
+    """Empty the notes of a fork that were forgotten where it began while it was being made."""
+    origin, past = ledger.workspace.origin, next(pasts(ledger), None)
+    if origin is None or past is None or past.workspace.forgotten == origin.content.get("forgotten"):
+        return
+    gone = emptied_notes(past) & copied_notes(ledger)
+    if gone:
+        forget(ledger, gone)
+
+
+def _begun(ledger: Ledger, ids: Collection[str]) -> list[Ledger]:
+    """Note that it begins, the first conversation of all first; a fork made meanwhile is found too."""
+    begun: dict[object, Ledger] = {}
+    while new := [one for one in family(ledger) if one.place not in begun]:
+        for one in new:
+            note = Note(content={"ids": sorted(ids)}, description="forgetting")
+            one.commit(partial(_noted, note))
+            begun[one.place] = one
+    return list(begun.values())
+
+
+def _noted(note: Note, _: Workspace) -> list[Written]:
+    return [Written(FORGOTTEN, note)]
 
 
 def _done(begun: Note) -> Written:
     return Written(FORGOTTEN, Note(content={"of": begun.id}, description="forgotten"))
 
 
-def _forks(ledger: Ledger) -> Iterable[Ledger]:
-    scope, name = ledger.place
-    for other in ledger.store.conversations(scope):
-        if other.startswith(f"{name}/"):
-            fork = shared_ledger(ledger.store, Place(scope, other))
-            if fork.workspace.versions(ORIGIN):
-                yield fork
-
-
 def _empty(ledger: Ledger, ids: set[str], texts: set[str]) -> None:
     with ledger.lock:
-        emptied = ids | _made_from(ledger.workspace, ids)
+        emptying = Emptying(ledger.workspace, ids, texts)
         try:
-            while _emptied(ledger, emptied, texts):
-                pass  # others may have written it again meanwhile
+            while bodies := {v: JSON.encode_item(left) for v, left in emptying.left(ledger.recorded())}:
+                ledger.store.forget(ledger.place, bodies)  # others may write it again meanwhile
         finally:
             ledger.reload()
 
@@ -108,55 +113,6 @@ def _finish(ledger: Ledger, ids: set[str]) -> None:
         ledger.reload()
         begun = [note for note in ledger.workspace.forgetting.values() if ids.issuperset(note.content["ids"])]
         ledger.commit(lambda workspace: [*map(_done, begun), *_taken_back(workspace)])
-
-
-def _emptied(ledger: Ledger, emptied: set[str], texts: set[str]) -> bool:
-    """Empty all entries that are to be, once; whether there were any."""
-    bodies: dict[int, bytes] = {}
-    for version, (stream, item) in enumerate(ledger.recorded(), 1):
-        left = _left_of(stream, item, emptied, texts)
-        if left is not item:
-            bodies[version] = JSON.encode_item(left)
-    # Also where there is nothing left to empty: a store that failed before has yet to wipe its files.
-    ledger.store.forget(ledger.place, bodies)
-    return bool(bodies)
-
-
-def _made_from(workspace: Workspace, ids: set[str]) -> set[str]:
-    """The summaries that cover items, and the stubs that stand for them."""
-    made: set[str] = set()
-    for transcript in workspace.transcripts.values():
-        view = transcript.view
-        targets = [p for p in (view.log.find(item_id, view.end) for item_id in ids) if p is not None]
-        for position, item in enumerate(transcript.recorded()):
-            covers = isinstance(item, Summary) and _covers(transcript, position, targets)
-            if covers or (isinstance(item, Mask) and item.target in ids):
-                made.add(item.id)
-    return made
-
-
-def _covers(transcript: Transcript, summary: int, targets: Sequence[int]) -> bool:
-    view = transcript.view
-    area = area_of_summary(view.log, summary, view.end)
-    return any(contains(area, target) for target in targets)
-
-
-def _left_of(stream: str, item: Item, emptied: set[str], texts: set[str]) -> Item:
-    if is_tombstone(item):
-        return item
-    if item.id in emptied or (stream == POOL and isinstance(item, Note) and holds(item.content, texts)):
-        return tombstone(item)
-    if stream == RECEIPTS and not is_receipt(item) and holds(to_builtins(item), texts):
-        return tombstone(item)
-    if not is_own(stream) and isinstance(item, ToolResult | Note) and _repeats(item, texts):
-        return tombstone(item)
-    return item
-
-
-def _repeats(item: ToolResult | Note, texts: set[str]) -> bool:
-    """Whether something holds the whole of a forgotten text: read again from a pool, or given by a tool."""
-    found = texts_of(item)
-    return any(text in own for own in found for text in texts)
 
 
 def _taken_back(workspace: Workspace) -> list[Written]:
@@ -172,6 +128,6 @@ def _taken_back(workspace: Workspace) -> list[Written]:
     return undone
 
 
-def _summaries(transcript: Transcript) -> list[Item]:
+def _summaries(transcript: Transcript) -> Iterable[Item]:
     view = transcript.view
     return [view.log.item(position) for position in view.shape.summaries]

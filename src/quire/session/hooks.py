@@ -5,7 +5,7 @@ hears of something done can lose nothing: its error is logged and kept in `failu
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -161,11 +161,14 @@ class Hooks:
 
     def fire(self, event: Event) -> None:
         """Call the hooks of an event; those that have to be awaited are refused here."""
-        self._refuse_async(event)
+        if isinstance(event, BEFORE):  # before anything happens, those of afterwards included
+            self.refuse_async((type(event), *(after for before, after in PAIRS if before is type(event))))
         for one in self._hooks:
             try:
-                if one.hears(event):
-                    one(event)
+                answer = one(event) if one.hears(event) else None
+                if isinstance(answer, Awaitable):
+                    _close(answer)  # pyright: ignore[reportUnknownArgumentType]
+                    raise WrongType(_is_async(one))
             except Exception as fault:
                 self._report(one, event, fault)
 
@@ -179,12 +182,11 @@ class Hooks:
             except Exception as fault:
                 self._report(one, event, fault)
 
-    def _refuse_async(self, event: Event) -> None:
-        """Refuse hooks that have to be awaited before anything happens, those of afterwards included."""
-        heard = {type(event), *(after for before, after in PAIRS if before is type(event))}
+    def refuse_async(self, events: Iterable[type]) -> None:
+        """An error where a hook that hears one of the events has to be awaited."""
         for one in self._hooks:
-            if one.is_async and isinstance(event, BEFORE) and heard.intersection(one.events):
-                raise WrongType(f"hook {cut(one.name)!r} is async: use a verb that is awaited, such as `add`")
+            if one.is_async and not set(one.events).isdisjoint(events):
+                raise WrongType(_is_async(one))
 
     def _report(self, one: Hook, event: Event, fault: Exception) -> None:
         """Let a hook refuse what has not happened yet; what has happened stays, and its failure is kept."""
@@ -193,3 +195,13 @@ class Hooks:
         failure = Failure(one.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MOST_FAILURES:]
         logger.warning("hook %s failed on %s: %s", *failure)
+
+
+def _is_async(one: Hook) -> str:
+    return f"hook {cut(one.name)!r} is async: use a verb that is awaited, such as `add`, or `async with`"
+
+
+def _close(answer: Awaitable[Any]) -> None:
+    """Let go of what a hook gave to be awaited, and nobody will."""
+    if isinstance(answer, Coroutine):
+        answer.close()

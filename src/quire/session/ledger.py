@@ -13,11 +13,12 @@ from threading import RLock
 from time import sleep
 from weakref import WeakSet
 
-from quire.errors import Conflict, Damaged, Forgotten, QuireError, StoreDamaged, cut
+from quire.errors import Conflict, Damaged, Forgotten, InvalidValue, QuireError, StoreDamaged, cut
 from quire.items import JSON, Item, ToolResult
 from quire.session.streams import FORGOTTEN
 from quire.session.workspace import Workspace, Written, settled
 from quire.stores import Entry, Place, Store, Stored
+from quire.stores.seals import is_sealed
 
 logger = logging.getLogger("quire.session")
 
@@ -139,7 +140,7 @@ class Ledger:
     def _computed(self, change: Change, waiting: frozenset[str] | None) -> list[Written]:
         """The change on the present state; `waiting` are the calls that waited before others wrote."""
         try:
-            written = list(change(self.workspace))
+            written = self._changed(change)
             self.workspace.check(written)
             if waiting is not None:
                 self._check_answers(written, waiting)
@@ -153,6 +154,14 @@ class Ledger:
                     raise
                 return self._computed(change, waiting)  # it may be about what others wrote
             raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
+
+    def _changed(self, change: Change) -> list[Written]:
+        """What a change gives for the present state: one that looks elsewhere may have brought this on."""
+        while True:
+            workspace, version = self.workspace, self.workspace.version
+            written = list(change(workspace))
+            if self.workspace is workspace and workspace.version == version:
+                return written
 
     def _written(self, written: list[Written]) -> list[Written]:
         """Keep what was computed: in the store first, since only what is there has happened."""
@@ -171,6 +180,8 @@ class Ledger:
     def _taken(self, stored: Sequence[Stored]) -> list[Written]:
         if not stored:
             return []
+        if is_sealed(stored[0].body):
+            raise InvalidValue(f"{self.place} is sealed: open its store with its key")
         written = read_entries(self.place, stored)
         if any(stream == FORGOTTEN for stream, _ in written) and self.workspace.version:
             self.reload()  # what was forgotten is in the entries read before
@@ -181,7 +192,7 @@ class Ledger:
     def _apply(self, written: list[Written], stored: Sequence[Stored]) -> None:
         try:
             self.workspace.apply(written)
-        except StoreDamaged:
+        except (StoreDamaged, Forgotten):
             raise
         except QuireError as fault:
             raise StoreDamaged(f"{self.place}: what is stored does not fit together: {fault}") from fault

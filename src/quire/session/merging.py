@@ -5,11 +5,11 @@ from typing import Literal
 
 from quire.compactors.telling import in_words
 from quire.errors import Conflict, cut
-from quire.items import Item, Summary, ToolCall, ToolResult
-from quire.session.receipts import shifted
-from quire.session.streams import MAIN, RECEIPTS
+from quire.items import Item, Note, Summary, ToolCall, ToolResult
+from quire.session.receipts import bare, is_receipt, shifted
+from quire.session.streams import MAIN, RECEIPTS, USAGE
 from quire.session.workspace import Workspace, Written
-from quire.state import Transcript, merge_all, merge_result, plan_summary
+from quire.state import Transcript, View, merge_all, merge_result, plan_summary
 
 _PROMPT = """\
 Another agent worked on a part of this conversation. Say in a few sentences what it did and what came of it.
@@ -30,13 +30,24 @@ def joined(drafted: Sequence[Written], workspace: Workspace, began_at: int) -> l
     """What a draft wrote, as it is written to the conversation that it left at a version.
 
     Receipts name what the model saw by versions of the draft. Where others wrote meanwhile it cannot be shown
-    again from here, so they stay behind.
+    again from here, so of them stays only that something was sent.
     """
     if workspace.version != began_at:
         _check_answers(drafted, workspace)
-        return [entry for entry in drafted if entry.stream != RECEIPTS]
+        return [*(entry for entry in drafted if entry.stream != RECEIPTS), *_sent_in(drafted)]
     return [
         Written(stream, shifted(item, began_at) if stream == RECEIPTS else item) for stream, item in drafted
+    ]
+
+
+def left_behind(drafted: Sequence[Written]) -> list[Written]:
+    """What stays of a draft that came to nothing: what it spent, and that it sent something."""
+    return [*(entry for entry in drafted if entry.stream == USAGE), *_sent_in(drafted)]
+
+
+def _sent_in(drafted: Sequence[Written]) -> list[Written]:
+    return [
+        Written(RECEIPTS, bare(item)) for _, item in drafted if isinstance(item, Note) and is_receipt(item)
     ]
 
 
@@ -56,6 +67,22 @@ async def summary_of(
     return None if plan is None else plan.summary(await ask(_PROMPT.format(work=in_words(plan.items))))
 
 
-def told_once(workspace: Workspace, summary: Item) -> list[Written]:
-    """A summary, unless another was quicker to tell the same."""
-    return [] if summary.id in workspace.transcripts[MAIN] else [Written(MAIN, summary)]
+def told_once(workspace: Workspace, summaries: Sequence[Item]) -> list[Item]:
+    """Summaries, but for those that another was quicker to tell."""
+    return [summary for summary in summaries if summary.id not in workspace.transcripts[MAIN]]
+
+
+def woven(views: Sequence[View]) -> list[Item]:
+    """What several views show, woven by time, each item once; none comes after what it precedes in its view.
+
+    A summary was made late and stands early: it counts as of the time of what comes after it.
+    """
+    found: dict[str, tuple[float, Item]] = {}
+    for view in views:
+        earliest, row = float("inf"), list[tuple[float, Item]]()
+        for item in reversed(list(view)):
+            earliest = min(earliest, item.created_at)
+            row.append((earliest, item))
+        for time, item in reversed(row):
+            found.setdefault(item.id, (time, item))
+    return [item for _, item in sorted(found.values(), key=lambda pair: pair[0])]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from quire.items import Item
-from quire.models import Answering, Model
-from quire.providers import Parsed
+from quire.models import Answering, AnyModel
+from quire.providers import Parsed, Rendered
 from quire.session.spending import spent_on
 from quire.session.streams import USAGE
 from quire.session.workspace import Written
@@ -14,7 +14,7 @@ from quire.session.workspace import Written
 class Metered:
     """Hands everything on to a model, and keeps what its answers used."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: AnyModel) -> None:
         self._model = model
         self._taken: list[Parsed] = []
 
@@ -37,6 +37,10 @@ class Metered:
     def stream(self, items: Sequence[Item], **options: Any) -> Answering:
         """The model's answer in pieces; these are not counted."""
         return self._model.stream(items, **options)
+
+    def send(self, rendered: Rendered, **options: Any) -> Answering:
+        """The model's answer to a payload; it is not counted."""
+        return self._model.send(rendered, **options)
 
     def written(self) -> list[Written]:
         """The entries that say what was used since somebody asked last."""

@@ -6,9 +6,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from weakref import WeakKeyDictionary
 
-from quire.errors import StoreError
+from quire.errors import Forgotten, StoreError
 from quire.items import Note
 from quire.session.ledger import Ledger
 from quire.session.workspace import Workspace
@@ -20,16 +19,13 @@ _MOST_LEDGERS = 64
 
 _lock = Lock()
 _stores: dict[tuple[str, str, Durability, bytes | None], Store] = {}
-_ledgers: "WeakKeyDictionary[Store, dict[Place, Ledger]]" = WeakKeyDictionary()
 
 
-def shared_store(url: str | Path | Store, durable: Durability, key: bytes | None) -> Store:
+def shared_store(url: str | Path | Store, durable: Durability | None, key: bytes | None) -> Store:
     """The store of an address, opened once; it is closed when the process ends."""
-    if isinstance(url, Store):
-        return Store.open(url, key=key)
-    if str(url) == "memory:":
-        return Store.open(url, key=key)  # a memory that is asked for anew is a new one
-    name = (os.getcwd(), str(url), durable, key)  # a path may be one from here
+    if isinstance(url, Store) or str(url) == "memory:":  # a memory that is asked for anew is a new one
+        return Store.open(url, durable=durable, key=key)
+    name = (os.getcwd(), str(url), durable or "process", key)  # a path may be one from here
     with _lock:
         if name not in _stores:
             _stores[name] = Store.open(url, durable=durable, key=key)
@@ -39,7 +35,7 @@ def shared_store(url: str | Path | Store, durable: Durability, key: bytes | None
 def shared_ledger(store: Store, place: Place) -> Ledger:
     """The ledger of a place, brought up to date: what was read before is not read again."""
     with _lock:
-        known = _ledgers.setdefault(store, {})
+        known: dict[Place, Ledger] = store.remembered
         ledger = known.pop(place, None)
         if ledger is not None:
             known[place] = ledger  # the latest used stands last
@@ -59,10 +55,19 @@ def _past(store: Store, scope: str, origin: Note) -> Transcript:
     said = origin.content
     parent = shared_ledger(store, Place(scope, said["conversation"]))
     with parent.lock:
-        transcript = parent.workspace.transcripts[said["transcript"]]
+        transcript = parent.workspace.transcripts.get(said["transcript"], Transcript())
+        if not _is_past(transcript, said["revision"], said.get("last")):
+            raise Forgotten("the conversation that this one was forked from was taken out of the store")
         if len(transcript) == said["revision"]:
             return transcript.copy()
         return Transcript(transcript.recorded()[: said["revision"]])
+
+
+def _is_past(transcript: Transcript, revision: int, last: str | None) -> bool:
+    """Whether this is what a fork left, and not another conversation that began at the same address."""
+    if len(transcript) < revision:
+        return False
+    return last is None or transcript.view.log.item(revision - 1).id == last
 
 
 def close_stores() -> None:

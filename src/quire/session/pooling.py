@@ -42,18 +42,27 @@ class Pooling(Verbs):
 
     def keep(self, note: Note) -> Note:
         """Put a note into the pool; one of the same key gives its place to it."""
-        if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
-        if note.key is None:
-            raise InvalidValue("a note needs a key to be kept in a pool")
-        ready = self._ready([note])[0]
-        assert isinstance(ready, Note)
+        ready = self._ready_note(note)
         told = self._told_of(ready)
         for event in told.before:
             self.hooks.fire(event)
         self._ledger.commit(lambda workspace: self._kept(workspace, ready))
         for event in told.after:
             self.hooks.fire(event)
+        return ready
+
+    async def put(self, note: Note) -> Note:
+        """`keep` without blocking the loop; hooks may be async."""
+        ready = self._ready_note(note)
+        told = self._told_of(ready)
+        for event in told.before:
+            await self.hooks.fire_and_wait(event)
+
+        async def tell(_: object) -> None:
+            for event in told.after:
+                await self.hooks.fire_and_wait(event)
+
+        await self._aside(lambda: self._ledger.commit(lambda workspace: self._kept(workspace, ready)), tell)
         return ready
 
     def drop(self, key: str) -> Note:
@@ -64,6 +73,26 @@ class Pooling(Verbs):
         self.hooks.fire(Removed(self.place, note))
         return note
 
+    async def take(self, key: str) -> Note:
+        """`drop` without blocking the loop; hooks may be async."""
+        note = self._ledger.workspace.pool.get(key)
+        await self.hooks.fire_and_wait(Removing(self.place, note))
+        await self._aside(
+            lambda: self._ledger.commit(lambda workspace: [_out(workspace.pool.get(key))]),
+            lambda _: self.hooks.fire_and_wait(Removed(self.place, note)),
+        )
+        return note
+
+    async def take_all(self) -> list[Note]:
+        """`clear_pool` without blocking the loop; hooks may be async."""
+        notes = tuple(self._ledger.workspace.pool)
+        await self.hooks.fire_and_wait(Clearing(self.place, notes))
+        await self._aside(
+            lambda: self._ledger.commit(lambda workspace: [_out(note) for note in workspace.pool]),
+            lambda _: self.hooks.fire_and_wait(Cleared(self.place, notes)),
+        )
+        return list(notes)
+
     def clear_pool(self) -> list[Note]:
         """Take all notes out of the pool, and give them."""
         notes = tuple(self._ledger.workspace.pool)
@@ -71,6 +100,15 @@ class Pooling(Verbs):
         self._ledger.commit(lambda workspace: [_out(note) for note in workspace.pool])
         self.hooks.fire(Cleared(self.place, notes))
         return list(notes)
+
+    def _ready_note(self, note: Note) -> Note:
+        if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
+        if note.key is None:
+            raise InvalidValue("a note needs a key to be kept in a pool")
+        ready = self._ready([note])[0]
+        assert isinstance(ready, Note)
+        return ready
 
     def _told_of(self, note: Note) -> _Told:
         leaving = self._leaving(self._ledger.workspace, note)

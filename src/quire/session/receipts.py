@@ -6,7 +6,7 @@ of the bytes tells whether anything has changed since.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -58,6 +58,8 @@ class Kept:
 
         `Forgotten` where some of it was forgotten, `StoreDamaged` where its bytes are others than they were.
         """
+        if self._content.get("is_bare"):
+            raise Forgotten(f"what the request of version {self.version} showed went with its draft")
         plan = msgspec.convert(self._content["plan"], CachePlan)
         items, tools = self.items, self._tools()
         rendered = provider_for(self.provider).render(items, model=self.model, tools=tools, plan=plan)
@@ -84,6 +86,16 @@ class Kept:
 def is_receipt(item: Item) -> bool:
     """Whether an item of the stream of receipts is one, and not something that one names."""
     return isinstance(item, Note) and item.description == KIND
+
+
+def lasting(recorded: Sequence[Written]) -> set[int]:
+    """The versions of what receipts name and no turn made: definitions of tools, and what is always told."""
+    found: set[int] = set()
+    for stream, item in recorded:
+        if stream == RECEIPTS and isinstance(item, Note) and is_receipt(item):
+            static = item.content["before"][: item.content["plan"]["static"]]
+            found.update(name for name in (*static, item.content.get("tools")) if isinstance(name, int))
+    return found
 
 
 def receipts_in(stored: Mapping[int, Item], workspace: Workspace) -> list[Kept]:
@@ -114,8 +126,10 @@ class Sending:
 
     def written(self, workspace: Workspace) -> list[Written]:
         """The receipt, after what it names that was not kept before."""
-        scroll, view = self._context.items, self._context.items.view
-        new: dict[bytes, Item] = {}
+        scroll = self._context.items
+        if scroll.view is not None and id(scroll.view.log) not in self._names:
+            scroll = Scroll(tuple(scroll[: scroll.settled]), after=scroll.after)  # it is in no log of ours
+        view, new = scroll.view, dict[bytes, Item]()
         content = {
             **self._content,
             "before": [_named(item, view, workspace, new) for item in scroll.before],
@@ -137,9 +151,16 @@ def shifted(item: Item, by: int) -> Item:
     content = dict(item.content)
     for part in ("before", "after"):
         content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
-    if "tools" in content:
+    if content.get("tools") is not None:
         content["tools"] += by
     return replace(item, content=content)
+
+
+def bare(receipt: Note) -> Note:
+    """A receipt that says that something was sent, to whom and how much, but not what."""
+    nothing: dict[str, Any] = {"before": [], "after": [], "start": 0, "is_bare": True}
+    content = {**receipt.content, **nothing, "transcript": None, "tools": None}
+    return replace(receipt, content=content)
 
 
 def digest_of(payload: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """Answers of the user's own client, whole or streamed, recorded as items with what they used."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -12,11 +11,10 @@ from quire.session.building import Sent
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
 from quire.session.pooling import Pooling
-from quire.session.responses import is_stream, wire_of
+from quire.session.responses import is_same_model, is_stream, read, told_by, wire_of
 from quire.session.spending import spent_on
 from quire.session.streams import MAIN, USAGE
 from quire.session.workspace import Written
-from quire.session.writing import finished
 
 logger = logging.getLogger("quire.session")
 
@@ -31,29 +29,37 @@ class Recording(Pooling):
 
         Whose it is, is told by its shape; `provider` says it. What it used is added to what was spent, and
         teaches the counter. An answer that is nothing but an error is `ModelFailed`; of one that broke off,
-        what came is recorded, and `error` says why.
+        what came is recorded, and `error` says why. A `Parsed` of one of our models is taken as well.
         """
+        response = read(response)
+        if isinstance(response, Parsed):
+            return self._keep(response, to)
         if hasattr(response, "__aiter__"):
             raise WrongType("a stream that is awaited is taken by `await session.add_response(stream)`")
         if is_stream(response):
             reading = _Reading(self._reader, provider)
             for event in response:
                 reading.take(event)
-            return self._keep(reading.finished(), to)
-        return self._keep(self._parsed(response, provider), to)
+            return self._keep(reading.finished(), to, reading.provider)
+        name = provider or wire_of(response)
+        return self._keep(self._parsed(response, name), to, name)
 
     async def add_response(self, response: Any, *, provider: str | None = None, to: str = MAIN) -> Parsed:
         """`record` without blocking the loop; hooks may be async, and so may a stream."""
+        response = read(response)
+        if isinstance(response, Parsed):
+            return await self._keep_and_wait(response, to)
         reading = _Reading(self._reader, provider)
         if hasattr(response, "__aiter__"):
             async for event in response:
                 reading.take(event)
-            return await self._keep_and_wait(reading.finished(), to)
+            return await self._keep_and_wait(reading.finished(), to, reading.provider)
         if is_stream(response):
             for event in response:
                 reading.take(event)
-            return await self._keep_and_wait(reading.finished(), to)
-        return await self._keep_and_wait(self._parsed(response, provider), to)
+            return await self._keep_and_wait(reading.finished(), to, reading.provider)
+        name = provider or wire_of(response)
+        return await self._keep_and_wait(self._parsed(response, name), to, name)
 
     def listen(self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN) -> Iterator[Any]:
         """Hand on the events of a stream, and record the answer once it has come to its end.
@@ -66,7 +72,7 @@ class Recording(Pooling):
                 reading.take(event)
                 yield event
         finally:
-            self._keep(reading.finished(), to)
+            self._keep(reading.finished(), to, reading.provider)
 
     async def listen_async(
         self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN
@@ -78,37 +84,47 @@ class Recording(Pooling):
                 reading.take(event)
                 yield event
         finally:
-            await self._keep_and_wait(reading.finished(), to)
+            await self._keep_and_wait(reading.finished(), to, reading.provider)
 
-    def _parsed(self, response: Any, provider: str | None) -> Parsed:
-        name = provider or wire_of(response)
+    def _parsed(self, response: Any, name: str) -> Parsed:
         sent, model = self._asked(name)
         return provider_for(name).parse(response, sent=sent, model=model)
 
-    def _keep(self, parsed: Parsed, to: str) -> Parsed:
-        """Record the items of an answer and what it used, at once."""
-        _check_answer(parsed)
-        items, to = self._ready(parsed.items), self._checked(to)
-        if self.hooks:
-            self.hooks.fire(Adding(self.place, to, items))
-        items = self._commit_answer(parsed, items, to)
+    def _keep(self, parsed: Parsed, to: str, wire: str | None = None) -> Parsed:
+        """Record the items of an answer and what it used, at once; of one that is refused, what it used."""
+        try:
+            _check_answer(parsed)
+            items, to = self._ready(parsed.items), self._checked(to)
+            if self.hooks:
+                self.hooks.fire(Adding(self.place, to, items))
+        except BaseException:
+            self._ledger.commit(lambda _: _spent(parsed))
+            raise
+        items = self._commit_answer(parsed, items, to, wire)
         if self.hooks:
             self.hooks.fire(Added(self.place, to, items))
         return parsed._replace(items=items)
 
-    async def _keep_and_wait(self, parsed: Parsed, to: str) -> Parsed:
-        _check_answer(parsed)
-        items, to = self._ready(parsed.items), self._checked(to)
-        await self.hooks.fire_and_wait(Adding(self.place, to, items))
-        work = asyncio.to_thread(self._commit_answer, parsed, items, to)
-        kept = await finished(work, lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)))
+    async def _keep_and_wait(self, parsed: Parsed, to: str, wire: str | None = None) -> Parsed:
+        try:
+            _check_answer(parsed)
+            items, to = self._ready(parsed.items), self._checked(to)
+            await self.hooks.fire_and_wait(Adding(self.place, to, items))
+        except BaseException:
+            await self._aside(lambda: self._ledger.commit(lambda _: _spent(parsed)))
+            raise
+        kept = await self._aside(
+            lambda: self._commit_answer(parsed, items, to, wire),
+            lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)),
+        )
         return parsed._replace(items=kept)
 
-    def _commit_answer(self, parsed: Parsed, items: Sequence[Item], to: str) -> tuple[Item, ...]:
-        said = appending(to, items, is_new=True)
-        spent = [] if parsed.usage is None else [Written(USAGE, spent_on(parsed.usage, parsed.model))]
+    def _commit_answer(
+        self, parsed: Parsed, items: Sequence[Item], to: str, wire: str | None
+    ) -> tuple[Item, ...]:
+        said, spent = appending(to, items, is_new=True), _spent(parsed)
         written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
-        self._learn(parsed)
+        self._learn(parsed, wire)
         return tuple(item for stream, item in written if stream == to)
 
     def _reader(self, name: str) -> StreamReader:
@@ -121,10 +137,18 @@ class Recording(Pooling):
             return None, None
         return self._sent.rendered, self._sent.model
 
-    def _learn(self, parsed: Parsed) -> None:
-        """Teach the counter what a request really took."""
-        if self._sent is not None and parsed.usage is not None and parsed.usage.input:
-            self._sent.learn(parsed.usage.input)
+    def _learn(self, parsed: Parsed, wire: str | None) -> None:
+        """Teach the counter what a request really took, once, if this can be the answer to it."""
+        sent = self._sent
+        if sent is None or parsed.usage is None or not parsed.usage.input:
+            return
+        if wire in (None, sent.provider) and is_same_model(sent.model, parsed.model):
+            sent.learn(parsed.usage.input)
+            self._sent = sent._replace(counter=None)
+
+
+def _spent(parsed: Parsed) -> list[Written]:
+    return [] if parsed.usage is None else [Written(USAGE, spent_on(parsed.usage, parsed.model))]
 
 
 def _check_answer(parsed: Parsed) -> None:
@@ -143,12 +167,16 @@ class _Reading:
 
     def __init__(self, reader_for: Callable[[str], StreamReader], provider: str | None) -> None:
         self._reader_for = reader_for
-        self._provider = provider
         self._reader: StreamReader | None = None
+        self.provider = provider
 
     def take(self, event: Any) -> None:
+        event = told_by(event)
+        if event is None:
+            return
         if self._reader is None:
-            self._reader = self._reader_for(self._provider or wire_of(event))
+            self.provider = self.provider or wire_of(event)
+            self._reader = self._reader_for(self.provider)
         self._reader.feed(event)
 
     def finished(self) -> Parsed:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from quire.errors import WrongType
 
 
@@ -35,6 +37,35 @@ def is_stream(response: Any) -> bool:
     if isinstance(response, Mapping | str | bytes) or hasattr(response, "model_dump"):
         return False
     return hasattr(response, "__iter__") or hasattr(response, "__aiter__")
+
+
+def read(response: Any) -> Any:
+    """A response as it is, or what its JSON says where it is still a text."""
+    if not isinstance(response, str | bytes | bytearray):
+        return response
+    try:
+        return msgspec.json.decode(response)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
+
+
+def told_by(event: Any) -> Any | None:
+    """What the wire said by an event of a client; `None` for what the client says beside it, by itself."""
+    kind = getattr(event, "type", None)
+    if kind == "chunk" and hasattr(event, "chunk"):
+        return event.chunk
+    return None if isinstance(kind, str) and kind.startswith(_BESIDE) else event
+
+
+_BESIDE = ("content.", "refusal.", "logprobs.", "tool_calls.")  # of `chat.completions.stream` of openai
+
+
+def is_same_model(asked: str | None, answered: str | None) -> bool:
+    """Whether an answer can be of the model that was asked; many answer by a longer name, with a date."""
+    if asked is None or answered is None:
+        return True
+    one, other = (name.rpartition("/")[2].rpartition(":")[2].lower() for name in (asked, answered))
+    return one.startswith(other) or other.startswith(one)
 
 
 def _fields(response: Any) -> Mapping[str, Any]:

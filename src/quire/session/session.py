@@ -7,25 +7,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypedDict, Unpack
 
+from msgspec.structs import replace
+
 from quire.compactors import Compactor
 from quire.context import Context, Piece, Template
 from quire.context.template import COMMON
-from quire.errors import Forgotten
+from quire.errors import Forgotten, InvalidValue
 from quire.items import Item, Message, now
-from quire.models import Model
+from quire.models import AnyModel
 from quire.providers import Provider, Rendered
 from quire.sections import Ask
 from quire.session.background import Background
-from quire.session.branching import Branching
-from quire.session.building import Sent, gathered, redacted_pieces
+from quire.session.building import Sent, gathered, item_named, redacted_pieces
 from quire.session.current import enter, leave
+from quire.session.digests import Digests
+from quire.session.drafting import Drafting
 from quire.session.events import Building, Built
 from quire.session.following import followed
 from quire.session.forgetting import finish_forgetting, forget, forget_all
 from quire.session.hooks import Hook, Hooks
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
-from quire.session.receipts import Kept, Sending, digest_of, receipts_in
+from quire.session.receipts import Kept, Sending, receipts_in
 from quire.session.scope import scope_spending
 from quire.session.spending import Caps, Spending, check_caps
 from quire.session.streams import RECEIPTS
@@ -50,10 +53,10 @@ class Options(TypedDict, total=False):
     caps: Caps | None
     pool_limit: int | None
     compactor: Compactor | None
-    model: Model | None
+    model: AnyModel | None
 
 
-class Session(Branching):
+class Session(Drafting):
     """One conversation at an address: transcripts by name, a pool, and all that was seen and spent.
 
     Writes are kept when they return. Any thread may use it; other sessions and processes may write to the
@@ -69,14 +72,18 @@ class Session(Branching):
         caps: Caps | None = None,
         pool_limit: int | None = None,
         compactor: Compactor | None = None,
-        model: Model | None = None,
+        model: AnyModel | None = None,
     ) -> None:
         super().__init__(ledger, hooks=Hooks(hooks), redact=redact)
         self._pool_limit = pool_limit
         self._caps = caps
-        self.compaction = None if compactor is None else Background(ledger, self.hooks, compactor, model)
+        self.compaction = (
+            None if compactor is None else Background(ledger, self.hooks, compactor, model, redact)
+        )
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
+        self._digests = Digests()
+        self._history: tuple[Context, str] | None = None  # where the main transcript was shown last
 
     @staticmethod
     def open(
@@ -85,7 +92,7 @@ class Session(Branching):
         scope: str = "",
         conversation: str = "",
         store: str | Path | Store = "quire.db",
-        durable: Durability = "process",
+        durable: Durability | None = None,
         key: bytes | None = None,
         **options: Unpack[Options],
     ) -> "Session":
@@ -141,9 +148,10 @@ class Session(Branching):
 
     def receipts(self) -> list[Kept]:
         """What was sent in this conversation, oldest first; each can be shown again as it was."""
-        workspace = self._ledger.workspace
-        versions = workspace.versions(RECEIPTS)
-        stored = dict(zip(versions, self._ledger.read_at(versions), strict=True))
+        with self._ledger.lock:  # others may write, and forget, meanwhile
+            workspace = self._ledger.workspace
+            versions = workspace.versions(RECEIPTS)
+            stored = dict(zip(versions, self._ledger.read_at(versions), strict=True))
         return receipts_in(stored, workspace)
 
     def forget(self, *ids: str) -> None:
@@ -186,14 +194,29 @@ class Session(Branching):
 
     def _compact(self, pieces: Sequence[Piece], context: Context, counter: Counter) -> None:
         """See to it that the main transcript stays small enough for what a turn leaves it."""
-        if self.compaction is None:
-            return
+        view = self.view()
         for piece in pieces:
-            if isinstance(piece.content, View) and piece.content.log is self.view().log:
+            if isinstance(piece.content, View) and piece.content.log is view.log:
                 name = piece.section.name
-                was_cut = piece.content.counted(counter) > context.tokens[name]
-                self.compaction.consider(self.view(), context.room(name), was_cut=was_cut)
+                self._history = context, name
+                if self.compaction is not None:
+                    was_cut = piece.content.counted(counter) > context.tokens[name]
+                    self.compaction.consider(view, context.room(name), was_cut=was_cut)
                 return
+
+    def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
+        """Keep the main transcript small by a compactor from now on, and by a model that writes for it."""
+        self.compaction = Background(self._ledger, self.hooks, compactor, model, self._redact)
+
+    async def compact(self) -> bool:
+        """Make the main transcript smaller now, and wait for it; whether there was anything to be done.
+
+        The room is that of the context that was built last, and it need not be full.
+        """
+        if self.compaction is None or self._history is None:
+            raise InvalidValue("a session compacts with a compactor, for a history that was built before")
+        context, section = self._history
+        return await self.compaction.work(self.view(), replace(context.room(section), early=True))
 
     async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
         """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next.
@@ -216,7 +239,7 @@ class Session(Branching):
         inbox: Sequence[Message],
         parameters: Mapping[str, Any] | None,
     ) -> Ask:
-        given = self.view().get(input) if isinstance(input, str) else input
+        given = item_named(input, self.view()) if isinstance(input, str) else input
         with self._ledger.lock:
             views: dict[str, View] = self._ledger.workspace.views()
         return Ask(
@@ -245,11 +268,13 @@ class Session(Branching):
         self._sent = Sent(
             wire.name, model, rendered, context, counter if isinstance(counter, Calibrated) else None
         )
-        sending = Sending(context, wire.name, model, digest_of(rendered.payload), names)
+        sending = Sending(context, wire.name, model, self._digests.of(rendered.payload, wire.name), names)
 
         def change(workspace: Workspace) -> list[Written]:
             if workspace.forgotten != forgotten:
                 raise Forgotten("something was forgotten since the context was built: build it again")
+            if self._left is not None:
+                self._check_left()
             return sending.written(workspace)
 
         self._ledger.commit(change)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from quire.errors import CapReached
+from quire.errors import CapReached, WrongType
 from quire.items import Item, Note
 from quire.tokens import Usage, cost, facts_for
 
@@ -17,6 +17,12 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     scope_tokens: int | None = None
     scope_cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            cap = getattr(self, name)
+            if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float)):
+                raise WrongType(f"a cap of {name} is a number, not {type(cap).__name__}")
 
     @property
     def is_for_scope(self) -> bool:

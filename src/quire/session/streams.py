@@ -16,6 +16,7 @@ USAGE = ".usage"
 RECEIPTS = ".receipts"
 PLANS = ".plans"
 FORGOTTEN = ".forgotten"
+STEPS = ".steps"
 
 
 def checked_name(name: object) -> str:

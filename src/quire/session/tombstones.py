@@ -26,16 +26,17 @@ _SHORTEST_TEXT = 12
 """Characters from which on a text is looked for elsewhere: shorter ones stand everywhere by chance."""
 
 
-def tombstone(item: Item) -> Item:
-    """What stays of an item."""
+def tombstone(item: Item, **extras: str) -> Item:
+    """What stays of an item; `extras` are what has to be known of it all the same."""
     if isinstance(item, Unknown):
         return replace(item, fields=freeze({"forgotten": True}))
-    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({"forgotten": True}))
+    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({"forgotten": True, **extras}))
 
 
 def is_tombstone(item: Item) -> bool:
     """Whether the content of an item was forgotten."""
-    return bool(item.extras.get("forgotten"))
+    said = item.fields if isinstance(item, Unknown) else item.extras
+    return bool(said.get("forgotten"))
 
 
 _LEFT: dict[type, dict[str, Any]] = {
@@ -45,7 +46,7 @@ _LEFT: dict[type, dict[str, Any]] = {
     Reasoning: {"text": "", "state": None},
     ConfigChange: {"instructions": FORGOTTEN_TEXT},
     Handoff: {"reason": None},
-    Note: {"content": None, "description": FORGOTTEN_TEXT},
+    Note: {"content": None, "key": None, "description": FORGOTTEN_TEXT},
     Summary: {"text": FORGOTTEN_TEXT},
     Mask: {"stub": FORGOTTEN_TEXT},
 }

@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Note
 from quire.session.spending import Spending
-from quire.session.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, USAGE, is_own
+from quire.session.steps import Steps
+from quire.session.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, STEPS, USAGE, is_own
+from quire.session.tombstones import is_tombstone
 from quire.state import Pool, Transcript, View
 from quire.tokens.numbers import whole
 
@@ -38,11 +40,14 @@ class Workspace:
 
     def __init__(self, origin: Origin | None = None) -> None:
         self._origin = origin
+        self.origin: Note | None = None
+        """What says where this conversation was forked from."""
         self.version = 0
         self.transcripts: dict[str, Transcript] = {MAIN: Transcript()}
         self._inherited: dict[str, int] = {}  # how much of a transcript is from before this log began
         self.pool = Pool()
         self.spending = Spending()
+        self.steps = Steps()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
         self.forgetting: dict[str, Note] = {}
@@ -117,6 +122,11 @@ class Workspace:
         """How often something was forgotten: who was at work meanwhile can tell by it."""
         return len(self.versions(FORGOTTEN))
 
+    def inherits(self, item_id: str) -> bool:
+        """Whether an item is from before this log began."""
+        found = (self.transcripts[name].view.log.find(item_id, end) for name, end in self._inherited.items())
+        return any(position is not None for position in found)
+
     def waiting(self) -> frozenset[str]:
         """The ids of the calls that wait for a result, of all transcripts."""
         return frozenset(call.call_id for one in self.transcripts.values() for call in one.view.pending())
@@ -139,6 +149,8 @@ class Workspace:
             self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
         elif stream == USAGE:
             self.spending.take(items)
+        elif stream == STEPS:
+            self.steps.take(items, self.waiting())
 
     def _transcript(self, name: str) -> Transcript:
         if name not in self.transcripts:
@@ -150,6 +162,7 @@ class Workspace:
         for item in items:
             self.transcripts[MAIN] = self._past(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
+            self.origin = item if isinstance(item, Note) else None
 
     def _past(self, origin: Item) -> Transcript:
         if self._origin is None or not isinstance(origin, Note):
@@ -173,14 +186,18 @@ class Workspace:
 
     def _pool(self, items: Iterable[Item]) -> None:
         for item in items:
-            if isinstance(item, Note):
+            if isinstance(item, Note) and is_tombstone(item):
+                self._put_out(str(item.extras.get("instead_of", "")))
+            elif isinstance(item, Note):
                 self.pool.add(item)
             elif isinstance(item, Hide):
                 for span in item.spans:
                     self._put_out(span.first, str(item.extras.get("key", "")))
 
-    def _put_out(self, note_id: str, key: str) -> None:
+    def _put_out(self, note_id: str, key: str = "") -> None:
         """Take a note out, unless it is out: two who did not know of each other may say so."""
+        if key not in self.pool:
+            key = next((note.key or "" for note in self.pool if note.id == note_id), "")
         if key in self.pool and self.pool.get(key).id == note_id:
             self.pool.remove(key)
 

@@ -28,11 +28,16 @@ from quire.state import Transcript, View
 from quire.stores import Place
 
 T = TypeVar("T")
+I = TypeVar("I", bound=Item)  # noqa: E741
 
 NO_FIELDS: Mapping[str, Any] = {}
 
 Redact = Callable[[Item], Item]
 """Sees an item before it is stored, logged or sent, and gives what may be."""
+
+
+async def _nothing(_: object) -> None:
+    pass
 
 
 class Desk:
@@ -96,10 +101,27 @@ class Desk:
 
         Who cancels it does not take it back: what had begun to be written is written, and heard of.
         """
-        items, to = self._ready(items), self._checked(to)
-        await self.hooks.fire_and_wait(Adding(self.place, to, items))
-        work = asyncio.to_thread(self._commit, items, to, expected, False)
-        return await finished(work, lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)))
+        return await self._add(items, to, expected, is_new=False)
+
+    async def say(self, *items: Item, to: str = MAIN) -> tuple[Item, ...]:
+        """`add` for what is said now: it is shown after all that is there, whatever another's clock says."""
+        return await self._add(items, to, is_new=True)
+
+    async def _add(
+        self, items: Iterable[Item], to: str, expected: int | None = None, *, is_new: bool
+    ) -> tuple[Item, ...]:
+        ready, to = self._ready(items), self._checked(to)
+        await self.hooks.fire_and_wait(Adding(self.place, to, ready))
+        return await self._aside(
+            lambda: self._commit(ready, to, expected, is_new),
+            lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)),
+        )
+
+    async def _aside(self, work: Callable[[], T], then: Callable[[T], Awaitable[None]] = _nothing) -> T:
+        """What some work with the store gives, once hooks were told; a slow store works in a thread."""
+        if self._ledger.store.is_quick and not self.hooks:
+            return work()
+        return await finished(asyncio.to_thread(work), then)
 
     def _transcript(self, name: str) -> Transcript:
         transcripts = self._ledger.workspace.transcripts
@@ -142,9 +164,9 @@ async def finished(work: Awaitable[T], then: Callable[[T], Awaitable[None]]) -> 
         raise
 
 
-def redacted(redact: Redact, item: Item) -> Item:
+def redacted(redact: Redact | None, item: I) -> I:
     """An item as it may be kept: another content, but the same item."""
-    given = redact(item)
+    given = item if redact is None else redact(item)
     if type(given) is not type(item) or given.id != item.id:
         raise WrongType("redaction gives the same item back, with other content")
     return given

@@ -11,7 +11,7 @@ from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
 from quire.state.positions import positions
 from quire.state.view import View, checked_view
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import digits, whole
 
 
 class Config(NamedTuple):
@@ -54,5 +54,5 @@ def _place_of(view: View, target: str | int | None) -> tuple[float, int]:
             raise UnknownId(f"{cut(target)!r} is an edit; it has no place among the items")
         return (view.log.time(position), position)
     if not 0 <= whole(target, "an index") < len(view):
-        raise OutOfRange(f"the view has {len(view)} items; there is none at {target}")
+        raise OutOfRange(f"the view has {len(view)} items; there is none at {digits(target)}")
     return view.place_at(target)

@@ -50,7 +50,7 @@ class Reply:
     def __init__(self) -> None:
         self.head = -1  # the position of its first item; below zero where there is no reply to join
         self.agent_id: str | None = None
-        self.merge: str | None = None  # what it was merged with, if it was
+        self.merge: object = None  # what it was merged with, if it was
         self.said = False  # holds a message
         self.called = False  # holds a call
 
@@ -69,7 +69,7 @@ class Reply:
         """
         kind = type(output)
         words_after_words = self.said and not self.called and kind is not ToolCall
-        merge = output.extras.get(MERGED) if output.extras else None
+        merge = merge_of(output)
         if self.head < 0 or words_after_words or output.agent_id != self.agent_id or merge != self.merge:
             self.head, self.agent_id, self.said, self.called = position, output.agent_id, False, False
             self.merge = merge
@@ -102,44 +102,67 @@ def is_edit(item: Item) -> TypeGuard[Edit]:
     return type(item) in EDITS and not (isinstance(item, Summary) and not item.spans)
 
 
-def answered(calls: Sequence[ToolCall], result: ToolResult) -> int:
-    """Which of the calls that wait under one id a result is for.
+def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
+    """Which of the calls that wait under one id a result is for; `replies` says of which reply each is.
 
-    The latest of the same name, or else the latest: ids come again, in every reply of some providers and in
-    what a child did while a call of its parent waited.
+    Ids come again: in every reply of some providers, for each of several calls at once, and in what a child
+    did while a call of its parent waited. A result is for a call that was merged as it was, or was not; then
+    for one of its name; then for one of the latest reply; and in that for the earliest, because results come
+    in the order of their calls.
     """
-    latest = len(calls) - 1
-    return next((index for index in range(latest, -1, -1) if calls[index].name == result.name), latest)
+
+    def fitness(index: int) -> tuple[bool, bool, int, int]:
+        call = calls[index]
+        together = merge_of(call) == merge_of(result)
+        return together, call.name == result.name, replies[index] if replies else 0, -index
+
+    return max(range(len(calls)), key=fitness)
+
+
+def merge_of(item: Item) -> object:
+    """What an item was merged with, if it was."""
+    return item.extras.get(MERGED) if item.extras else None
+
+
+class Answers:
+    """What answers what in a sequence of items, found as they are taken one by one."""
+
+    __slots__ = ("_reply", "call_of", "heads", "waiting")
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.call_of: dict[int, int] = {}  # for results, by index, the call that each is for
+        self.heads: list[int] = []  # for each item the index of the first of its group
+        self.waiting: dict[str, list[tuple[int, ToolCall]]] = {}
+        self._reply = Reply()
+        for item in items:
+            self._take(item)
+
+    def _take(self, item: Item) -> None:
+        index = head = len(self.heads)
+        if is_output(item):
+            head = self._reply.join(item, index)
+        elif not isinstance(item, _NEVER_SHOWN):  # these are recorded between items and do not come between
+            self._reply.head = -1
+        if isinstance(item, ToolCall):
+            self.waiting.setdefault(item.call_id, []).append((index, item))
+        elif isinstance(item, ToolResult) and (calls := self.waiting.get(item.call_id)):
+            replies = [self.heads[position] for position, _ in calls]
+            call, _ = calls.pop(answered([call for _, call in calls], item, replies))
+            self.call_of[index], head = call, self.heads[call]
+        self.heads.append(head)
 
 
 def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
     """For results, by position, the call that each is for; and the calls that still wait."""
-    waiting: dict[str, list[tuple[int, ToolCall]]] = {}
-    found: dict[int, int] = {}
-    for position, item in enumerate(items):
-        if isinstance(item, ToolCall):
-            waiting.setdefault(item.call_id, []).append((position, item))
-        elif isinstance(item, ToolResult) and (calls := waiting.get(item.call_id)):
-            found[position] = calls.pop(answered([call for _, call in calls], item))[0]
-    return found, [position for calls in waiting.values() for position, _ in calls]
+    found = Answers(items)
+    return found.call_of, [position for calls in found.waiting.values() for position, _ in calls]
 
 
 def groups(items: Iterable[Item]) -> list[Group]:
     """Any sequence of items in the smallest pieces that may be dropped or moved."""
     row = checked_items(items)
-    call_of, _ = answers(row)
-    heads: list[int] = []
     members: dict[int, list[Item]] = {}
-    reply = Reply()
-    for index, item in enumerate(row):
-        head = index
-        if is_output(item):
-            head = reply.join(item, index)
-        elif not isinstance(item, _NEVER_SHOWN):  # these are recorded between items and do not come between
-            reply.head = -1
-        if index in call_of:
-            head = heads[call_of[index]]
-        heads.append(head)
+    for head, item in zip(Answers(row).heads, row, strict=True):
         members.setdefault(head, []).append(item)
     return [Group(tuple(found)) for found in members.values()]
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup, cut
 from quire.state.active import Cover, area_of_summary
+from quire.state.astride import recorded_astride
 from quire.state.folding import some_meet
 from quire.state.log import EDIT, Log
-from quire.state.positions import far_groups
 from quire.state.shape import Interval, contains, subtracted
 
 
@@ -82,7 +82,5 @@ def _at_the_edges(log: Log, end: int, area: Sequence[Interval]) -> Iterator[int]
         for position in (start, stop - 1):
             if log.head(position) != EDIT:
                 yield position
-    low, high = (area[0][0], area[-1][1]) if area else (end, 0)
-    for head, members in far_groups(log, end):
-        if head < high and members[-1] >= low and any(contains(area, p) for p in (head, *members)):
-            yield head
+        for edge in (start, stop):
+            yield from recorded_astride(log, end, edge)

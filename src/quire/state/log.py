@@ -13,7 +13,8 @@ from typing import Any
 from quire.errors import InvalidLimit, cut
 from quire.items import Edit, Item
 from quire.state.ids import Strays
-from quire.state.shape import Interval, Shape
+from quire.state.reaches import Reaches
+from quire.state.shape import Interval, Place, Shape
 from quire.tokens import Counter
 from quire.tokens.asking import count_by
 from quire.tokens.numbers import MOST
@@ -28,8 +29,21 @@ class Segment:
     """Items in order of arrival, with what is known about each by its position."""
 
     __slots__ = (
-        *("areas", "arrived", "asides", "edits", "far", "heads", "highest", "items", "last_users", "late"),
-        *("marks", "memos", "placed", "places", "shapes", "start", "strays", "sums", "users"),
+        *(
+            "alone",
+            "areas",
+            "arrived",
+            "asides",
+            "edits",
+            "far",
+            "heads",
+            "highest",
+            "items",
+            "last_users",
+            "late",
+        ),
+        *("marks", "memos", "placed", "places", "recorded_apart", "shapes", "shown_apart", "start", "strays"),
+        *("sums", "users"),
     )
 
     def __init__(self, start: int, highest: str = "") -> None:
@@ -38,6 +52,9 @@ class Segment:
         self.items: list[Item] = []
         self.heads = array("I")  # the position of the first member of the item's group
         self.far: dict[int, list[int]] = {}  # members of a group that do not directly follow the others
+        self.recorded_apart = Reaches()  # the same by where the members were recorded
+        self.shown_apart = Reaches()  # groups whose members may be shown apart, by where these are shown
+        self.alone: dict[str, list[int]] = {}  # by call id: results that came without a call
         self.users = array("I")  # positions of the messages of users
         self.last_users = array("I")  # for each of these: which of them was shown last once it had come
         self.marks = array("I")  # positions of what is structural: instructions, configuration, handoffs
@@ -69,6 +86,10 @@ class Segment:
         copy.far = {
             head: [p for p in members if p < end] for head, members in self.far.copy().items() if head < end
         }
+        copy.recorded_apart = self.recorded_apart.copy_until(end)
+        copy.shown_apart = self.shown_apart.copy_until(end)
+        alone = ((call, [p for p in found if p < end]) for call, found in self.alone.copy().items())
+        copy.alone = {call: found for call, found in alone if found}
         copy.placed = {position: time for position, time in self.placed.copy().items() if position < end}
         copy.places = [place for place in self.places.copy() if place[1] < end]
         copy.arrived = {position: time for position, time in self.arrived.copy().items() if position < end}
@@ -83,6 +104,11 @@ class Segment:
         self._note_id(item.id, len(self.items))
         self.items.append(item)
         self.heads.append(head)
+
+    def note_far(self, head: int, position: int) -> None:
+        """Take note that a member of the group of `head` does not directly follow the others."""
+        self.far.setdefault(head, []).append(position)
+        self.recorded_apart.add(head, position, recorded_at(head), recorded_at(position))
 
     def record_edit(self, edit: Edit, latest: float) -> None:
         """Take in an edit, which came when `latest` was the time of what is shown last."""
@@ -122,6 +148,11 @@ class Segment:
         return sums
 
 
+def recorded_at(position: int) -> Place:
+    """The place of a position in the order of the log, whatever the time of its item."""
+    return (0.0, position)
+
+
 class Log:
     """Segments in a row. A log does not know where it ends: that is for the reader to know."""
 
@@ -133,13 +164,16 @@ class Log:
         self.earlier_places: list[list[tuple[float, int]]] | None = None
         self.starts = tuple(segment.start for segment in segments)
 
-    def forked_at(self, end: int) -> "Log":
-        """A log with the same items up to a position and a last segment that nobody else writes to."""
+    def forked_at(self, end: int, highest: str | None = None) -> "Log":
+        """A log with the same items up to a position and a last segment that nobody else writes to.
+
+        `highest` is that of the ids up to there, where more were recorded since.
+        """
         index = self._index(max(end - 1, 0))
         last = self.segments[index]
         if end - last.start <= _SMALL:
             return self.cut_at(end)
-        return Log((*self.segments[: index + 1], Segment(end, last.highest)))
+        return Log((*self.segments[: index + 1], Segment(end, last.highest if highest is None else highest)))
 
     def cut_at(self, end: int) -> "Log":
         """A log with the same items up to a position, the last segment copied."""

@@ -24,20 +24,19 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     """Record all that the child did, shown in the parent by its time; gives back what was new.
 
     The child's edits of its own items come along, also of items that an earlier merge brought. What it did to
-    the view of inherited items was its own affair. Results that only closed a call for it stay behind, and so
-    do the task of a brief and, of a child without a past in common, its instructions and configuration.
+    the view of inherited items was its own affair. What it was told stays behind: its instructions and
+    configuration, the task of a brief, and results that only closed a call for it.
     """
     _check_agent(agent_id)
     since = _shared_length(checked_transcript(parent), checked_transcript(child))
-    behind = stays_behind(parent, child, since)
-    own = [item for item in own_items(parent, child) if not behind(item)]
+    own = [item for item in own_items(parent, child) if not stays_behind(item)]
     marks = _marks(parent, child, own)
     new = [_merged(item, agent_id, marks[item.id]) for item in own]
     parent.extend(new)
-    edits = own_edits(parent, child, since, behind)
+    edits = own_edits(parent, child, since, stays_behind)
     while brought := [edit for edit in edits if _accepted(parent, edit)]:
         new += brought
-        edits = own_edits(parent, child, since, behind)  # what came may let another come
+        edits = own_edits(parent, child, since, stays_behind)  # what came may let another come
     _tell_of(edits)
     return new
 

@@ -43,27 +43,6 @@ def first_position(log: Log, sort: Sort, start: int, end: int) -> int | None:
     return None
 
 
-def far_groups(log: Log, end: int) -> list[tuple[int, list[int]]]:
-    """The heads of groups in more than one piece, with the members that do not directly follow the others."""
-    found: list[tuple[int, list[int]]] = []
-    for segment, stop in log.seen(end):
-        if segment.far:
-            far = segment.far.copy()  # another thread may be adding to it
-            found += [(head, _below(members, stop)) for head, members in far.items()]
-    return [(head, members) for head, members in found if members]
-
-
-def _below(members: list[int], stop: int) -> list[int]:
-    return members if members and members[-1] < stop else [p for p in members if p < stop]
-
-
-def scattered(log: Log, end: int) -> set[int]:
-    """The heads of groups whose members may be shown apart from each other."""
-    heads = {head for head, _ in far_groups(log, end)}
-    heads.update(log.head(position) for position in positions(log, "late", 0, end))
-    return heads
-
-
 def natural_before(log: Log, position: int) -> int | None:
     """The last position before this one whose item is content and stands where it was recorded."""
     while position > 0:

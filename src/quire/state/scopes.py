@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator
 from quire.errors import InvalidValue, WrongType
 from quire.items import ConfigChange, Hide, Item, Message, ToolCall, ToolResult
 from quire.state.active import area_of_summary, spans_of
+from quire.state.astride import shown_astride
 from quire.state.bounds import bounds
 from quire.state.judging import last_user
-from quire.state.positions import last_positions, positions, scattered
+from quire.state.positions import last_positions, positions
 from quire.state.selection import instructions as instructions_of
 from quire.state.selection import of_kind
 from quire.state.shape import Interval, Place, contains, first_after, subtracted, united
@@ -76,7 +77,7 @@ def _content_before(view: View, cut: Place) -> list[Interval]:
     area = [
         part for interval in united(before) for part in subtracted(interval, united((p, p + 1) for p in kept))
     ]
-    return _with_whole_groups(view, area)
+    return _with_whole_groups(view, area, cut)
 
 
 def _start_of_turns(view: View, turns: int) -> Place | None:
@@ -97,12 +98,12 @@ def _summaries_before(view: View, cut: Place) -> Iterator[int]:
             yield position
 
 
-def _with_whole_groups(view: View, area: list[Interval]) -> list[Interval]:
+def _with_whole_groups(view: View, area: list[Interval], cut: Place) -> list[Interval]:
     """An area without groups that it holds in part, or with all of them: a group belongs where it begins."""
     out: list[Interval] = []
-    for head in scattered(view.log, view.end):
-        members = [(p, p + 1) for p in view.log.group(head, view.end)]
-        if contains(area, head):
+    for group in shown_astride(view.log, view.end, cut):
+        members = [(p, p + 1) for p in group]
+        if contains(area, group[0]):
             area = united([*area, *members])
         else:
             out += members

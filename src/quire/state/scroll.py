@@ -11,10 +11,11 @@ from typing import overload
 from quire.errors import OutOfRange
 from quire.items import Item
 from quire.state.growing import added_since, was_edited
-from quire.state.shape import Interval, Run, contains, subtracted
+from quire.state.shape import Branch, Interval, Run, contains, subtracted
 from quire.state.view import View, checked_view, place_of, slice_of
+from quire.state.weighing import branch_sums, leaf_sums
 from quire.tokens import Counter
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import digits, whole
 
 
 class Scroll(Sequence[Item]):
@@ -30,7 +31,7 @@ class Scroll(Sequence[Item]):
         after: tuple[Item, ...] = (),
     ) -> None:
         if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(checked_view(view)):
-            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {start}")
+            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {digits(start)}")
         self.before = before
         self.view = view
         self.start = start
@@ -131,9 +132,24 @@ def _items(view: View, run: Run) -> Sequence[Item]:
 def _counted_before(view: View, index: int, counter: Counter) -> int:
     """The counts of what is shown before an index, added up."""
     counted = at = 0
-    for run in view.runs():
-        if at + run.width > index:
-            return counted + view.log.tokens(run.start, run.start + index - at, counter)
-        counted += view.run_tokens(run, counter)
-        at += run.width
+    for branch in view.shape.branches:
+        sums = branch_sums(view.log, branch, counter)
+        if at + branch.count > index:
+            return counted + _counted_within(view, branch, index - at, counter)
+        counted += sums[-1]
+        at += branch.count
+    return counted + view.log.tokens(view.shape.tail, view.shape.tail + index - at, counter)
+
+
+def _counted_within(view: View, branch: Branch, index: int, counter: Counter) -> int:
+    counted = 0
+    for leaf in branch.leaves:
+        sums = leaf_sums(view.log, leaf, counter)
+        if leaf.count > index:
+            for before, run in zip(sums, leaf.runs, strict=False):
+                if run.width > index:
+                    return counted + before + view.log.tokens(run.start, run.start + index, counter)
+                index -= run.width
+        counted += sums[-1]
+        index -= leaf.count
     return counted

@@ -51,25 +51,27 @@ class Run(NamedTuple):
 class Leaf:
     """A few runs that never change; `sums` keeps their tokens by counter, once somebody counted them."""
 
-    __slots__ = ("count", "key", "runs", "sums")
+    __slots__ = ("count", "has_summary", "key", "runs", "sums")
 
     def __init__(self, runs: Sequence[Run], key: Key) -> None:
         self.runs = tuple(runs)
         self.key = key
         self.count = sum(run.width for run in runs)
-        self.sums: dict[str, int] | None = None
+        self.has_summary = any(run.start == run.stop for run in runs)
+        self.sums: dict[str, tuple[int, ...]] | None = None
 
 
 class Branch:
     """A few leaves that never change, so that an edit does not have to copy the row of all of them."""
 
-    __slots__ = ("count", "key", "leaves", "sums")
+    __slots__ = ("count", "has_summary", "key", "leaves", "sums")
 
     def __init__(self, leaves: Sequence[Leaf]) -> None:
         self.leaves = tuple(leaves)
         self.key = leaves[0].key
         self.count = sum(leaf.count for leaf in leaves)
-        self.sums: dict[str, int] | None = None
+        self.has_summary = any(leaf.has_summary for leaf in leaves)
+        self.sums: dict[str, tuple[int, ...]] | None = None
 
 
 class Shape(NamedTuple):
@@ -91,6 +93,11 @@ class Shape(NamedTuple):
         else:
             branches = (*self.branches, Branch((Leaf((run,), run.key(time)),)))
         return self._replace(branches=branches, size=self.size + run.width, tail=end + 1)
+
+    def summary_runs(self) -> Iterator[Run]:
+        """The runs that stand for others, in the order they are shown."""
+        leaves = (leaf for branch in self.branches if branch.has_summary for leaf in branch.leaves)
+        return (run for leaf in leaves if leaf.has_summary for run in leaf.runs if run.start == run.stop)
 
 
 def _extended(branch: Branch, run: Run, time: Clock) -> tuple[Branch, ...]:

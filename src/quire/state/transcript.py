@@ -25,18 +25,19 @@ from quire.items import (
 )
 from quire.state.closing import closing_results
 from quire.state.editing import Editor
-from quire.state.groups import Reply, answered, is_edit, is_output
+from quire.state.groups import Reply, is_edit, is_output
 from quire.state.log import EDIT, Log, Segment
 from quire.state.placing import inserted, settled_time
 from quire.state.shape import Shape
 from quire.state.view import View
-from quire.tokens.numbers import whole
+from quire.state.waiting import Waiting, early_result
+from quire.tokens.numbers import digits, whole
 
 logger = logging.getLogger("quire.state")
 
 _FRAME = (ConfigChange, Handoff, Summary)  # structural, like messages of the system and the developer
 
-_Tip = tuple[int, Shape, dict[str, tuple[int, ...]], Reply, tuple[float, float | None, int, bool]]
+_Tip = tuple[int, Shape, Waiting, Reply, tuple[float, float | None, int, bool]]
 """All that a transcript knows beyond its log, to be taken over by a fork or restored after an error."""
 
 
@@ -71,7 +72,7 @@ class Transcript:
         self._end = 0
         self._shape = Shape()
         self._latest: float = float("-inf")  # the time of what is shown last
-        self._open: dict[str, tuple[int, ...]] = {}  # calls without a result, by call id
+        self._open = Waiting()
         self._reply = Reply()  # the model's output at the end, which the next item may join
         self._aside: float | None = None  # the time by which the last item is shown, if that is not last
         self._last_head: int = EDIT
@@ -103,7 +104,7 @@ class Transcript:
     @property
     def view(self) -> View:
         """What is shown now."""
-        return View(self._log, self._shape, self._end, self._open_positions() if self._open else ())
+        return View(self._log, self._shape, self._end, self._open.positions() if self._open else ())
 
     def get(self, item_id: str) -> Item:
         """The item with this id, as it was recorded."""
@@ -127,7 +128,7 @@ class Transcript:
 
     def _check_revision(self, revision: int) -> None:
         if not 0 <= whole(revision, "a revision") <= self._end:
-            raise OutOfRange(f"the transcript has revisions 0 to {self._end}; there is none {revision}")
+            raise OutOfRange(f"there are revisions 0 to {self._end}; there is none {digits(revision)}")
 
     def append(self, item: Item) -> None:
         """Record one item; an error changes nothing."""
@@ -147,14 +148,14 @@ class Transcript:
         """Record several items, all or none."""
         if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a transcript takes several items, not {type(items).__name__}")
-        kept = self._tip()
+        kept, highest = self._tip(), self._segment.highest
         try:
             for item in items:
                 self.append(item)
         except BaseException:
             if self._end > kept[0]:
                 # Forks and views may share the segment, so what was added is left behind in it, unseen.
-                self._log = self._log.cut_at(kept[0])
+                self._log = self._log.forked_at(kept[0], highest)
                 self._segment = self._log.segments[-1]
             self._set_tip(kept)
             raise
@@ -183,7 +184,7 @@ class Transcript:
 
     def _tip(self) -> _Tip:
         marks = (self._latest, self._aside, self._last_head, self._last_far)
-        return (self._end, self._shape, dict(self._open), self._reply.copy(), marks)
+        return (self._end, self._shape, self._open.copy(), self._reply.copy(), marks)
 
     def _set_tip(self, tip: _Tip) -> None:
         self._end, self._shape, self._open, self._reply, marks = tip
@@ -195,7 +196,7 @@ class Transcript:
         self._owned = True
 
     def _append_edit(self, edit: Edit) -> None:
-        shape = Editor(self._log, self._shape, self._end, self._open_positions()).apply(edit)
+        shape = Editor(self._log, self._shape, self._end, self._open.positions()).apply(edit)
         self._segment.record_edit(edit, self._latest)
         self._end += 1
         self._last_head = EDIT
@@ -214,15 +215,30 @@ class Transcript:
         else:
             self._reply.head = -1  # closed: whatever comes next begins something new
             if isinstance(item, ToolResult):
-                head = self._answered(item)
-                if head != self._end and time < self._latest:
+                call = self._open.answered(self._log, item)
+                head = self._end if call is None else call
+                if call is not None and time < self._latest:
                     time = max(time, *(self._log.time(p) for p in self._log.group(head, self._end)))
         if time < self._latest:
             time = settled_time(self._log, self._end, time, head)
+        if isinstance(item, ToolCall):
+            head = self._called(item, head, time)
         if time >= self._latest:
             self._store_last(item, head, time)
         else:
             self._store_aside(item, head, time)
+
+    def _called(self, call: ToolCall, head: int, time: float) -> int:
+        """The head of the group of a call: of its reply or, where its result came before it, of that."""
+        early = None
+        if time < self._latest:
+            shown = self.view.run_at  # nothing joins what is not shown
+            early = early_result(self._log, self._end, call, (time, self._end), shown)
+        if early is None:
+            self._open.add(call, self._end)
+            return head
+        self._reply.head = -1  # closed, as by any result
+        return early
 
     def _store_last(self, item: Item, head: int, time: float) -> None:
         self._aside = None
@@ -247,22 +263,6 @@ class Transcript:
         segment.arrived[self._end] = self._latest
         insort(segment.places, (time, self._end))
 
-    def _answered(self, result: ToolResult) -> int:
-        """The head of the group of the call that a result answers; a result without a call stands alone."""
-        waiting = self._open.pop(result.call_id, None)
-        if waiting is None:
-            return self._end
-        if len(waiting) == 1:
-            return self._log.head(waiting[0])
-        index = answered(
-            [call for call in map(self._log.item, waiting) if isinstance(call, ToolCall)], result
-        )
-        self._open[result.call_id] = (*waiting[:index], *waiting[index + 1 :])
-        return self._log.head(waiting[index])
-
-    def _open_positions(self) -> tuple[int, ...]:
-        return tuple(sorted(position for positions in self._open.values() for position in positions))
-
     def _store(self, item: Item, head: int) -> None:
         segment, position = self._segment, self._end
         if isinstance(item, Message):
@@ -271,17 +271,23 @@ class Transcript:
                 segment.users.append(position)
             elif item.role != "assistant":
                 segment.marks.append(position)
-        elif isinstance(item, ToolCall):
-            earlier = self._open.get(item.call_id)
-            self._open[item.call_id] = (position,) if earlier is None else (*earlier, position)
+        elif isinstance(item, ToolResult):
+            if head == position:
+                segment.alone.setdefault(item.call_id, []).append(position)
         elif isinstance(item, _FRAME):
             segment.marks.append(position)
         self._last_far = head != position and (self._last_head != head or self._last_far)
         if self._last_far:
-            segment.far.setdefault(head, []).append(position)
+            segment.note_far(head, position)
         self._last_head = head
         segment.record(item, head)
         self._end += 1
+        if head != position and (self._last_far or self._is_placed(position) or self._is_placed(head)):
+            places = ((self._log.time(p), p) for p in (head, position))
+            segment.shown_apart.add(head, position, *places)
+
+    def _is_placed(self, position: int) -> bool:
+        return position in self._log.segment(position).placed
 
     def _last_user(self, late: int) -> int:
         """The message of the user that is shown last of those in the segment, with one that came late."""

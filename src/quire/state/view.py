@@ -11,13 +11,14 @@ from typing import Literal, NamedTuple, overload
 from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType, cut
 from quire.items import Item, ToolCall
 from quire.state.active import ActiveEdits
-from quire.state.groups import Group, pending_calls
+from quire.state.groups import Group
 from quire.state.log import EDIT, Log
 from quire.state.shape import Run, Shape, contains, find_run
-from quire.state.weighing import branch_tokens, run_tokens
+from quire.state.waiting import waiting_at
+from quire.state.weighing import branch_sums, run_tokens
 from quire.tokens import Counter
 from quire.tokens.asking import checked_counter, total_by
-from quire.tokens.numbers import count_of, whole
+from quire.tokens.numbers import count_of, digits, whole
 
 
 class Fate(NamedTuple):
@@ -48,7 +49,7 @@ def place_of(index: int, length: int) -> int:
     """Where in a sequence of some length an index is; below zero it is counted from the end."""
     place = index + length if whole(index, "an index") < 0 else index
     if not 0 <= place < length:
-        raise OutOfRange(f"there are {length} items; there is none at {index}")
+        raise OutOfRange(f"there are {length} items; there is none at {digits(index)}")
     return place
 
 
@@ -146,7 +147,7 @@ class View(Sequence[Item]):
     def counted(self, counter: Counter) -> int:
         """The counts of all that is shown, added up."""
         checked_counter(counter)
-        counted = sum(branch_tokens(self.log, branch, counter) for branch in self.shape.branches)
+        counted = sum(branch_sums(self.log, branch, counter)[-1] for branch in self.shape.branches)
         if self.end > self.shape.tail:
             counted += self.log.tokens(self.shape.tail, self.end, counter)
         return count_of(counted, "what all that is shown counts")
@@ -168,8 +169,7 @@ class View(Sequence[Item]):
     def pending(self) -> list[ToolCall]:
         """Calls that still wait for their result, in the order they were made."""
         if self._open_calls is None:
-            recorded = self.log.items(0, self.end)  # what answers what is decided in the order of arrival
-            self._open_calls = tuple(sorted(self.position(call.id) for call in pending_calls(recorded)))
+            self._open_calls = waiting_at(self.log, self.end)
         calls = (self.log.item(position) for position in self._open_calls)
         return [call for call in calls if isinstance(call, ToolCall)]
 

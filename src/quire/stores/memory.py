@@ -13,6 +13,8 @@ from quire.stores.store import Entry, Store, Stored
 class MemoryStore(Store):
     """Entries in the memory of this process."""
 
+    is_quick = True
+
     def __init__(self) -> None:
         self._rows: dict[Place, list[Entry]] = {}
         self._changed = threading.Condition()

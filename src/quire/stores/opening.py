@@ -12,14 +12,19 @@ _WAYS = (
 )
 
 
-def opened(url: "str | Path | Store", *, durable: Durability = "process", key: bytes | None = None) -> Store:
+def opened(
+    url: "str | Path | Store", *, durable: Durability | None = None, key: bytes | None = None
+) -> Store:
     """The store of an address, sealed if a key is given; a store that is open already as it is."""
-    if durable not in ("process", "power"):
+    if durable not in ("process", "power", None):
         raise InvalidValue("durable is 'process' or 'power'")
     if isinstance(url, Store):
-        if key is not None:
-            raise InvalidValue("this store is open already: a key is given where a store is opened")
+        if key is not None or durable is not None:
+            raise InvalidValue(
+                "this store is open already: key and durable are given where a store is opened"
+            )
         return url
+    durable = durable or "process"
     if not isinstance(url, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a store is opened by a text or a path, not {type(url).__name__}")
     store = _at_path(url, durable) if isinstance(url, Path) else _at_url(url, durable)
@@ -33,7 +38,7 @@ def _at_url(url: str, durable: Durability) -> Store:
 
         return MemoryStore()
     if url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
-        return _database(Path(url.removeprefix("sqlite:///")), durable)
+        return _database(_file_of(url.removeprefix("sqlite:///")), durable)
     if url.startswith(("postgresql://", "postgres://")):
         from quire.stores.postgres import PostgresStore
 
@@ -42,6 +47,13 @@ def _at_url(url: str, durable: Durability) -> Store:
         # An address may hold a password: none of it is repeated.
         raise InvalidValue(_WAYS)
     return _at_path(Path(url), durable)
+
+
+def _file_of(name: str) -> Path:
+    """The file of a SQLite address; what others write there besides would be a file of that name."""
+    if name == ":memory:" or "?" in name:
+        raise InvalidValue("sqlite:/// takes a path without options; what is not to be kept goes to memory:")
+    return Path(name)
 
 
 def _at_path(path: Path, durable: Durability) -> Store:

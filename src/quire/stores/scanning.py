@@ -75,7 +75,7 @@ def _scan_elements(file: BinaryIO, form: Form, contents: Contents, start: _Stop)
     end, offset, _ = start
     batch: list[tuple[Element, int, int]] = []
     for line in file:
-        text = line.rstrip(form.after)
+        text = line.rstrip(form.after + b"\0")  # zeros for what never came may follow a whole element
         goes_on = text.startswith(MORE_FOLLOWS)
         element = understood(text[goes_on:])
         if element is None:
@@ -99,13 +99,14 @@ def _put(contents: Contents, elements: list[tuple[Element, int, int]]) -> None:
 
 def _has_begun(rest: bytes, form: Form, end: int) -> bool:
     """Whether this can be what an append leaves, which overwrites the closing and ends with it."""
-    if form.closing.startswith(rest):
+    written, _, after = rest.partition(b"\0")
+    is_over = not after.strip(b"\0")
+    if is_over and form.closing.startswith(written):
         return True
-    written, zeros, _ = rest.partition(b"\0")
     for start in (form.lead(end) + b"{", form.lead(end) + MORE_FOLLOWS + b"{"):
         first_bytes = [start[:done] for done in range(len(start))]
         over_closing = [done + form.closing[len(done) :] for done in first_bytes]
-        if written.startswith(start) or written in first_bytes or (written in over_closing and not zeros):
+        if written.startswith(start) or written in first_bytes or (written in over_closing and is_over):
             return True
     return False
 

@@ -7,8 +7,9 @@ name, or one of the session's own. The version of a place is how many entries it
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from quire.stores.place import Place
 
@@ -39,21 +40,29 @@ class Store(ABC):
     reports: tuple[str, ...] = ()
     """What was found damaged and mended since the store was opened, such as the torn end of a file."""
 
+    is_quick: bool = False
+    """Whether a write never waits for a disk or for others, so that no thread is worth its while."""
+
     @staticmethod
     def open(
         url: "str | Path | Store",
         *,
-        durable: Durability = "process",
+        durable: Durability | None = None,
         key: bytes | None = None,
     ) -> "Store":
         """The store of an address: `memory:`, `sqlite:///file.db`, `postgresql://…`, or a path by its ending.
 
-        With a `key` of 32 bytes, content is encrypted before it is written. A store that is open already is
-        given back as it is.
+        Where `durable` is not given, it is `"process"`. With a `key` of 32 bytes, content is encrypted before
+        it is written. A store that is open already is given back as it is.
         """
         from quire.stores.opening import opened
 
         return opened(url, durable=durable, key=key)
+
+    @cached_property
+    def remembered(self) -> dict[Place, Any]:
+        """What the room above knows of places, for as long as the store is there."""
+        return {}
 
     @abstractmethod
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:

@@ -4,7 +4,7 @@ The tokenizer takes time in proportion to the text, also for a million equal cha
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from quire.errors import InvalidValue
 from quire.tokens.numbers import named
@@ -16,19 +16,15 @@ def exact(encoding: str) -> Callable[[str], int]:
     """A function from text to its tokens; the vocabulary is loaded the first time it is called."""
     if named(encoding, "an encoding") not in ENCODINGS:
         raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(sorted(ENCODINGS))}")
-    return _counting(encoding)
+    return partial(_count, encoding)  # not a function made here, which could not be pickled
 
 
-@cache
-def _counting(encoding: str) -> Callable[[str], int]:
-    def count(text: str) -> int:
-        encode = _loaded(encoding)
-        try:
-            return len(encode(text))
-        except UnicodeEncodeError:
-            return len(encode(_mended(text)))
-
-    return count
+def _count(encoding: str, text: str) -> int:
+    encode = _loaded(encoding)
+    try:
+        return len(encode(text))
+    except UnicodeEncodeError:
+        return len(encode(_mended(text)))
 
 
 @cache

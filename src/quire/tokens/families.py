@@ -33,6 +33,7 @@ FAMILIES = (
     Family("chatgpt-4o", "o200k_base", "openai", "gpt-4o"),
     # No source names their vocabulary: inferred from the gpt-4o-audio line, which they continue.
     Family("gpt-audio", "o200k_base", "openai", "gpt-4o"),
+    Family("gpt-realtime", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-4.1", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-4.1-mini", "o200k_base", "openai", "patches-1.62"),
     Family("gpt-4.1-nano", "o200k_base", "openai", "patches-2.46"),
@@ -40,7 +41,11 @@ FAMILIES = (
     Family("o1", "o200k_base", "openai", "o1"),
     Family("o3", "o200k_base", "openai", "o1"),
     Family("o4-mini", "o200k_base", "openai", "patches-1.72"),
+    # Tuned from o4-mini, and from a model of the gpt-4o line.
+    Family("codex-mini", "o200k_base", "openai", "patches-1.72"),
+    Family("computer-use-preview", "o200k_base", "openai", "gpt-4o"),
     Family("gpt-5", "o200k_base", "openai", "gpt-5"),
+    Family("chatgpt-5", "o200k_base", "openai", "gpt-5"),
     Family("gpt-5-mini", "o200k_base", "openai", "patches-1.62"),
     Family("gpt-5-nano", "o200k_base", "openai", "patches-2.46"),
     Family("gpt-5.2", "o200k_base", "openai", "gpt-5.2"),

@@ -1,6 +1,7 @@
 """A counter made of three parts: a measure of text, the framing of a provider, and its costs of media."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar, assert_never
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
@@ -162,7 +163,7 @@ class Estimate(Measured):
         measure = estimate if scale == 1 else _scaled(scale)
         # Not rounded, or else two scales would share their counts; 1 and 1.0 are one scale.
         written = repr(float(scale)).removesuffix(".0")
-        super().__init__(f"estimate-2x{written}", measure, framing, media)
+        super().__init__(f"estimate-3x{written}", measure, framing, media)
 
 
 def _framing(given: str | Framing) -> Framing:
@@ -182,4 +183,8 @@ def _row(name: str, table: Mapping[str, T], what: str) -> T:
 def _scaled(scale: float) -> Callable[[str], int]:
     if not 0 < scale < 100:
         raise InvalidLimit("the scale of an estimate must be above zero, and below a hundred")
-    return lambda text: max(1, round(scale * estimate(text)))
+    return partial(_times, scale)
+
+
+def _times(scale: float, text: str) -> int:
+    return max(1, round(scale * estimate(text)))

@@ -8,6 +8,11 @@ MOST = 2**53
 """Beyond any count of tokens or items there will be, and exact as a float."""
 
 
+def digits(value: int) -> str:
+    """A whole number for a message: Python writes no numbers of thousands of digits."""
+    return f"{value:,}" if abs(value) <= MOST else f"{'below -' if value < 0 else 'above '}{MOST:,}"
+
+
 def whole(value: Any, what: str, least: int | None = None) -> int:
     """The value, if it is a whole number and not below the least one."""
     if not isinstance(value, int) or isinstance(value, bool):
@@ -15,7 +20,7 @@ def whole(value: Any, what: str, least: int | None = None) -> int:
     if value > MOST:
         raise InvalidLimit(f"{what} is above {MOST:,}")
     if least is not None and value < least:
-        raise InvalidLimit(f"{what} is {value:,}; it is at least {least}")
+        raise InvalidLimit(f"{what} is {digits(value)}; it is at least {least}")
     return value
 
 

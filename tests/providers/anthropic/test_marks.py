@@ -91,11 +91,25 @@ def test_thinking_is_never_marked() -> None:
         thought = Reasoning("hm", Opaque("anthropic", OLDER, '{"signature":"s"}'))
         items += [thought, ToolCall(f"c{index}", "look"), ToolResult(f"c{index}", "look", "A")]
     made = payload(items, CachePlan())
-    assert places(made) == ["system 0", "12.0", "22.0"]
+    assert places(made) == ["system 0", "2.0", "12.0", "22.0"]
     assert [made["messages"][12]["content"][0]["type"], made["messages"][11]["content"][0]["type"]] == [
         "tool_result",
         "thinking",
     ]
+
+
+@pytest.mark.parametrize("calls", [12, 30, 80])
+@pytest.mark.parametrize("kept", [["system 0"], ["tools 0", "system 0"]])
+def test_however_many_calls_a_turn_has_what_was_sent_before_it_is_found(calls: int, kept: list[str]) -> None:
+    asked: list[Item] = [ORDER, *[ASKED, SAID] * 15, Message("user", "Look around.")]
+    tool = {**TOOL, "description": LONG} if "tools 0" in kept else TOOL
+    first = WIRE.render(asked, model=OLDER, tools=[tool], plan=CachePlan()).payload
+    more: list[Item] = [ToolCall(f"c{n}", "look") for n in range(calls)]
+    more += [ToolResult(f"c{n}", "look", "A") for n in range(calls)]
+    then = WIRE.render([*asked, *more], model=OLDER, tools=[tool], plan=CachePlan()).payload
+    assert WIRE.check(then, OLDER) == []
+    assert places(then)[: len(kept)] == kept and len(places(then)) == 4
+    assert places(first)[-1] in places(then), "the entry that was written at the end is out of reach"
 
 
 def test_marks_are_on_copies() -> None:

@@ -136,7 +136,36 @@ def test_of_too_many_images_the_oldest_go_some_at_a_time() -> None:
     for count in (101, 120):
         shown = pictures(many(count, 10))
         assert shown == [False] * 20 + [True] * (count - 20)
-    assert [each.change for each in many(101, 10).downgrades] == ["media_as_text"]
+    made = many(101, 10)
+    assert {each.change for each in made.downgrades} == {"media_as_text"}
+    assert len({each.item_id for each in made.downgrades} - {None}) == 20, "each item that lost one is named"
+
+
+def screens(count: int, side: int, model: str = OLDER) -> list[bool]:
+    """Of so many screenshots in a row, one in each result, which are sent."""
+    items: list[Item] = [HI]
+    for number in range(count):
+        shot = Image(data=wide_png(side))
+        items += [ToolCall(f"c{number}", "look"), ToolResult(f"c{number}", "look", (shot,))]
+    made = rendered(*items, model=model)
+    return [said["content"][0]["content"][0]["type"] == "image" for said in made.payload["messages"][2::2]]
+
+
+def test_of_many_large_images_the_oldest_go_and_the_newest_never() -> None:
+    assert screens(20, 2001) == [True] * 20
+    for count in (21, 24):
+        assert screens(count, 2001) == [False] * 4 + [True] * (count - 4)
+    assert screens(25, 2001) == [False] * 8 + [True] * 17
+    assert screens(25, 2000) == [True] * 25
+
+
+def test_what_went_stays_gone() -> None:
+    before: list[bool] = []
+    for count in range(20, 60):
+        shown = screens(count, 3000)
+        assert sum(shown) <= 20 and shown[-1]
+        assert not any(now and not then for now, then in zip(shown, before, strict=False))
+        before = shown
 
 
 def test_thinking_that_is_bound_to_images_that_had_to_go_goes_too() -> None:

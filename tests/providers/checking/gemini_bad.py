@@ -34,6 +34,8 @@ def declared(*declarations: Json) -> Json:
 ASK = user("What is new?")
 PICTURE = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
 
+BOTH: list[Json] = [{"functionDeclarations": [{"name": "f"}]}, {"googleSearch": {}}]
+
 BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
     "trimmed so that it starts with a response": (
         [user(response("search")), model("It is new."), ASK],
@@ -243,5 +245,32 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         {"contents": [ASK], "tools": [{"type": "function", "function": {"name": "a"}}]},
         None,
         [("tools[0].type", "unknown_field")],
+    ),
+    "functions and a search on an older model": (
+        {"contents": [ASK], "tools": BOTH, "toolConfig": {"includeServerSideToolInvocations": True}},
+        "gemini-2.5-pro",
+        [("tools", "tools_mixed")],
+    ),
+    "functions and a search without saying so": (
+        {"contents": [ASK], "config": {"tools": BOTH}},
+        "gemini-3-pro",
+        [("config.tools", "tools_mixed")],
+    ),
+    "types in capitals": (
+        declared(
+            {"name": "a", "parametersJsonSchema": {"type": "object", "properties": {"q": {"type": "STRING"}}}}
+        ),
+        None,
+        [("tools[0].functionDeclarations[0].parametersJsonSchema.properties.q.type", "tool_schema")],
+    ),
+    "a response of the model": (
+        [ASK, model(call("search")), model(response("search"))],
+        None,
+        [("contents[2].parts[0]", "response_role")],
+    ),
+    "a signature that was mangled": (
+        [ASK, model({**call("search"), "thoughtSignature": "@@"}), user(response("search"))],
+        "gemini-3-pro",
+        [("contents[1].parts[0].thoughtSignature", "signature_data")],
     ),
 }

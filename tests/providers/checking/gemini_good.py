@@ -78,6 +78,7 @@ GOOD: dict[str, tuple[Any, str | None]] = {
             "config": {
                 "system_instruction": ["Be brief.", {"text": "Be kind."}],
                 "tools": [{"google_search": {}}, print, {"function_declarations": [{"name": "mcp:a.b-c"}]}],
+                "tool_config": {"include_server_side_tool_invocations": True},
             },
         },
         None,

@@ -274,5 +274,14 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
         [("prompt_cache_key", "prompt_cache_key")],
     ),
     "no messages at all": ({"model": "gpt-5.6"}, [("messages", "shape")]),
+    "a breakpoint for an older model": (
+        {
+            "model": "gpt-4o",
+            "messages": [
+                said({"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}})
+            ],
+        },
+        [("messages[0].content[0].prompt_cache_breakpoint", "cache_breakpoint")],
+    ),
 }
 ALL_BAD = {**BAD, **SETTINGS}

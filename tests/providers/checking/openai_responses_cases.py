@@ -268,5 +268,14 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
         {"input": "x", "prompt_cache_key": "k" * 65},
         [("prompt_cache_key", "prompt_cache_key")],
     ),
+    "a breakpoint for an older model": (
+        {
+            "model": "gpt-4o",
+            "input": [
+                said({"type": "input_text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}})
+            ],
+        },
+        [("input[0].content[0].prompt_cache_breakpoint", "cache_breakpoint")],
+    ),
 }
 ALL_BAD = {**BAD, **SETTINGS}

@@ -19,23 +19,26 @@ from tests.providers.checking.anthropic_bad import (
     user,
 )
 from tests.providers.checking.anthropic_good import GOOD
+from tests.providers.checking.anthropic_pictures import PICTURES, TAKEN
 from tests.providers.checking.test_anthropic_request import REQUESTS
 
+REFUSED, ACCEPTED = {**BAD, **PICTURES}, {**GOOD, **TAKEN}
 
-@pytest.mark.parametrize("case", BAD)
+
+@pytest.mark.parametrize("case", REFUSED)
 def test_each_fault_is_named_at_its_place(case: str) -> None:
-    payload, model, expected = BAD[case]
+    payload, model, expected = REFUSED[case]
     assert [(fault.place, fault.rule) for fault in check(payload, model)] == expected
 
 
-@pytest.mark.parametrize("case", GOOD)
+@pytest.mark.parametrize("case", ACCEPTED)
 def test_what_is_accepted_has_no_fault(case: str) -> None:
-    payload, model = GOOD[case]
+    payload, model = ACCEPTED[case]
     assert check(payload, model) == []
 
 
 def test_every_rule_is_shown_by_a_case() -> None:
-    shown = {rule for _, _, expected in BAD.values() for _, rule in expected}
+    shown = {rule for _, _, expected in REFUSED.values() for _, rule in expected}
     assert shown | {rule for _, expected in REQUESTS.values() for _, rule in expected} == set(RULES)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue, QuireError, WrongType
+from quire.providers import PROVIDERS
 from quire.providers.checking import RULES, check
 from quire.providers.checking.asserting import assert_valid_anthropic, assert_valid_openai
 
@@ -38,6 +39,42 @@ def test_messages_of_a_client_are_read() -> None:
     history = [ORPHANED[0], ClientMessage(), ORPHANED[1]]
     assert check(history, "openai") == []
     assert check({"messages": history}, "openai") == []
+
+
+class Broken:
+    """An object of somebody's that cannot say what it is."""
+
+    def model_dump(self, **_options: Any) -> Any:
+        raise ValueError("no")
+
+
+class Older:
+    """A message of a client whose dumps take no arguments."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        self._message = message
+
+    def model_dump(self) -> dict[str, Any]:
+        return self._message
+
+
+@pytest.mark.parametrize("provider", RULES)
+def test_odd_objects_of_clients_are_no_exception(provider: str) -> None:
+    said = {"role": "user", "parts": [{"text": "hi"}]} if provider == "gemini" else {**ORPHANED[0]}
+    assert check([Older(said)], provider) == []
+    assert {fault.rule for fault in check([said, Broken()], provider)} == {"shape"}
+    assert len(PROVIDERS[provider].read_history([Older(said)])) == 1
+    with pytest.raises(QuireError):
+        PROVIDERS[provider].read_history([said, Broken()])
+
+
+@pytest.mark.parametrize("provider", RULES)
+def test_a_model_is_named_by_a_text(provider: str) -> None:
+    model: Any = 5
+    with pytest.raises(WrongType, match="named by a text"):
+        check([], provider, model=model)
+    with pytest.raises(WrongType, match="named by a text"):
+        PROVIDERS[provider].check([], model)
 
 
 @pytest.mark.parametrize("provider", ["", "claude", None, 5])

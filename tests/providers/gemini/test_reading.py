@@ -261,3 +261,19 @@ def test_what_cannot_be_read_is_an_error_with_its_place(broken: Json) -> None:
 def test_what_is_no_response_is_the_wrong_type() -> None:
     with pytest.raises(WrongType):
         GEMINI.parse("Hello")
+
+
+@pytest.mark.parametrize(
+    "reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MISSING_THOUGHT_SIGNATURE"]
+)
+def test_a_call_that_the_model_got_wrong_is_an_error(reason: str) -> None:
+    event = response(finish=reason)
+    event["candidates"][0]["finishMessage"] = "Malformed function call: f("
+    for parsed in (GEMINI.parse(event), streamed(event)[1]):
+        assert (parsed.items, parsed.finish) == ((), "other")
+        assert parsed.error == f"{reason}: Malformed function call: f("
+
+
+def test_arguments_that_are_text_already_are_that_text() -> None:
+    (call,) = GEMINI.parse(response({"functionCall": {"name": "f", "args": '{"a": 1}'}})).items
+    assert isinstance(call, ToolCall) and call.arguments == '{"a": 1}'

@@ -216,7 +216,8 @@ def test_tools_are_declared_in_the_order_of_their_names() -> None:
         LOOK,
         {"google_search": {}},
     ]
-    assert rendered([Message("user", "Go")], tools=tools).payload["config"] == {
+    assert rendered([Message("user", "Go")], NEW, tools=tools).payload["config"] == {
+        "tool_config": {"include_server_side_tool_invocations": True},
         "tools": [
             {
                 "function_declarations": [
@@ -229,7 +230,7 @@ def test_tools_are_declared_in_the_order_of_their_names() -> None:
                 ]
             },
             {"google_search": {}},
-        ]
+        ],
     }
     assert rendered([Message("user", "Go")], tools=tools[2:]).payload["config"] == {"tools": tools[2:]}
 
@@ -246,11 +247,20 @@ def test_a_tool_of_another_provider_is_left_out(other: dict[str, Any]) -> None:
 
 def test_declarations_of_this_wire_are_functions() -> None:
     given: dict[str, Any] = {"functionDeclarations": [{"name": "a b"}, {"name": "b"}], "codeExecution": {}}
-    made = rendered([Message("user", "Go")], tools=[{"name": "c"}, given])
+    made = rendered([Message("user", "Go")], "gemini-3-pro", tools=[{"name": "c"}, given])
     functions, own = made.payload["config"]["tools"]
     name = next(iter(made.names))
     assert functions == {"function_declarations": [{"name": name}, {"name": "b"}, {"name": "c"}]}
     assert (own, made.names, made.downgrades) == ({"codeExecution": {}}, {name: "a b"}, ())
+
+
+@pytest.mark.parametrize("model", ["gemini-2.5-pro", "vertex_ai/gemini-3-pro"])
+def test_where_functions_and_its_own_tools_do_not_mix_the_functions_stay(model: str) -> None:
+    made = rendered([Message("user", "Go")], model, tools=[LOOK, {"google_search": {}}])
+    assert [list(tool) for tool in made.payload["config"]["tools"]] == [["function_declarations"]]
+    assert changes(made) == ["tools_left_out"]
+    alone = rendered([Message("user", "Go")], model, tools=[{"google_search": {}}])
+    assert (alone.payload["config"], changes(alone)) == ({"tools": [{"google_search": {}}]}, [])
 
 
 def test_a_schema_is_read_from_the_shape_of_this_wire_too() -> None:

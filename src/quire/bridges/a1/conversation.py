@@ -47,7 +47,7 @@ class Context:
 
     def _begin(self, session: Session, name: str, grown: Callable[[], None] | None = None) -> None:
         self._session = session
-        self._name = name
+        self._name = self._latest = name
         self._grown = grown
         self._shown = Shown()
 
@@ -62,14 +62,14 @@ class Context:
     @property
     def transcript(self) -> str:
         """The name of the session's transcript that is shown; it is another after `clear`."""
-        return transcript_of(self._name, self._session.transcripts)
+        self._latest = transcript_of(self._name, self._session.transcripts, self._latest)
+        return self._latest
 
     @property
     def view(self) -> View:
         """What the transcript shows, in the engine's words."""
-        known = self._session.transcripts
-        name = transcript_of(self._name, known)
-        return self._session.view(name) if name in known else Transcript().view
+        name = self.transcript
+        return self._session.view(name) if name in self._session.transcripts else Transcript().view
 
     @property
     def messages(self) -> list[Message]:
@@ -179,4 +179,4 @@ class Context:
         """Go on in another transcript: the engine never hides the last message of the user."""
         # A transcript is there once it has an item; a change of nothing is one that no model sees.
         items = recorded(messages) or [ConfigChange()]
-        self._session.append(*items, to=next_transcript(self._name, self._session.transcripts))
+        self._session.append(*items, to=next_transcript(self._name, self.transcript))

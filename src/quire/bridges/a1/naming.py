@@ -59,17 +59,21 @@ def checked_context_name(name: str) -> str:
     return name
 
 
-def transcript_of(name: str, transcripts: Collection[str]) -> str:
-    """The transcript of a context: the one of its name, or the last of those that it began anew with."""
-    number, found = 1, name
-    while (later := f"{name}~{number + 1}") in transcripts:
-        number, found = number + 1, later
+def transcript_of(name: str, transcripts: Collection[str], since: str | None = None) -> str:
+    """The transcript of a context: the one of its name, or the last of those that it began anew with.
+
+    It is looked for from the one that it was when somebody looked before.
+    """
+    found = name if since is None else since
+    number = int(later[2]) if (later := _LATER.fullmatch(found)) else 1
+    while (next_one := f"{name}~{number + 1}") in transcripts:
+        number, found = number + 1, next_one
     return found
 
 
-def next_transcript(name: str, transcripts: Collection[str]) -> str:
-    """The transcript that a context begins anew with."""
-    later = _LATER.fullmatch(transcript_of(name, transcripts))
+def next_transcript(name: str, shown: str) -> str:
+    """The transcript that a context begins anew with, after the one that it shows."""
+    later = _LATER.fullmatch(shown)
     return f"{name}~{int(later[2]) + 1 if later else 2}"
 
 

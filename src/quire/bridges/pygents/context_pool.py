@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Self
 
 from quire.bridges.pygents.declared import ContextPoolHook, DeclaredHook, HookType
 from quire.bridges.pygents.dicts import read_items, read_limit
-from quire.bridges.pygents.hooked import NOWHERE, Hooked, Inherited, saved_hooks_of
+from quire.bridges.pygents.hook_lists import Inherited, inherited_hooks, saved_hooks_of
+from quire.bridges.pygents.hooked import NOWHERE, Hooked
 from quire.bridges.pygents.item import ContextItem, note_of
 from quire.errors import Damaged, InvalidValue, UnknownKey, cut
 from quire.items import Note
@@ -95,7 +96,7 @@ class ContextPool(Hooked):
     ) -> Self:
         """A pool with the same items that goes its own way; a smaller limit keeps the newest."""
         pool = self._pool.fork(limit)
-        child = type(self)(limit=pool.limit, hooks=self._hooks_for_branch(hooks))
+        child = type(self)(limit=pool.limit, hooks=inherited_hooks(hooks, self._given))
         child._pool = pool
         return child
 

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Self
 
 from quire.bridges.pygents.declared import ContextQueueHook, DeclaredHook, HookType
 from quire.bridges.pygents.dicts import read_items, read_limit
-from quire.bridges.pygents.hooked import NOWHERE, Hooked, Inherited, saved_hooks_of
+from quire.bridges.pygents.hook_lists import Inherited, inherited_hooks, saved_hooks_of
+from quire.bridges.pygents.hooked import NOWHERE, Hooked
 from quire.bridges.pygents.item import ContextItem, checked_item
 from quire.items import Note
 from quire.session import Added, Adding, Event
@@ -68,7 +69,7 @@ class ContextQueue(Hooked):
     ) -> Self:
         """A queue with the same items that goes its own way; a smaller limit keeps the newest."""
         window = self._window.branch(limit)
-        child = type(self)(limit=window.limit, hooks=self._hooks_for_branch(hooks))
+        child = type(self)(limit=window.limit, hooks=inherited_hooks(hooks, self._given))
         child._window = window
         return child
 

@@ -30,7 +30,39 @@ class ContextPoolHook(StrEnum):
     AFTER_CLEAR = "after_clear"
 
 
-HookType = ContextQueueHook | ContextPoolHook
+class TurnHook(StrEnum):
+    """What is heard of a turn."""
+
+    BEFORE_RUN = "before_run"
+    AFTER_RUN = "after_run"
+    ON_TIMEOUT = "on_timeout"
+    ON_ERROR = "on_error"
+    ON_VALUE = "on_value"
+
+
+class AgentHook(StrEnum):
+    """What is heard of an agent."""
+
+    BEFORE_TURN = "before_turn"
+    AFTER_TURN = "after_turn"
+    ON_TURN_VALUE = "on_turn_value"
+    ON_TURN_ERROR = "on_turn_error"
+    ON_TURN_TIMEOUT = "on_turn_timeout"
+    BEFORE_PUT = "before_put"
+    AFTER_PUT = "after_put"
+    ON_PAUSE = "on_pause"
+    ON_RESUME = "on_resume"
+
+
+class ToolHook(StrEnum):
+    """What is heard of a tool."""
+
+    BEFORE_INVOKE = "before_invoke"
+    ON_YIELD = "on_yield"
+    AFTER_INVOKE = "after_invoke"
+
+
+HookType = ContextQueueHook | ContextPoolHook | TurnHook | AgentHook | ToolHook
 
 
 class DeclaredHook:
@@ -49,7 +81,7 @@ class DeclaredHook:
         self.types = types
         self.name = self.__name__ = named(getattr(function, "__name__", None), "the name of a hook")
         self.__doc__ = function.__doc__
-        self._fixed = _fitting(function, fixed, self.name)
+        self._fixed = fitting(function, fixed, f"hook {cut(self.name)!r}")
         self._locks: WeakKeyDictionary[AbstractEventLoop, Lock] | None = WeakKeyDictionary() if lock else None
 
     def __repr__(self) -> str:
@@ -58,8 +90,7 @@ class DeclaredHook:
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; a keyword that is given goes before a fixed one."""
         async with self._one_at_a_time():
-            late = {name: value for name, value in self._fixed.items() if name not in kwargs}
-            fixed = {name: value() if isfunction(value) else value for name, value in late.items()}
+            fixed = {name: now_of(value) for name, value in self._fixed.items() if name not in kwargs}
             answer = self.function(*args, **fixed, **kwargs)
             return await answer if isawaitable(answer) else answer
 
@@ -70,10 +101,15 @@ class DeclaredHook:
         return self._locks.setdefault(get_running_loop(), Lock())
 
 
-def _fitting(function: Callable[..., Any], fixed: Mapping[str, Any], name: str) -> dict[str, Any]:
+def now_of(value: Any) -> Any:
+    """A value, or what a function gives that stands for one."""
+    return value() if isfunction(value) else value
+
+
+def fitting(function: Callable[..., Any], fixed: Mapping[str, Any], what: str) -> dict[str, Any]:
     """The fixed arguments, if the function takes them."""
     try:
         signature(function).bind_partial(**fixed)
     except TypeError as fault:
-        raise WrongType(f"hook {cut(name)!r} does not take its fixed arguments: {fault}") from None
+        raise WrongType(f"{what} does not take its fixed arguments: {fault}") from None
     return dict(fixed)

@@ -3,11 +3,28 @@
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from quire.bridges.pygents.declared import ContextPoolHook, ContextQueueHook, DeclaredHook, HookType
+from quire.bridges.pygents.declared import (
+    AgentHook,
+    ContextPoolHook,
+    ContextQueueHook,
+    DeclaredHook,
+    HookType,
+    ToolHook,
+    TurnHook,
+)
 from quire.bridges.pygents.registry import HookRegistry
 from quire.errors import InvalidValue, WrongType
 
-__all__ = ["ContextPoolHook", "ContextQueueHook", "DeclaredHook", "HookType", "hook"]
+__all__ = [
+    "AgentHook",
+    "ContextPoolHook",
+    "ContextQueueHook",
+    "DeclaredHook",
+    "HookType",
+    "ToolHook",
+    "TurnHook",
+    "hook",
+]
 
 
 def hook(

@@ -25,13 +25,14 @@ _IN_WORDS = "a block that no item stands for is put in words"
 class Blocks:
     """Writes parts as content blocks; what cannot be carried is put in words, and noted."""
 
-    __slots__ = ("_abilities", "_cites", "_sheet", "images", "large", "weight")
+    __slots__ = ("_abilities", "_cites", "_sheet", "images", "large", "owners", "weight")
 
     def __init__(self, sheet: Sheet, abilities: Abilities) -> None:
         self._sheet = sheet
         self._abilities = abilities
         self.images = 0  # how many were written
         self.large: dict[int, Json] = {}  # by identity, those that are too large among many
+        self.owners: dict[int, tuple[Json, Item]] = {}  # by identity, what may have to go, and whose it is
         self.weight = 0  # bytes of all media that are in the request itself
         self._cites: dict[str, bool] = {}  # whether documents, and search results, are to be cited
 
@@ -39,7 +40,7 @@ class Blocks:
         """The same, to go on in another way."""
         twin = Blocks(sheet, self._abilities)
         twin.images, twin.large, twin.weight = self.images, self.large.copy(), self.weight
-        twin._cites = self._cites.copy()
+        twin.owners, twin._cites = self.owners.copy(), self._cites.copy()
         return twin
 
     def of(self, item: Item, parts: tuple[Part, ...]) -> list[Json]:
@@ -63,9 +64,12 @@ class Blocks:
             return text_block(_named(held))
         return None if block is None else self._settled(item, block)
 
-    def weigh(self, block: Json) -> None:
+    def weigh(self, item: Item, block: Json) -> None:
         """Count the bytes of what a tool of the provider left, which is written as it came."""
-        self.weight += kept_weight(block)
+        weight = kept_weight(block)
+        if weight:
+            self.weight += weight
+            self.owners[id(block)] = block, item
 
     def _own(self, held: Json, *, in_result: bool) -> Json | None:
         """A block as it was kept, counted and weighed, if it may be sent."""
@@ -104,14 +108,19 @@ class Blocks:
         """
         kind = block["type"]
         if kind not in _CITED:
-            return block
+            return self._owned(item, block)
         cited = fields_in(block.get("citations")).get("enabled") is True
         first = self._cites.setdefault(kind, cited)
         if cited == first:
-            return block
+            return self._owned(item, block)
         reason = f"its citations are {'on' if first else 'off'}, as those of the first {kind}"
         self._sheet.note(item, "fields_left_out", f"{reason}: all have them or none")
-        return {**block, "citations": {"enabled": first}}
+        return self._owned(item, {**block, "citations": {"enabled": first}})
+
+    def _owned(self, item: Item, block: Json) -> Json:
+        if block["type"] in ("image", "document"):
+            self.owners[id(block)] = block, item
+        return block
 
     def _block(self, item: Item, part: Part) -> Json | None:
         if isinstance(part, str):

@@ -15,6 +15,7 @@ from quire.providers.provider import Answer, plain_json
 from quire.providers.sheet import Json
 
 _NAMELESS = "unknown"
+_IN_RESULTS = ("text", "image", "document", "search_result")
 
 
 def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
@@ -91,7 +92,7 @@ class _Reader:
         call_id = block.get("tool_use_id")
         if not isinstance(call_id, str) or not call_id:
             raise Damaged("a result names its call", f"{path}.tool_use_id")
-        content, parts, strange = block.get("content"), list[Part](), False
+        content, parts, strange = _given(block.get("content"), f"{path}.content"), list[Part](), False
         settings: dict[str, Json] = {}
         blocks = [] if content is None or isinstance(content, str) else _blocks(content, f"{path}.content")
         for place, inner in blocks:
@@ -106,6 +107,14 @@ class _Reader:
         kept = [inner for _, inner in blocks] if strange else []
         extras = beside(NAME, {"content": kept, "parts": settings})
         return ToolResult(call_id, name, given, block.get("is_error") is True, extras=extras)
+
+
+def _given(content: Any, path: str) -> Any:
+    """What a call gave; a lone block, or a value of a program, stands at times where blocks should be."""
+    if not isinstance(content, Mapping):
+        return content
+    value = cast(Json, content)
+    return [value] if value.get("type") in _IN_RESULTS else json_text(value, path)
 
 
 def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:

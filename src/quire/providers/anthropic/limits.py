@@ -1,7 +1,7 @@
 """Anthropic Messages: what a whole request may not exceed, though each of its messages is right."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quire.providers.anthropic.blocks import Blocks
 from quire.providers.anthropic.thinking import THOUGHTS
@@ -22,21 +22,29 @@ class Place(NamedTuple):
 
 
 def images_to_drop(messages: list[Json], blocks: Blocks, limits: ImageLimits) -> list[Place]:
-    """The images that a request cannot hold: the oldest of too many, and large ones among many."""
+    """The images that a request cannot hold, the oldest first: of too many, and of many with a large one."""
     many, most = limits.many, limits.count
     if not ((most and blocks.images > most) or (many and blocks.images > many and blocks.large)):
         return []
     found = [(place, held) for place, block in _media(messages) if (held := pictures_in(block))]
-    left = sum(len(held) for _, held in found)
-    wanted = left - _stepped(left, most) if most else left
+    count = sum(len(held) for _, held in found)
+    gone = _oldest(found, _stepped(count, most) if most else 0)
+    left = count - sum(len(held) for _, held in found[:gone])
+    large = [at for at, (_, held) in enumerate(found) if any(id(one) in blocks.large for one in held)]
+    if many and left > many and large and large[-1] >= gone:
+        # They go until no more than many are left, or until none of those that are left is large.
+        until = sum(len(held) for _, held in found[: large[-1] + 1])
+        gone = max(gone, _oldest(found, min(_stepped(count, many), until)))
+    return [place for place, _ in found[:gone]]
+
+
+def _oldest(found: list[tuple[Place, list[Any]]], images: int) -> int:
+    """How many of the oldest hold so many images."""
     gone = 0
-    while left > wanted:
-        left -= len(found[gone][1])
+    while gone < len(found) and images > 0:
+        images -= len(found[gone][1])
         gone += 1
-    places = [place for place, _ in found[:gone]]
-    if many and left > many:
-        places += [place for place, held in found[gone:] if any(id(one) in blocks.large for one in held)]
-    return places
+    return gone
 
 
 def heavy_to_drop(messages: list[Json], beside: list[list[Json]]) -> list[Place]:
@@ -83,6 +91,12 @@ def _stepped(count: int, most: int) -> int:
     """How much of the oldest goes: in steps, so that not every new image changes what came before."""
     step = max(most // _STEPS, 1)
     return min(count, -(-max(count - most, 0) // step) * step)
+
+
+def at_place(messages: list[Json], place: Place) -> Json:
+    """The block at a place."""
+    block: Json = messages[place.message]["content"][place.block]
+    return block if place.inner is None else block["content"][place.inner]
 
 
 def _media(messages: list[Json]) -> Iterator[tuple[Place, Json]]:

@@ -4,10 +4,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from quire.providers.anthropic.tooling import marked
 from quire.providers.caching import CachePlan
 from quire.providers.sheet import Json
 
 _CACHEABLE = frozenset(("text", "image", "document", "tool_use", "tool_result"))
+_MOST = 4  # marks of a request
 _LOOKBACK = 20  # blocks before a mark among which an older entry is found
 _STRIDE = 15
 _CHARACTERS = 2  # for a token, at least: whatever is shorter by this is surely too short to be cached
@@ -24,22 +26,24 @@ class End(NamedTuple):
 def mark(payload: dict[str, Any], end: End | None, system: int, plan: CachePlan, minimum: int) -> None:
     """Mark the last tool, the last of so many blocks of `system`, and the end of what only grows.
 
-    Blocks are replaced by marked ones in lists of the payload's own. A long stretch has a mark in the middle
-    too: an entry is only found if it ends at most twenty blocks before a mark.
+    Blocks are replaced by marked ones in lists of the payload's own. All marks that are left go to the
+    messages: an entry is only found if it ends at most twenty blocks before a mark.
     """
     control: Json = {"type": "ephemeral"}
     if plan.keep == "long":
         control["ttl"] = "1h"
-    gauge = _Gauge(minimum)
+    gauge, left = _Gauge(minimum), _MOST
     tools: list[Json] = payload.get("tools", [])
     if tools and gauge.reaches(len(msgspec.json.encode(tools, enc_hook=repr))):
-        payload["tools"] = [*tools[:-1], {**tools[-1], "cache_control": control}]
+        payload["tools"] = marked(tools, control)
+        left -= 1
     instructions: list[Json] = payload.get("system", [])
     if system and gauge.reaches(*map(_size, instructions[:system])):
-        marked = {**instructions[system - 1], "cache_control": control}
-        payload["system"] = [*instructions[: system - 1], marked, *instructions[system:]]
+        last = {**instructions[system - 1], "cache_control": control}
+        payload["system"] = [*instructions[: system - 1], last, *instructions[system:]]
+        left -= 1
     messages: list[Json] = payload["messages"]
-    for place in _ends(messages, end):
+    for place in sorted(_ends(messages, end, left)):
         if gauge.holds(messages, place):
             _put(messages, place, control)
 
@@ -49,28 +53,51 @@ class _Gauge:
 
     def __init__(self, minimum: int) -> None:
         self._missing = minimum * _CHARACTERS
+        self._next = 0  # the first message that was not looked at
 
     def reaches(self, *sizes: int) -> bool:
         self._missing -= sum(sizes)
         return self._missing <= 0
 
     def holds(self, messages: list[Json], end: End) -> bool:
-        missing = self._missing
-        for index in range(end.message + 1):
-            if missing <= 0:
-                break
-            content = messages[index]["content"]
-            missing -= sum(map(_size, content[: end.block + 1] if index == end.message else content))
-        return missing <= 0
+        """Whether what comes up to a place is long enough; places are asked for in their order."""
+        while self._missing > 0 and self._next < end.message:
+            self._missing -= sum(map(_size, messages[self._next]["content"]))
+            self._next += 1
+        if self._missing <= 0:
+            return True
+        last: list[Json] = messages[end.message]["content"] if self._next <= end.message else []
+        return self._missing <= sum(map(_size, last[: end.block + 1]))
 
 
-def _ends(messages: list[Json], end: End | None) -> list[End]:
+def _ends(messages: list[Json], end: End | None, most: int) -> list[End]:
+    """Where marks go: at the end, where the request before this one ended, and on the way back from the end.
+
+    Of a turn with many calls that end is out of reach, and nothing on the way to it was ever in a cache.
+    """
     if end is None:
         return []
-    last = _cacheable(messages, end)
-    middle = _back(messages, end, _STRIDE) if _back(messages, end, _LOOKBACK) else None
-    between = _cacheable(messages, middle) if middle else None
-    return [place for place in dict.fromkeys((between, last)) if place is not None]
+    wanted: list[End | None] = [end]
+    if _back(messages, end, _LOOKBACK):
+        before = _asked_before(messages, end)
+        wanted += [before if before and not _reaches(messages, end, before) else None]
+        wanted += [_back(messages, end, _STRIDE * step) for step in range(1, most)]
+    found = [_cacheable(messages, place) for place in wanted if place is not None]
+    return [place for place in dict.fromkeys(found) if place is not None][:most]
+
+
+def _asked_before(messages: list[Json], end: End) -> End | None:
+    """The end of what the model answered last: there the request before this one ended."""
+    at = end.message
+    while at >= 0 and messages[at]["role"] != "assistant":
+        at -= 1
+    return End(at - 1, len(messages[at - 1]["content"]) - 1) if at > 0 else None
+
+
+def _reaches(messages: list[Json], end: End, before: End) -> bool:
+    """Whether an entry that ends at a place is found from another."""
+    furthest = _back(messages, end, _LOOKBACK - 1)
+    return furthest is None or furthest <= before
 
 
 def _back(messages: list[Json], end: End, blocks: int) -> End | None:

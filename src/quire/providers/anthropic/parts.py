@@ -7,6 +7,7 @@ from typing import Any
 from quire.errors import Damaged, QuireError
 from quire.items import File, Image, Part
 from quire.providers.anthropic.abilities import NAME
+from quire.providers.media import bare_base64
 from quire.providers.native import file_address
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
@@ -33,8 +34,8 @@ def part_of(block: Json, path: str) -> Part | None:
 def _image(source: Json, path: str) -> Image | None:
     match source:
         case {"type": "base64"}:
-            kind = source.get("media_type")
-            return Image(data=_bytes(source, path), media_type=kind if isinstance(kind, str) else None)
+            data, kind = _bytes(source, path)
+            return Image(data=data, media_type=kind)
         case {"type": "url", "url": str(url)}:
             return Image(url=url)
         case {"type": "file", "file_id": str(known)} if known:
@@ -47,10 +48,8 @@ def _document(source: Json, title: Any, path: str) -> File | None:
     name = title if isinstance(title, str) else None
     match source:
         case {"type": "base64"}:
-            kind = source.get("media_type")
-            return File(
-                data=_bytes(source, path), media_type=kind if isinstance(kind, str) else _PDF, name=name
-            )
+            data, kind = _bytes(source, path)
+            return File(data=data, media_type=kind or _PDF, name=name)
         case {"type": "url", "url": str(url)}:
             return File(url=url, media_type=_PDF, name=name)
         case {"type": "file", "file_id": str(known)} if known:
@@ -62,10 +61,12 @@ def _document(source: Json, title: Any, path: str) -> File | None:
             return None
 
 
-def _bytes(source: Json, path: str) -> bytes:
-    data = source.get("data")
+def _bytes(source: Json, path: str) -> tuple[bytes, str | None]:
+    """The bytes of a source, and what they are said to be."""
+    kind, data = bare_base64(_text(source.get("data"), f"{path}.source.data"))
+    told = source.get("media_type")
     try:
-        return b64decode(_text(data, f"{path}.source.data"), validate=True)
+        return b64decode(data, validate=True), told if isinstance(told, str) else kind
     except (NotBase64, ValueError):
         raise Damaged("the data is not base64", f"{path}.source.data") from None
 

@@ -2,22 +2,46 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from quire.providers.definitions import EMPTY, Tool, refuse_same_names
+from quire.providers.declaring import Fields, are_names, are_objects, declare, is_flag
+from quire.providers.definitions import Tool, refuse_same_names
+from quire.providers.json_values import fields_in
+from quire.providers.schemas import EMPTY
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
 _decode = msgspec.json.Decoder().decode
-_COMBINED = ("allOf", "anyOf", "oneOf")
 _DATED = re.compile(r"[a-z][a-z0-9_]*_\d{8}")
 _UNDATED = ("mcp_toolset", "tool_search_tool_regex", "tool_search_tool_bm25")
 _GONE = "Not at hand any more."
+_MARK = "cache_control"
 
 
-def definitions(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
+def _is_mark(value: Any) -> bool:
+    mark = fields_in(value)
+    return mark.get("type") == "ephemeral" and mark.get("ttl", "5m") in ("5m", "1h")
+
+
+_OWN: Fields = {
+    "defer_loading": is_flag,
+    "eager_input_streaming": is_flag,
+    "input_examples": are_objects,
+    "allowed_callers": are_names,
+    _MARK: _is_mark,
+}
+
+
+class Tooling(NamedTuple):
+    """The tools of a request, and the mark of a cache that one of them came with."""
+
+    tools: list[Json]
+    mark: Json | None = None
+
+
+def definitions(tools: Sequence[Tool], sheet: Sheet) -> Tooling:
     """The tools as the wire has them; names are given out, and what was mended or left out is noted."""
     taken: list[Tool] = []
     for tool in tools:
@@ -26,7 +50,17 @@ def definitions(tools: Sequence[Tool], sheet: Sheet) -> list[Json]:
         else:
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
     refuse_same_names(taken)
-    return [_definition(tool, sheet) for tool in taken]
+    written = [_definition(tool, sheet) for tool in taken]
+    # Here they stand in the order of their names, so that a mark is one for all of them: the one that lasts.
+    marks = [tool.pop(_MARK) for tool in written if _MARK in tool]
+    lasting = next((mark for mark in marks if mark.get("ttl") == "1h"), None)
+    return Tooling(written, lasting or next(iter(marks), None))
+
+
+def marked(tools: list[Json], mark: Json) -> list[Json]:
+    """The tools with a mark on the last that can have one: those that are loaded later cannot."""
+    at = next((at for at in range(len(tools) - 1, -1, -1) if not tools[at].get("defer_loading")), None)
+    return tools if at is None else [*tools[:at], {**tools[at], _MARK: mark}, *tools[at + 1 :]]
 
 
 def stand_ins(names: Sequence[str]) -> list[Json]:
@@ -61,51 +95,7 @@ def _definition(tool: Tool, sheet: Sheet) -> Json:
     written: Json = {"name": name}
     if tool.description and not tool.description.isspace():
         written["description"] = tool.description
-    written["input_schema"], lossy = _schema(tool.schema)
-    if tool.mended:
-        sheet.note(None, "schema_mended", f"the properties of {name!r} are no object")
-    if lossy:
-        sheet.note(None, "schema_mended", f"the schema of {name!r} combines others at its top")
+    written["input_schema"] = dict(tool.schema)
     if tool.strict is not None:
         written["strict"] = tool.strict
-    return written
-
-
-def _schema(schema: Mapping[str, Any]) -> tuple[Json, bool]:
-    """A schema whose top is a plain object, as the API wants it, and whether it says less than before."""
-    plain = {**schema, "type": "object"}
-    combined = [(key, plain.pop(key)) for key in _COMBINED if key in plain]
-    if combined:
-        properties = dict(_mapping(plain.get("properties")))
-        required = dict.fromkeys(_names(plain.get("required")))
-        for key, branches in combined:
-            found = [_resolved(branch, schema) for branch in _list(branches)]
-            for branch in found:
-                properties = {**_mapping(branch.get("properties")), **properties}
-            needed = [_names(branch.get("required")) for branch in found]
-            if key == "allOf":
-                required.update((name, None) for names in needed for name in names)
-            elif needed:
-                required.update((name, None) for name in needed[0] if all(name in one for one in needed))
-        plain["properties"] = properties
-        plain["required"] = [name for name in required if name in properties]
-    return plain, bool(combined)
-
-
-def _resolved(branch: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A branch, or the definition beside it that it only points to."""
-    found = _mapping(branch)
-    kind, _, name = str(found.get("$ref", "")).removeprefix("#/").partition("/")
-    return _mapping(_mapping(schema.get(kind)).get(name)) or found
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return list(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else []
-
-
-def _names(value: Any) -> list[str]:
-    return [name for name in _list(value) if isinstance(name, str)]
+    return written | declare(tool, sheet, _OWN)

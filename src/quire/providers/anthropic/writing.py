@@ -14,7 +14,7 @@ from quire.providers.anthropic.order import Order
 from quire.providers.anthropic.plain import write_plain
 from quire.providers.anthropic.results import Results
 from quire.providers.anthropic.thinking import THOUGHTS
-from quire.providers.anthropic.tooling import definitions, input_of, stand_ins
+from quire.providers.anthropic.tooling import Tooling, definitions, input_of, marked, stand_ins
 from quire.providers.anthropic.turns import Turns
 from quire.providers.anthropic.weighing import HEAVY
 from quire.providers.binding import Prefix
@@ -34,14 +34,14 @@ class MessagesWriter:
     """Writes messages; leading instructions are apart from them, as `system`."""
 
     __slots__ = (
-        *("_abilities", "_blocks", "_bound", "_known", "_results", "_settled_system"),
+        *("_abilities", "_blocks", "_bound", "_known", "_mark", "_results", "_settled_system"),
         *("_system", "_tools", "_turns", "sheet"),
     )
 
-    def __init__(self, sheet: Sheet, abilities: Abilities, tools: list[Json]) -> None:
+    def __init__(self, sheet: Sheet, abilities: Abilities, tooling: Tooling) -> None:
         self.sheet = sheet
         self._abilities = abilities
-        self._tools = tools
+        self._tools, self._mark = tooling
         self._system: list[Json] = []
         self._known: dict[str, str] = {}  # tools called so far, by their names here
         self._begin(Blocks(sheet, abilities), Turns(sheet))
@@ -57,7 +57,7 @@ class MessagesWriter:
         """The same writer, to be finished."""
         twin = object.__new__(MessagesWriter)
         twin.sheet = sheet = self.sheet.branch()
-        twin._abilities, twin._tools = self._abilities, self._tools
+        twin._abilities, twin._tools, twin._mark = self._abilities, self._tools, self._mark
         twin._system, twin._known = self._system.copy(), self._known.copy()
         twin._begin(self._blocks.branch(sheet), self._turns.branch(sheet))
         return twin
@@ -119,7 +119,7 @@ class MessagesWriter:
         for output in outputs:
             if type(output) is Reasoning:
                 block = self._bound.thought(output, bool(calls))
-                self._blocks.weigh(block or {})
+                self._blocks.weigh(output, block or {})
                 order.take(output, [] if block is None else [block])
             elif type(output) is Message:
                 words, media = self._said(output)
@@ -155,14 +155,24 @@ class MessagesWriter:
         if marks:
             minimum = self._abilities.cache_minimum
             mark(payload, self._settled_end(turns), self._settled_system, marks.plan, minimum)
+        if self._mark and marks:
+            self.sheet.note(None, "fields_left_out", "the plan for the cache says where its marks are")
+        elif self._mark:
+            self._mark_tools(payload, self._mark)
         return payload
+
+    def _mark_tools(self, payload: dict[str, Any], control: Json) -> None:
+        tools = payload["tools"]
+        payload["tools"] = marked(tools, control)
+        if payload["tools"] is tools:
+            self.sheet.note(None, "fields_left_out", "tools that are loaded later carry no mark of a cache")
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
         """The turns without what a request cannot hold, nor thinking that is bound to what had to go."""
         start = 0 if self._known and not self._tools else len(turns)
         for places, reason in self._excess(turns):
             if places:
-                self.sheet.note(None, "media_as_text", f"{len(places)} {reason} than one request takes")
+                self._note_gone(turns, places, reason)
                 turns = limits.without_media(turns, places)
                 start = min(start, *(place.message for place in places))
         if self._abilities.bound and start < len(turns):
@@ -171,13 +181,19 @@ class MessagesWriter:
                 self.sheet.note(None, "state_stale", f"{count} blocks of thinking: what came before changed")
         return turns
 
+    def _note_gone(self, turns: list[Json], places: list[limits.Place], reason: str) -> None:
+        """Name each item that something was taken from."""
+        owners = (self._blocks.owners.get(id(limits.at_place(turns, place))) for place in places)
+        for item in {owner[1].id: owner[1] for owner in owners if owner}.values():
+            self.sheet.note(item, "media_as_text", f"{reason} than one request takes")
+
     def _excess(self, turns: list[Json]) -> Iterator[tuple[list[limits.Place], str]]:
         """Media that have to go, first by their number and size, then by the bytes of what is left."""
         places = limits.images_to_drop(turns, self._blocks, self._abilities.images)
-        yield places, "images are more, or larger,"
+        yield places, "there are more images, or larger ones,"
         if self._blocks.weight > HEAVY:
             left = limits.without_media(turns, places)
-            yield limits.heavy_to_drop(left, [self._system, self._tools]), "media have more bytes"
+            yield limits.heavy_to_drop(left, [self._system, self._tools]), "the media have more bytes"
 
     def _settled_end(self, turns: list[Json]) -> End | None:
         """The last block that comes before all that is volatile."""

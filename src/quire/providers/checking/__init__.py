@@ -6,6 +6,7 @@ from typing import Any, cast
 from quire.errors import InvalidValue, WrongType
 from quire.providers.checking import anthropic, gemini, openai_chat, openai_responses
 from quire.providers.checking.faults import HISTORY, Fault
+from quire.providers.json_values import dumped
 
 __all__ = ["HISTORY", "RULES", "Fault", "check"]
 
@@ -40,7 +41,14 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
         payload = {HISTORY[provider]: payload}
     if not isinstance(payload, Mapping | list | tuple):
         raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
+    named(model)
     return _CHECKS[provider](_plain(payload), model)
+
+
+def named(model: object) -> None:
+    """Refuse what is no name of a model."""
+    if not isinstance(model, str | None):
+        raise WrongType(f"a model is named by a text, not by {type(model).__name__}")
 
 
 def _plain(payload: Any) -> Any:
@@ -54,5 +62,5 @@ def _plain(payload: Any) -> Any:
 
 
 def _dumped(message: Any) -> Any:
-    dump = getattr(message, "model_dump", None)
-    return message if dump is None else dump(mode="json", by_alias=True, exclude_none=True)
+    plain = dumped(message)
+    return message if plain is None else plain

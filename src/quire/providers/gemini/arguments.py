@@ -1,10 +1,11 @@
 """Gemini: arguments are objects here, and JSON text in items."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from quire.providers.json_values import nests_deeper
+from quire.providers.json_values import json_text, nests_deeper
 from quire.providers.sheet import Json
 from quire.providers.wording import mended
 
@@ -18,6 +19,12 @@ def read_arguments(text: str) -> Json | None:
         return {}
     value = read_value(text)
     return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
+
+
+def arguments_in(call: Mapping[str, Any], path: str) -> str:
+    """The arguments of a call as text; some have them as text already, where an object should be."""
+    given = call.get("args")
+    return given if isinstance(given, str) and given else json_text(given or {}, path)
 
 
 def read_value(text: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from quire.errors import Damaged, InvalidValue
 from quire.items import Audio, File, Image
+from quire.providers.media import bare_base64
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
@@ -67,7 +68,9 @@ def media_in(block: Mapping[str, Any], path: str) -> Image | Audio | File | None
     if inline is not None:
         path = f"{path}.inlineData"
         blob = mapped(inline, path)
-        return _media(blob, path, data=_decoded(field(blob, "data"), f"{path}.data"))
+        data = field(blob, "data")
+        kind, data = bare_base64(data) if isinstance(data, str) else (None, data)
+        return _media(blob, path, kind, data=_decoded(data, f"{path}.data"))
     if address is not None:
         path = f"{path}.fileData"
         place = mapped(address, path)
@@ -75,8 +78,8 @@ def media_in(block: Mapping[str, Any], path: str) -> Image | Audio | File | None
     return None
 
 
-def _media(block: Mapping[str, Any], path: str, **held: Any) -> Image | Audio | File:
-    kind = text_in(block, "mimeType", path)
+def _media(block: Mapping[str, Any], path: str, kind: str | None = None, **held: Any) -> Image | Audio | File:
+    kind = text_in(block, "mimeType", path) or kind
     name = text_in(block, "displayName", path)
     family = (kind or "").partition("/")[0]
     try:

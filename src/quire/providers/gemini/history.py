@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from quire.errors import Damaged, InvalidValue, WrongType
 from quire.items import Content, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
+from quire.providers.gemini.arguments import arguments_in
 from quire.providers.gemini.blocks import (
     field,
     is_bare,
@@ -21,7 +22,6 @@ from quire.providers.gemini.responses import read_response
 from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, spoken, thought_sign, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
-from quire.providers.json_values import json_text
 from quire.providers.native import beside, native_note
 
 _REQUESTED = ("contents", "systemInstruction", "config")
@@ -154,14 +154,18 @@ class _History:
         if not name:
             raise Damaged("a call without a name", path)
         self._waiting.append((call_id, name))
-        arguments = json_text(mapped(field(call, "args") or {}, f"{path}.args"), f"{path}.args")
+        if not isinstance(call.get("args"), str | None):
+            mapped(call["args"], f"{path}.args")
+        arguments = arguments_in(call, f"{path}.args")
         own = None if signature == PLACEHOLDER else signature
         return ToolCall(call_id, name, arguments, state=sealed([own], self._model, None))
 
     def _result(self, answer: Mapping[str, Any], path: str) -> ToolResult:
         call_id, name = self._answered(text_in(answer, "id", path), text_in(answer, "name", path))
-        response = mapped(field(answer, "response") or {}, f"{path}.response")
-        text, is_error, extras = read_response(response, f"{path}.response")
+        response: Any = field(answer, "response") or {}
+        if not isinstance(response, str | list):
+            response = mapped(response, f"{path}.response")
+        text, is_error, extras = read_response(cast(Any, response), f"{path}.response")
         parts: list[Part] = [text] if text else []
         for at, part in enumerate(listed(field(answer, "parts") or [], f"{path}.parts")):
             media = media_in(mapped(part, f"{path}.parts[{at}]"), f"{path}.parts[{at}]")

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from quire.errors import Damaged
 from quire.items import Item, Message, Opaque, Part, Reasoning, ToolCall, new_id
+from quire.providers.gemini.arguments import arguments_in
 from quire.providers.gemini.blocks import (
     field,
     is_bare,
@@ -19,7 +20,6 @@ from quire.providers.gemini.partial import PartialCall
 from quire.providers.gemini.signing import sealed, spoken, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
-from quire.providers.json_values import json_text
 from quire.providers.provider import Answer, Finish, Parsed, error_in, plain_json, words_in
 from quire.tokens.usage import Usage
 
@@ -29,6 +29,14 @@ _REFUSALS = frozenset(
         *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     )
 )
+_FAILURES = frozenset(
+    (
+        *("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"),
+        *("MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE"),
+    )
+)
+"""Ends that are an error of the model: what it meant to call or to say did not come."""
+
 _ANSWERED = ("error", "candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 
@@ -83,6 +91,9 @@ class AnswerReader:
         reason = field(candidate, "finishReason")
         if reason is not None:
             self._finish = words_in(getattr(reason, "value", reason)) or "OTHER"
+            if self._finish in _FAILURES:
+                message = words_in(field(candidate, "finishMessage"))
+                self._error = error_in({"code": self._finish, "message": message})
         content = mapped(field(candidate, "content") or {}, "$.candidates[0].content")
         path = "$.candidates[0].content.parts"
         parts = listed(field(content, "parts") or [], path)
@@ -159,7 +170,7 @@ class AnswerReader:
         call = called.call
         name = self._answer.tool(text_in(call, "name", "functionCall") or "unnamed")
         call_id = text_in(call, "id", "functionCall") or f"call_{new_id()}"
-        arguments = json_text(field(call, "args") or {}, "functionCall.args")
+        arguments = arguments_in(call, "functionCall.args")
         state = sealed([called.signature], self._owner, self._answer.prefix)
         return ToolCall(call_id, name, arguments, state=state)
 

@@ -19,8 +19,15 @@ GIVEN_AS = "given_as"
 _KEYS = ("output", "error")
 
 
-def read_response(response: Mapping[str, Any], path: str) -> tuple[str, bool, dict[str, Any]]:
-    """The words of an answer, whether they tell of an error, and the extras of an item that has them."""
+def read_response(
+    response: Mapping[str, Any] | list[Any] | str, path: str
+) -> tuple[str, bool, dict[str, Any]]:
+    """The words of an answer, whether they tell of an error, and the extras of an item that has them.
+
+    Some write a text or a list where an object should be: that is what the call gave.
+    """
+    if isinstance(response, str | list):
+        response = {"output": response}
     for key in _KEYS:
         if set(response) == {key}:
             value = response[key]

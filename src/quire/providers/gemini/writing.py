@@ -13,7 +13,7 @@ from quire.providers.gemini.plain import write_plain
 from quire.providers.gemini.replies import Moved, Replies
 from quire.providers.gemini.responses import response_of
 from quire.providers.gemini.signing import NAME
-from quire.providers.gemini.tools import take_tools, write_tools
+from quire.providers.gemini.tools import Toolbox
 from quire.providers.media import split
 from quire.providers.names import Alphabet, alphabet
 from quire.providers.native import said
@@ -25,6 +25,7 @@ from quire.tokens.families import bare_name
 _IDS = alphabet(64)
 _TOOL_NAMES = Alphabet(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"), 64)
 _UNFETCHING = ("gemini-1", "gemini-2.0", "gemini-pro")  # models that take no addresses on the web
+_UNMIXED = ("gemini-1", "gemini-2", "gemini-pro")  # models that take functions or their own tools, not both
 _AT_START = "system"  # in the sheet only: instructions that `finish` puts where the wire has them
 
 
@@ -36,17 +37,19 @@ class ContentWriter:
     are refused when they do not come right after the user or after an answer.
     """
 
-    __slots__ = ("_parts", "_replies", "sheet")
+    __slots__ = ("_parts", "_replies", "_toolbox", "sheet")
 
-    def __init__(self, sheet: Sheet, parts: Parts, replies: Replies) -> None:
+    def __init__(self, sheet: Sheet, parts: Parts, replies: Replies, toolbox: Toolbox) -> None:
         self.sheet = sheet
         self._parts = parts
         self._replies = replies
+        self._toolbox = toolbox
 
     def branch(self) -> "ContentWriter":
         """The same writer, to be finished."""
         sheet = self.sheet.branch()
-        return ContentWriter(sheet, self._parts.branch(sheet), Replies(sheet, self._replies.signs))
+        replies = Replies(sheet, self._replies.signs)
+        return ContentWriter(sheet, self._parts.branch(sheet), replies, self._toolbox)
 
     def bound(self) -> bool:
         """No: signatures are not checked against what else was sent."""
@@ -122,9 +125,7 @@ class ContentWriter:
             config["system_instruction"] = {
                 "parts": [part for at in messages[:start] for part in at["parts"]]
             }
-        written = write_tools(tools, self.sheet) if tools else None
-        if written:
-            config["tools"] = written
+        config |= self._toolbox.config()
         return {"contents": contents, "config": config} if config else {"contents": contents}
 
     def _answer(self, call: ToolCall, result: ToolResult | None, given: Json) -> tuple[Json, list[Media]]:
@@ -164,6 +165,17 @@ def begin(model: str | None, tools: Sequence[Tool]) -> ContentWriter:
     """A writer with nothing written."""
     features = facts_for(model).features if model else frozenset[str]()
     sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
-    take_tools(tools, sheet)
+    toolbox = Toolbox(tools, sheet, _mixes(model))
     fetches = model is None or not bare_name(model).startswith(_UNFETCHING)
-    return ContentWriter(sheet, Parts(sheet, fetches), Replies(sheet, "thought_signatures" in features))
+    replies = Replies(sheet, "thought_signatures" in features)
+    return ContentWriter(sheet, Parts(sheet, fetches), replies, toolbox)
+
+
+def _mixes(model: str | None) -> bool:
+    """Whether functions go together with tools of the provider: from Gemini 3 on, and not on Vertex AI.
+
+    A model that is not named is taken for one that can: for one that cannot, the request fails either way.
+    """
+    if model is None:
+        return True
+    return not bare_name(model).startswith(_UNMIXED) and "vertex" not in model.lower()

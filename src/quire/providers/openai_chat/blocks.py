@@ -8,7 +8,8 @@ from typing import Any, cast
 from quire.errors import Damaged, WrongType
 from quire.items import Audio, Content, File, Image, Note, Part
 from quire.items.parts import Detail
-from quire.providers.media import media_type
+from quire.providers.json_values import json_text
+from quire.providers.media import bare_base64, media_type
 from quire.providers.native import file_address, native_note
 from quire.providers.provider import plain_json, words_in
 from quire.providers.sheet import Json
@@ -64,6 +65,13 @@ def read_content(content: Any, path: str, wire: str) -> tuple[Content, list[Note
     return tuple(parts), strange
 
 
+def read_output(content: Any, path: str, wire: str) -> tuple[Content, list[Note]]:
+    """What a call gave; some write an object where a text or parts should be, which is its JSON then."""
+    if isinstance(content, Mapping):
+        return json_text(content, path), []
+    return read_content(content, path, wire)
+
+
 def read_block(block: Json, path: str) -> Part | None:
     """The part that a block is; none if it is of no known kind."""
     kind = text_at(block, "type", path)
@@ -72,9 +80,7 @@ def read_block(block: Json, path: str) -> Part | None:
     if kind in _IMAGES:
         return _image(block, path)
     if kind == "input_audio":
-        audio = fields(block.get("input_audio"), f"{path}.input_audio")
-        data = decoded(text_at(audio, "data", f"{path}.input_audio"), f"{path}.input_audio.data")
-        return Audio(data=data, media_type=_FORMATS.get(words_in(audio.get("format"))))
+        return _audio(fields(block.get("input_audio"), f"{path}.input_audio"), f"{path}.input_audio")
     if kind in ("file", "input_file"):
         return _file(fields(block.get("file"), f"{path}.file") if kind == "file" else block, path)
     return None
@@ -106,9 +112,17 @@ def _image(block: Json, path: str) -> Image:
     return Image(url=source, detail=how) if data is None else Image(data=data, media_type=kind, detail=how)
 
 
+def _audio(source: Json, path: str) -> Audio:
+    kind, data = bare_base64(text_at(source, "data", path))
+    named = _FORMATS.get(words_in(source.get("format")))
+    return Audio(data=decoded(data, f"{path}.data"), media_type=named or kind)
+
+
 def _file(source: Json, path: str) -> File | None:
     name, data, url = source.get("filename"), source.get("file_data"), source.get("file_url")
     name = name if isinstance(name, str) else None
+    if isinstance(data, str) and data.startswith(("https://", "http://")):
+        data, url = None, data  # an address in the wrong place
     if isinstance(data, str):
         kind, content = _inline(data, path)
         content = decoded(data, f"{path}.file_data") if content is None else content

@@ -138,8 +138,6 @@ class FamilyWriter:
         for tool, found in written:
             if found is None:
                 self.sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
-            elif tool.mended:
-                self.sheet.note(None, "schema_mended", f"the properties of {tool.name!r} are no object")
         refuse_same_names(tool for tool, found in written if found is not None)
         return [found for _, found in written if found is not None]
 

@@ -6,8 +6,8 @@ from typing import Any
 from quire.errors import Damaged, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import beside
-from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
-from quire.providers.openai_chat.outputs import LEGACY, outputs_of
+from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
+from quire.providers.openai_chat.outputs import LEGACY, Naming, outputs_of
 from quire.providers.openai_chat.writing import NAME
 from quire.providers.provider import Answer, plain_json, words_in
 from quire.providers.sheet import Json
@@ -59,14 +59,14 @@ class _Reader:
         self.items += strange
 
     def _replied(self, message: Json, path: str) -> None:
-        outputs = outputs_of(message, path, self._model, Answer().tool)
+        outputs = outputs_of(message, path, self._model, Naming(Answer().tool))
         self._names |= {item.call_id: item.name for item in outputs if isinstance(item, ToolCall)}
         self.items += outputs
 
     def _answered(self, call_id: str, message: Json, path: str) -> None:
         if not call_id:
             raise Damaged("a result has the id of its call", f"{path}.tool_call_id")
-        content, strange = read_content(message.get("content"), f"{path}.content", NAME)
+        content, strange = read_output(message.get("content"), f"{path}.content", NAME)
         name = self._names.get(call_id) or words_in(message.get("name")) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))

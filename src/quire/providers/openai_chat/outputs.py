@@ -1,7 +1,7 @@
 """OpenAI Chat Completions: a message of the model as items."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,9 +19,17 @@ LEGACY = "function_call"
 """The id of a call from before calls had ids."""
 
 
-def outputs_of(message: Json, path: str, model: str, tool: Callable[[str], str]) -> list[Item]:
+class Naming(NamedTuple):
+    """What the tools in a message are really called, and what a call is known by that came without an id."""
+
+    tool: Callable[[str], str]
+    call_id: Callable[[], str] | None = None
+    """None where a call has to have one: in a history, its result names it."""
+
+
+def outputs_of(message: Json, path: str, model: str, naming: Naming) -> list[Item]:
     """What a model thought, said and called in one message, in this order."""
-    return [*_thought(message, model), *_said(message, path), *_calls(message, path, tool)]
+    return [*_thought(message, model), *_said(message, path), *_calls(message, path, naming)]
 
 
 def whole_calls(items: list[Item]) -> list[Item]:
@@ -32,13 +40,13 @@ def whole_calls(items: list[Item]) -> list[Item]:
     last = items[-1] if items else None
     if isinstance(last, ToolCall) and FORM in last.extras:
         items = items[:-1]
-    return [item for item in items if not isinstance(item, ToolCall) or _is_whole(item)]
+    return [item for item in items if not isinstance(item, ToolCall) or is_whole(item.arguments)]
 
 
-def _is_whole(call: ToolCall) -> bool:
-    # No object is the beginning of another.
+def is_whole(arguments: str) -> bool:
+    """Whether arguments have come to their end: no object is the beginning of another."""
     try:
-        return isinstance(msgspec.json.decode(call.arguments), dict)
+        return isinstance(msgspec.json.decode(arguments), dict)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
 
@@ -78,35 +86,44 @@ def _heard(audio: Json, path: str) -> Item:
     return Message("assistant", words) if words else native_note({"audio": audio}, NAME)
 
 
-def _calls(message: Json, path: str, tool: Callable[[str], str]) -> list[Item]:
+def _calls(message: Json, path: str, naming: Naming) -> list[Item]:
     calls: list[Item] = []
     for index, value in enumerate(entries(message.get("tool_calls") or (), f"{path}.tool_calls")):
         place = f"{path}.tool_calls[{index}]"
-        calls.append(_call(fields(value, place), place, tool))
+        calls.append(_call(fields(value, place), place, naming))
     if message.get("function_call") is not None:
         place = f"{path}.function_call"
         call = fields(message["function_call"], place)
-        calls.append(ToolCall(LEGACY, tool(_named(call, place)), _arguments(call, place)))
+        calls.append(ToolCall(LEGACY, naming.tool(_named(call, place)), arguments_in(call, place)))
     return calls
 
 
-def _call(call: Json, path: str, tool: Callable[[str], str]) -> Item:
+def _call(call: Json, path: str, naming: Naming) -> Item:
     extras = custom() if call.get("type") == "custom" else {}
     if extras:
         inner = fields(call.get("custom"), f"{path}.custom")
         arguments = json_text({"input": inner.get("input")}, f"{path}.custom")
     elif call.get("function") is not None:
         inner = fields(call["function"], f"{path}.function")
-        arguments = _arguments(inner, f"{path}.function")
+        arguments = arguments_in(inner, f"{path}.function")
     else:
         return native_note(call, NAME)
+    name = naming.tool(_named(inner, path))
+    return ToolCall(_call_id(call, path, naming), name, arguments, extras=extras)
+
+
+def _call_id(call: Json, path: str, naming: Naming) -> str:
+    # Some services give a call no id; whoever answers it needs one all the same.
+    if call.get("id") in (None, "") and naming.call_id is not None:
+        return naming.call_id()
     call_id = text_at(call, "id", path)
     if not call_id:
         raise Damaged("a call has an id", f"{path}.id")
-    return ToolCall(call_id, tool(_named(inner, path)), arguments, extras=extras)
+    return call_id
 
 
-def _arguments(function: Json, path: str) -> str:
+def arguments_in(function: Json, path: str) -> str:
+    """The arguments of a call as text, also where they came as a value."""
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
         return arguments

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from quire.providers.json_values import json_text
 from quire.providers.openai_chat.blocks import entries, fields
+from quire.providers.openai_chat.outputs import is_whole
 from quire.providers.openai_chat.reading import assembled, usage_of
 from quire.providers.provider import Answer, Parsed, error_in, plain_json, words_in
 from quire.providers.sheet import Json
@@ -50,9 +52,7 @@ class ChatStream:
             message: Json = {name: "".join(pieces) for name, pieces in self._words.items()}
             if self._audio:
                 message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
-            message["tool_calls"] = [
-                call for call in self._calls if call["id"] and call[call["type"]]["name"]
-            ]
+            message["tool_calls"] = [call for call in self._calls if self._is_kept(call)]
             parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
             self._parsed = parsed._replace(error=self._error)
         return self._parsed
@@ -69,23 +69,48 @@ class ChatStream:
         said = (delta.get("content"), delta.get("refusal"))
         return "".join(piece for piece in said if isinstance(piece, str))
 
+    def _is_kept(self, call: Json) -> bool:
+        """Whether a call is to be read; a piece with nothing in it is none, nor is one without a name yet."""
+        inner = call[call["type"]]
+        return bool(inner["name"] or (self._reason and (call["id"] or inner[_CALLED[call["type"]]])))
+
     def _call(self, piece: Json) -> None:
+        call = self._called(piece)
+        call["id"] = call["id"] or words_in(piece.get("id"))
+        for kind, held in _CALLED.items():
+            path = f"choices[0].delta.tool_calls[].{kind}"
+            told = fields(piece.get(kind) or {}, path)
+            call["type"] = kind if told else call["type"]
+            name = words_in(told.get("name"))
+            # A name comes whole or in pieces; some services say it again with each piece of the arguments.
+            call[kind]["name"] += "" if name == call[kind]["name"] else name
+            call[kind][held] += _text(told.get(held), f"{path}.{held}")
+
+    def _called(self, piece: Json) -> Json:
+        """The call that a piece is of, which may be a new one."""
         index, call_id = _index(piece.get("index")), words_in(piece.get("id"))
         call = self._places.get(index)
         # Some services count every call as the first; another id is another call.
-        if call is None or (call_id and call["id"] and call["id"] != call_id):
+        another = call is not None and call_id and call["id"] and call["id"] != call_id
+        if call is None or another or (not call_id and _begins_anew(call, piece)):
             call = self._places[index] = _nothing_called()
             self._calls.append(call)
-        call["id"] = call["id"] or call_id
-        for kind, held in _CALLED.items():
-            told = fields(piece.get(kind) or {}, f"choices[0].delta.tool_calls[].{kind}")
-            call["type"] = kind if told else call["type"]
-            for name in ("name", held):
-                call[kind][name] += words_in(told.get(name))
+        return call
+
+
+def _begins_anew(call: Json, piece: Json) -> bool:
+    """Whether a piece that has no id is of another call than the one at its place, which is whole already."""
+    told = fields(piece.get("function") or {}, "choices[0].delta.tool_calls[].function")
+    return bool(told.get("name") and told.get("arguments")) and is_whole(call["function"]["arguments"])
 
 
 def _nothing_called() -> Json:
     return {"type": "function", "id": "", **{kind: {"name": "", held: ""} for kind, held in _CALLED.items()}}
+
+
+def _text(value: Any, path: str) -> str:
+    """A piece of the arguments; some services give all of them at once, as a value."""
+    return value if isinstance(value, str) else "" if value is None else json_text(value, path)
 
 
 def _index(value: Any) -> int | str:

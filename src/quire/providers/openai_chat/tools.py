@@ -3,21 +3,22 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from quire.providers.declaring import declare
 from quire.providers.definitions import Tool
-from quire.providers.names import Names
-from quire.providers.sheet import Json
+from quire.providers.sheet import Json, Sheet
 
 
-def written_tool(tool: Tool, names: Names) -> Json | None:
+def written_tool(tool: Tool, sheet: Sheet) -> Json | None:
     """A tool; none where it is one of another service."""
     if tool.native is not None:
         return _custom(tool.native) if tool.native.get("type") == "custom" else None
-    function: Json = {"name": names.give(tool.name)}
+    function: Json = {"name": sheet.names.give(tool.name)}
     if tool.description:
         function["description"] = tool.description
     function["parameters"] = dict(tool.schema)
     if tool.strict is not None:
         function["strict"] = tool.strict
+    declare(tool, sheet, {})  # this wire has no other fields
     return {"type": "function", "function": function}
 
 

@@ -174,7 +174,7 @@ class ChatWriter(FamilyWriter):
         return written
 
     def _tool(self, tool: Tool) -> Json | None:
-        return written_tool(tool, self.sheet.names)
+        return written_tool(tool, self.sheet)
 
     def _blocks_of(self, message: Json) -> str | None:
         return None if message["role"] == "assistant" else "content"

@@ -7,7 +7,7 @@ from quire.errors import Damaged, QuireError, cut
 from quire.items import Content, Item, Message, Note, ToolCall, ToolResult
 from quire.providers.json_values import json_text
 from quire.providers.native import native_note
-from quire.providers.openai_chat.blocks import entries, fields, read_content, text_at
+from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
 from quire.providers.openai_responses.outputs import Maker, outputs_of
 from quire.providers.openai_responses.states import NAME
 from quire.providers.provider import Answer, plain_json, words_in
@@ -109,7 +109,7 @@ def _output(item: Json, path: str) -> tuple[Content, list[Note]]:
     """What a call gave; what tools of the service give in a form of their own is its own JSON."""
     output: Any = item.get("output")
     if item["type"] in _FOR_FUNCTIONS:
-        return read_content(output, path, NAME)
+        return read_output(output, path, NAME)
     if output is None:
         # What a search for tools found is in a field of its own.
         rest = {name: value for name, value in item.items() if name not in _OF_ITS_ITEM and value}

@@ -11,6 +11,7 @@ from quire.providers.json_values import json_text
 from quire.providers.native import formed
 from quire.providers.openai_chat.blocks import decoded, read_content, text_at
 from quire.providers.openai_chat.customs import custom
+from quire.providers.openai_chat.outputs import arguments_in
 from quire.providers.openai_responses.states import NAME, packed
 from quire.providers.sheet import Json
 
@@ -33,7 +34,7 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
         case "reasoning":
             return [_thought(item, path, maker)]
         case "function_call":
-            return [_call(item, path, maker, _arguments(item))]
+            return [_call(item, path, maker, arguments_in(item, path))]
         case "image_generation_call" if isinstance(item.get("result"), str):
             return [Message("assistant", (Image(data=decoded(item["result"], f"{path}.result")),))]
         case str() as kind if kind.endswith("_call") and isinstance(item.get("call_id"), str):
@@ -74,8 +75,3 @@ def _call(item: Json, path: str, maker: Maker, arguments: str) -> ToolCall:
     if not call_id or not name:
         raise Damaged("a call has an id and a name", path)
     return ToolCall(call_id, maker.tool(name), arguments)
-
-
-def _arguments(item: Json) -> str:
-    arguments = item.get("arguments")
-    return arguments if isinstance(arguments, str) else "{}"

@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from quire.providers.declaring import Fields, are_names, declare, is_flag
 from quire.providers.definitions import Tool
-from quire.providers.names import Names
-from quire.providers.sheet import Json
+from quire.providers.json_values import is_object
+from quire.providers.sheet import Json, Sheet
 
 _OWN = frozenset(
     (
@@ -17,12 +18,18 @@ _OWN = frozenset(
 )
 _DATED = ("web_search_", "computer_use_")
 _FOREIGN = re.compile(r"_\d{8}$")
+_FIELDS: Fields = {
+    "defer_loading": is_flag,
+    "allowed_callers": are_names,
+    "async": is_flag,
+    "output_schema": is_object,
+}
 
 
-def written_tool(tool: Tool, names: Names) -> Json | None:
+def written_tool(tool: Tool, sheet: Sheet) -> Json | None:
     """A tool; none where it is one of another service."""
     if tool.native is None:
-        return _function(tool, names)
+        return _function(tool, sheet)
     return _flat(tool.native) if _is_own(tool.native) else None
 
 
@@ -32,14 +39,14 @@ def _is_own(native: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and (kind in _OWN or kind.startswith(_DATED)) and not _FOREIGN.search(kind)
 
 
-def _function(tool: Tool, names: Names) -> Json:
+def _function(tool: Tool, sheet: Sheet) -> Json:
     """A function; whether it is strict is always said, because here one is unless it says no."""
-    written: Json = {"type": "function", "name": names.give(tool.name)}
+    written: Json = {"type": "function", "name": sheet.names.give(tool.name)}
     if tool.description:
         written["description"] = tool.description
     written["parameters"] = dict(tool.schema)
     written["strict"] = tool.strict is True
-    return written
+    return written | declare(tool, sheet, _FIELDS)
 
 
 def _flat(native: Mapping[str, Any]) -> Json:

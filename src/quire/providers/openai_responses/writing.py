@@ -147,7 +147,7 @@ class ResponsesWriter(FamilyWriter):
             self.sheet.messages.append({"role": "user", "content": parts})
 
     def _tool(self, tool: Tool) -> Json | None:
-        return written_tool(tool, self.sheet.names)
+        return written_tool(tool, self.sheet)
 
     def _blocks_of(self, message: Json) -> str | None:
         if message.get("type") in ("function_call_output", "custom_tool_call_output"):

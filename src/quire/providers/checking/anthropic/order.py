@@ -8,6 +8,8 @@ from quire.providers.checking.faults import Findings
 
 def check_order(findings: Findings, messages: list[Message], model: Model) -> None:
     """Note messages that are empty, that stand where they must not, or that end as they must not."""
+    if messages and messages[0].role == "assistant" and model.wants_user_first():
+        findings.add(messages[0].place, "first_message", "the first message is the assistant's")
     for number, message in enumerate(messages):
         if message.role == "system" and not message.directive:
             _check_system(findings, messages, number, model)

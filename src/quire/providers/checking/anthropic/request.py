@@ -10,6 +10,7 @@ from quire.providers.checking.anthropic.history import Message, in_turns, read_b
 from quire.providers.checking.anthropic.media import LARGEST_REQUEST
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
+from quire.providers.checking.anthropic.pictures import check_pictures
 from quire.providers.checking.anthropic.rules import RULES
 from quire.providers.checking.anthropic.settings import check_citations, check_edits
 from quire.providers.checking.anthropic.tools import check_tools
@@ -56,6 +57,7 @@ def _check_messages(body: Fields, model: Model) -> list[Message]:
     messages = read_messages(findings, body.get("messages"))
     images = sum(map(check_blocks, messages))
     check_citations(findings, messages)
+    check_pictures(findings, messages, model, images)
     if images > model.most_images():
         findings.add("messages", "image_count", f"{images} images, more than {model.most_images()}")
     if any(fault.rule in _UNREADABLE for fault in findings.faults):

@@ -7,6 +7,7 @@ RULES: dict[str, str] = {
     "not_unicode": texts.RULE,
     "no_messages": "A request has at least one message.",
     "role": "A message is of role user, assistant or system: there is no role tool, function or developer.",
+    "first_message": "On Bedrock, the first message is the user's; the API itself takes either.",
     "empty_content": "A message has content, except a last one of the assistant; an empty one is refused.",
     "empty_text": "A text block holds more than whitespace; an empty one is refused with 400.",
     "unknown_block": "A block is of a type that the API documents: no audio, no video, no types of others.",
@@ -37,9 +38,10 @@ RULES: dict[str, str] = {
     "the request is refused, or thinking is silently switched off for it.",
     "media_source": "An image or document has a source: base64, an http(s) url or file; documents also text, "
     "or content of texts and images.",
-    "media_type": "Images are JPEG, PNG, GIF or WebP, documents PDF or plain text.",
+    "media_type": "Images are JPEG, PNG, GIF or WebP, as their bytes are, documents PDF or plain text.",
     "media_data": "Inline data is base64 without a data URL in front.",
     "media_size": "An image in base64 has at most 10 MiB of text.",
+    "image_side": "An image has at most 8,000 pixels a side, 2,000 where a request has more than 20 images.",
     "image_count": "A request has at most 600 images, 100 for models with a window of 200,000 tokens.",
     "request_size": "A request has at most 32 MB, images and documents in base64 included.",
     "citations_mixed": "Citations are on for all documents of a request, or for none; likewise for its "
@@ -52,7 +54,8 @@ RULES: dict[str, str] = {
     "cache_place": "Thinking blocks carry no cache_control.",
     "tool_name": "The name of a tool is made of 1 to 128 letters, digits, underscores and hyphens.",
     "duplicate_tool": "Each tool has a name of its own.",
-    "tool_schema": "The input_schema of a tool is of type object, without oneOf, allOf or anyOf at its top.",
+    "tool_schema": "The input_schema of a tool is of type object, without oneOf, allOf or anyOf at its top; "
+    "types are those of JSON Schema, in small letters.",
     "tool_choice": "A tool_choice is auto, any, none, or tool with the name of a tool that is there.",
     "forced_tool": "A tool cannot be forced while thinking is on.",
     "thinking_budget": "Thinking has fewer tokens than max_tokens, unless it goes on between calls.",

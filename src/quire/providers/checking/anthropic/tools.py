@@ -3,6 +3,7 @@
 import re
 
 from quire.providers.checking.reading import Fields, as_list, as_object, opened, short, type_of
+from quire.providers.checking.schemas import check_types
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _UNIONS = ("oneOf", "allOf", "anyOf")
@@ -50,6 +51,8 @@ def _check_schema(fields: Fields) -> None:
         fields.add("input_schema.properties", "tool_schema", text)
     elif union := next((key for key in _UNIONS if key in schema), None):
         fields.add(f"input_schema.{union}", "tool_schema", f"{union} at the top of the schema")
+    else:
+        check_types(fields, "input_schema")
 
 
 def _check_choice(body: Fields, names: set[str], *, any_name: bool) -> None:

@@ -17,6 +17,10 @@ class Model:
         """Whether a call without its thought signature is refused; models for images let it pass."""
         return self._version >= (3, 0) and "image" not in self._name
 
+    def mixes_tools(self) -> bool:
+        """Whether functions go together with tools of the provider; an unknown name is given that."""
+        return not (0, 0) < self._version < (3, 0) and "vertex" not in self._name
+
     def ends_with_user(self) -> bool:
         """Whether a request that ends with the model is refused and not continued."""
         return self._version > (3, 1)

@@ -11,6 +11,7 @@ def check_parts(content: Content) -> None:
     for part in content.parts:
         if part.kind == "functionCall" and content.role == "user":
             part.fields.add("", "call_role", "a call in a content of the user")
+        _check_signature(part)
         if part.kind == "text":
             check_text(part)
         elif part.kind in _CHECKS:
@@ -21,6 +22,16 @@ def check_parts(content: Content) -> None:
     if content.calls and content.responses:
         first = content.responses[0]
         first.fields.add("", "call_role", "a response in a content with calls")
+    elif content.responses and content.role == "model":
+        content.responses[0].fields.add("", "response_role", "a response in a content of the model")
+
+
+def _check_signature(part: Part) -> None:
+    key = spelled(part.fields, "thoughtSignature")
+    signature = part.fields.get(key)
+    # The client takes bytes and writes base64 itself.
+    if isinstance(signature, str) and signature and not is_base64(signature):
+        part.fields.add(key, "signature_data", "the signature is not base64")
 
 
 def check_text(part: Part) -> None:

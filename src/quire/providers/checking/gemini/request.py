@@ -21,7 +21,10 @@ from quire.providers.checking.reading import Fields, as_list, as_object, in_orde
 from quire.providers.checking.texts import check_texts
 
 # Where a content could not be read, what it would have answered is not known: one cause, one fault.
-_UNREADABLE = {"shape", "role", "unknown_field", "several_fields", "empty_part", "empty_parts", "call_role"}
+_UNREADABLE = {
+    *("shape", "role", "unknown_field", "several_fields", "empty_part", "empty_parts"),
+    *("call_role", "response_role"),
+}
 
 
 def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) -> list[Fault]:
@@ -37,10 +40,11 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
         return findings.faults
     body = Fields(findings, "", values)
     name = body.get("model") if model is None else model
-    _check_contents(body, Model(name if isinstance(name, str) else None))
+    known = Model(name if isinstance(name, str) else None)
+    _check_contents(body, known)
     for settings in _settings(body):
         _check_system(settings)
-        check_tools(settings)
+        check_tools(settings, known)
     check_texts(findings, values)
     return in_order(findings.faults)
 

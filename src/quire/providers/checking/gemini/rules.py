@@ -16,6 +16,7 @@ RULES: dict[str, str] = {
     "call_args": "The args of a call are an object, not a text of JSON.",
     "response_object": "The response of a function is an object, not a text or a list.",
     "call_role": "Calls come from the model, in a content without responses.",
+    "response_role": "Responses come from the user.",
     "call_place": "A content with calls comes right after one of the user, text or responses: not first, and "
     "not after another of the model.",
     "unanswered_call": "A content with calls is followed by the responses to them.",
@@ -31,6 +32,7 @@ RULES: dict[str, str] = {
     "otherwise the request is taken to end with the model, and refused.",
     "thought_signature": "For Gemini 3 and later, the first call of each step since the user spoke carries "
     "its thought signature.",
+    "signature_data": "A thought signature is base64, as it came.",
     "ends_with_model": "The last content is the user's: a lone content of the model is refused, and so is "
     "any last one of the model after Gemini 3.1.",
     "media_type": "Inline data names its MIME type.",
@@ -40,6 +42,9 @@ RULES: dict[str, str] = {
     "tool_name": "The name of a function starts with a letter or underscore and has at most 128 letters, "
     "digits, underscores, dots, colons and hyphens.",
     "duplicate_tool": "Each function is declared once.",
+    "tools_mixed": "Functions go together with the provider's own tools from Gemini 3 on, on the Gemini API, "
+    "and only where the tool config includes server side tool invocations.",
     "tool_count": "A request declares at most 512 functions.",
-    "tool_schema": "The parameters of a function are a schema of type object, given in one way.",
+    "tool_schema": "The parameters of a function are a schema of type object, given in one way; as JSON "
+    "Schema, its types are in small letters.",
 }

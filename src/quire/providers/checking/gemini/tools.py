@@ -3,15 +3,17 @@
 import re
 
 from quire.providers.checking.gemini.history import spelled
+from quire.providers.checking.gemini.models import Model
 from quire.providers.checking.reading import Fields, as_list, as_object, each, opened, short, type_of
+from quire.providers.checking.schemas import check_types
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _OF_OTHERS = ("type", "function", "input_schema")
 MOST_FUNCTIONS = 512
 
 
-def check_tools(body: Fields) -> None:
-    """Note what is wrong with the declarations of functions."""
+def check_tools(body: Fields, model: Model) -> None:
+    """Note what is wrong with the declarations of functions, and with what stands beside them."""
     names: set[str] = set()
     count, tools = 0, body.get("tools")
     if tools is None:
@@ -24,6 +26,27 @@ def check_tools(body: Fields) -> None:
             count += _check_tool(body, f"{body.at('tools')}[{index}]", tool, names)
     if count > MOST_FUNCTIONS:
         body.add("tools", "tool_count", f"{count} functions, more than {MOST_FUNCTIONS}")
+    if count and any(map(_is_own, as_list(tools) or ())):
+        _check_mixed(body, model)
+
+
+def _is_own(tool: object) -> bool:
+    """Whether an entry has a tool of the provider's, such as a search."""
+    return any(
+        value is not None and key not in ("functionDeclarations", "function_declarations")
+        for key, value in (as_object(tool) or {}).items()
+    )
+
+
+def _check_mixed(body: Fields, model: Model) -> None:
+    key = spelled(body, "toolConfig")
+    config = Fields(body.findings, body.at(key), as_object(body.get(key)) or {})
+    if not model.mixes_tools():
+        body.add("tools", "tools_mixed", "functions and tools of the provider")
+    elif config.get(spelled(config, "includeServerSideToolInvocations")) is not True:
+        body.add(
+            "tools", "tools_mixed", "functions and tools of the provider, and the config does not say so"
+        )
 
 
 def _check_tool(body: Fields, place: str, tool: object, names: set[str]) -> int:
@@ -57,6 +80,7 @@ def _check_declaration(fields: Fields, names: set[str]) -> None:
 
 def _check_schema(fields: Fields) -> None:
     parameters, other = fields.get("parameters"), spelled(fields, "parametersJsonSchema")
+    check_types(fields, other)
     if parameters is None:
         return
     schema = as_object(parameters)

@@ -3,9 +3,11 @@
 import re
 
 from quire.providers.checking.reading import Fields, as_object, short, type_of
+from quire.providers.checking.schemas import check_types
 
 LONGEST_CALL_ID = 64
 LONGEST_CACHE_KEY = 64
+_NOT_AT_TOP = ("oneOf", "anyOf", "allOf", "enum", "const", "not")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -48,10 +50,18 @@ def check_schema(tool: Fields) -> None:
     schema = as_object(parameters)
     if parameters is not None and schema is None:
         tool.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
-    elif schema and schema.get("properties") is not None and as_object(schema["properties"]) is None:
+    elif not schema:
+        return  # a function without parameters
+    elif schema.get("type") != "object":
+        tool.add("parameters.type", "tool_schema", f"must be 'object', is {short(schema.get('type'))}")
+    elif as_object(schema.get("properties", {})) is None:
         tool.add(
             "parameters.properties", "tool_schema", f"must be an object, is {type_of(schema['properties'])}"
         )
+    elif barred := next((key for key in _NOT_AT_TOP if key in schema), None):
+        tool.add(f"parameters.{barred}", "tool_schema", f"{barred} at the top of the schema")
+    else:
+        check_types(tool, "parameters")
 
 
 def check_call_id(call: Fields, key: str) -> str | None:

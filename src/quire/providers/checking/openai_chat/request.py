@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quire.providers.checking.faults import Fault, Findings
+from quire.providers.checking.openai_chat.caching import check_breakpoints
 from quire.providers.checking.openai_chat.messages import check_messages
 from quire.providers.checking.openai_chat.naming import check_cache_key
 from quire.providers.checking.openai_chat.rules import RULES
@@ -24,5 +25,6 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     check_messages(body, model or named)
     check_tools(body)
     check_cache_key(body)
+    check_breakpoints(body, "messages", model or named)
     check_texts(findings, request)
     return in_order(findings.faults)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quire.providers.checking.faults import Fault, Findings
+from quire.providers.checking.openai_chat.caching import check_breakpoints
 from quire.providers.checking.openai_chat.naming import check_cache_key
 from quire.providers.checking.openai_responses.items import Items
 from quire.providers.checking.openai_responses.rules import RULES
@@ -15,20 +16,19 @@ HISTORIES = ("previous_response_id", "conversation")
 
 
 def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) -> list[Fault]:
-    """What the Responses would refuse or misread in a request, or in a bare list of input items.
-
-    No rule of this wire depends on the model; the argument is there for all wires to be called alike.
-    """
+    """What the Responses would refuse or misread in a request, or in a bare list of input items."""
     findings = Findings(RULES)
     request = as_object(payload) if as_list(payload) is None else {"input": payload}
     if request is None:
         findings.add("payload", "shape", f"must be an object or a list of items, is {type_of(payload)}")
         return findings.faults
     body = Fields(findings, "", request)
+    named = body.optional_text("model")
     _check_histories(body)
     _check_input(body)
     check_tools(body)
     check_cache_key(body)
+    check_breakpoints(body, "input", model or named)
     check_texts(findings, request)
     return in_order(findings.faults)
 

@@ -59,7 +59,11 @@ RULES: dict[str, str] = {
     "duplicate_tool": (
         "Two tools have different names; OpenAI accepts a name twice, but a call cannot say which is meant."
     ),
-    "tool_schema": "The parameters of a function are a schema, and its properties are an object.",
+    "tool_schema": (
+        "The parameters of a function are a schema of type object, without oneOf, anyOf, allOf, enum, const "
+        "or not at its top; its properties are an object, its types those of JSON Schema, in small letters."
+    ),
     "tool_choice": "tool_choice is none, auto, required with tools, or names tools that are in the request.",
+    "cache_breakpoint": "Only models from GPT-5.6 on have breakpoints for the prompt cache.",
     "prompt_cache_key": "A prompt_cache_key has at most 64 characters.",
 }

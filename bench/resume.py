@@ -1,0 +1,190 @@
+"""Kills an agent at every step of a turn with tools, starts it again, and looks at what it did.
+
+Usage: python bench/resume.py [--kills N] [--json] [--page FILE]
+
+The turn has two replies with calls: one tool that must not run twice, one that may, and one that is slow,
+side by side. The process dies by SIGKILL before and after each append to the store, and inside each tool, at
+its beginning and at its end; then another process resumes the conversation. Each tool writes a line to a file
+when it begins and when it has done what it does. What must hold: every append that returned is there; the
+history is one that all four wires take; no call is without a result; a call whose result was on the record is
+not run again; one that may not run twice has not, and where it may have run without a result, it is marked.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import marked
+from quire import Session, ToolCall, ToolResult
+from quire.agent import Agent, tool
+from quire.agent.closing import UNCERTAIN
+from quire.models import Scripted
+from quire.providers import PROVIDERS, Rendered
+from quire.stores import Place, Store
+
+FIRST = (("c1", "slow"), ("c2", "pay"), ("c3", "look"))
+SECOND = (("c4", "pay"), ("c5", "look"))
+
+
+class Steps:
+    """Counts the steps of a turn, and dies at one of them."""
+
+    def __init__(self, folder: Path, fatal: int | None) -> None:
+        self._log = (folder / "log").open("a")
+        self._fatal = fatal
+        self.count = 0
+
+    def step(self, told: str = "") -> None:
+        if told:
+            self._log.write(told + "\n")
+            self._log.flush()
+        self.count += 1
+        if self.count == self._fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def answer(sent: Rendered) -> Any:
+    """What the model says: it goes by how many results it is shown."""
+    results = sum(1 for message in sent.payload["messages"] if message["role"] == "tool")
+    if results < len(FIRST):
+        return [ToolCall(*call) for call in FIRST]
+    return [ToolCall(*call) for call in SECOND] if results < len(FIRST) + len(SECOND) else "All is done."
+
+
+def tools_of(steps: Steps) -> list[Any]:
+    @tool
+    async def pay() -> str:
+        """Pay: not to be done twice."""
+        steps.step("begin pay")
+        steps.step("end pay")
+        return "paid"
+
+    @tool(idempotent=True)
+    async def look() -> str:
+        """Look: as often as one likes."""
+        steps.step("begin look")
+        steps.step("end look")
+        return "seen"
+
+    @tool
+    async def slow() -> str:
+        """Take a while, so that the others end first."""
+        steps.step("begin slow")
+        await asyncio.sleep(0.02)
+        steps.step("end slow")
+        return "at last"
+
+    return [pay, look, slow]
+
+
+def act(folder: Path, fatal: int | None, resume: bool) -> None:
+    """One process: answer, or go on with what is there; say what was acknowledged, and how many steps."""
+    session = Session.open("bench/one", store=folder / "kept.db")
+    steps = Steps(folder, fatal)
+    append = session._ledger.store.append
+
+    def counted(place: Place, entries: Any, *, expected: int) -> int:
+        steps.step()
+        version = append(place, entries, expected=expected)
+        print(version, flush=True)
+        steps.step()
+        return version
+
+    session._ledger.store.append = counted  # type: ignore[method-assign]
+    agent = Agent(session, model=Scripted([answer], repeat=True), tools=tools_of(steps))
+    asyncio.run(agent.resume() if resume else agent.ask("Do it."))
+    print(f"steps {steps.count}", flush=True)
+
+
+def run(folder: Path, fatal: int | None, *, resume: bool) -> list[str]:
+    """What a process said before it ended."""
+    command = [sys.executable, __file__, "--act", str(folder), str(fatal or 0), str(int(resume))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.split("\n")[:-1]
+
+
+def one_kill(fatal: int) -> Counter[str]:
+    """What is wrong after a death at one step; nothing, if all is as it must be."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        told = run(folder, fatal, resume=False)
+        acknowledged = max([int(line) for line in told if line.isdigit()], default=0)
+        with Store.open(folder / "kept.db") as store:
+            found = Counter({"lost": int(store.version(Place("bench", "one")) < acknowledged)})
+        kept = _results(folder)
+        ran = _log(folder)
+        begun = bool(kept or acknowledged)
+        run(folder, None, resume=begun)
+        return found + _faults(folder, kept, ran, begun)
+
+
+def _faults(folder: Path, kept: dict[str, ToolResult], ran: Counter[str], begun: bool) -> Counter[str]:
+    session, log, results = _session(folder), _log(folder), _results(folder)
+    found: Counter[str] = Counter()
+    found["call without a result"] = len(session.standing())
+    for provider in PROVIDERS.values():
+        found["refused by a wire"] += len(provider.check(provider.render(session.view()).payload))
+    for name, calls in (("pay", ("c2", "c4")), ("slow", ("c1",))):
+        found["run twice"] += max(log[f"begin {name}"] - sum(call in results for call in calls), 0)
+        unknown = ran[f"begin {name}"] - sum(call in kept for call in calls)
+        marks = sum(bool(results[call].extras.get(UNCERTAIN)) for call in calls if call in results)
+        found["not marked"] += int(unknown > 0 and marks == 0)
+    for call, result in kept.items():
+        found["changed after it was kept"] += int(results.get(call) != result)
+    found["not answered"] = int(session.view()[-1].text != "All is done.") if begun else 0  # type: ignore[union-attr]
+    return +found
+
+
+def _session(folder: Path) -> Session:
+    return Session.open("bench/one", store=folder / "kept.db")
+
+
+def _results(folder: Path) -> dict[str, ToolResult]:
+    session = _session(folder)
+    shown = {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
+    held = {call.call_id: session.held(call.call_id) for call, _ in session.standing()}
+    return shown | {call: result for call, result in held.items() if result is not None}
+
+
+def _log(folder: Path) -> Counter[str]:
+    file = folder / "log"
+    return Counter(file.read_text().splitlines() if file.exists() else [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--act", nargs=3, metavar=("FOLDER", "STEP", "RESUME"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.act:
+        folder, fatal, resume = given.act
+        return act(Path(folder), int(fatal) or None, resume == "1")
+    with tempfile.TemporaryDirectory() as name:
+        steps = int(run(Path(name), None, resume=False)[-1].split()[1])
+    found: Counter[str] = Counter()
+    for number in range(given.kills):
+        found += one_kill(number % steps + 1)
+        print(f"\r{number + 1} of {given.kills} kills, {sum(found.values())} faults", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    told = {"steps": steps, "kills": given.kills, "faults": dict(found)}
+    words = ", ".join(f"{what}: {count}" for what, count in found.items()) or "nothing wrong"
+    text = f"{given.kills} kills at {steps} steps of a turn with five calls: {words}."
+    print(json.dumps(told) if given.json else text)
+    if given.page:
+        marked.write(given.page, "resume", text)
+
+
+if __name__ == "__main__":
+    main()

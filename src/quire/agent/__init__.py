@@ -1,0 +1,29 @@
+"""The loop: tools that a model may call, and the agent that calls them."""
+
+from quire.agent.agent import Agent
+from quire.agent.asking import Asking, Input
+from quire.agent.limits import Limits
+from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
+from quire.agent.tools import Outcome, Tool, Toolset, run, tool, tools_of
+
+__all__ = [
+    "Agent",
+    "Asking",
+    "Began",
+    "Delta",
+    "Done",
+    "Ended",
+    "Input",
+    "Limits",
+    "Outcome",
+    "Recorded",
+    "Reply",
+    "Stop",
+    "Thoughts",
+    "Tool",
+    "Toolset",
+    "Words",
+    "run",
+    "tool",
+    "tools_of",
+]

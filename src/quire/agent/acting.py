@@ -1,0 +1,142 @@
+"""Running the calls of one reply: side by side, recorded in order, and each begun only once that is noted."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
+
+from quire.agent.closing import handed_over, not_run
+from quire.agent.reply import Began, Ended
+from quire.agent.run import Tell
+from quire.agent.speaker import Speaker
+from quire.agent.tools import Outcome, Tool, run
+from quire.errors import cut
+from quire.items import Item, ToolCall, ToolResult
+from quire.session import Called, Calling, Session
+
+Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
+"""Says of a call whether it may be run; a text says why not."""
+
+
+class Acting:
+    """The calls of one question, and those among them that a person has to answer or approve."""
+
+    def __init__(self, session: Session, approver: Approver | None) -> None:
+        self._session = session
+        self._approver = approver
+        self.waiting: list[ToolCall] = []
+        self.decided: dict[str, bool | str] = {}
+        self._handed: Speaker | None = None
+
+    async def act(self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell) -> list[Item]:
+        """Run calls, and record what they give; those that wait for a person stay as they are."""
+        ready: list[ToolCall] = []
+        refused: dict[str, str] = {}
+        for call in calls:
+            verdict = await self._verdict(call, speaker.tools.get(call.name))
+            if isinstance(verdict, str):
+                refused[call.call_id] = verdict
+            if verdict is None:
+                self.waiting.append(call)
+            else:
+                ready.append(call)
+        await self._session.begin(*(call for call in ready if call.call_id not in refused))
+        return await _InOrder(self._session, ready, tell).run(
+            lambda call: self._result(call, speaker, refused.get(call.call_id))
+        )
+
+    def next_speaker(self, speaker: Speaker) -> Speaker:
+        """Who goes on: the one it was handed to, if it was."""
+        handed, self._handed = self._handed, None
+        return handed or speaker
+
+    async def _verdict(self, call: ToolCall, tool: Tool | None) -> bool | str | None:
+        """Whether a call may be run: yes, no with the reason, or nobody has said yet."""
+        if tool is None:
+            return True  # it is answered in words
+        if tool.asks_person:
+            return None
+        if not tool.needs_approval(call.arguments):
+            return True
+        given = self.decided.get(call.call_id)
+        if given is None and self._approver is not None:
+            asked = self._approver(call)
+            given = await asked if isawaitable(asked) else asked
+        return None if given is None else "it was not approved" if given is False else given
+
+    async def _result(self, call: ToolCall, speaker: Speaker, refused: str | None) -> list[Item]:
+        """What is recorded for one call: its result, and the notes that came with it."""
+        if refused is not None:
+            return [not_run(call, refused)]
+        if call.name in speaker.handoffs:
+            self._handed = speaker.handoffs[call.name].speaker
+            return handed_over(call, speaker.name, self._handed.name)
+        tool = speaker.tools.get(call.name)
+        if tool is None:
+            known = ", ".join(sorted(speaker.tools)) or "none at all"
+            return [not_run(call, f"there is no tool {cut(call.name)!r}; there is {known}")]
+        try:
+            await self._session.hooks.fire_and_wait(Calling(self._session.place, call.name, call.arguments))
+        except Exception as fault:
+            return [not_run(call, f"it was refused: {type(fault).__name__}")]
+        outcome = await run(tool, call.arguments, session=self._session)
+        await self._session.hooks.fire_and_wait(_called(self._session, call, outcome))
+        for note in outcome.notes:
+            if note.key is not None:
+                await self._session.put(note)  # before its result, which may speak of it
+        result = ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error)
+        return [result, *(note for note in outcome.notes if note.key is None)]
+
+
+def _called(session: Session, call: ToolCall, outcome: Outcome) -> Called:
+    fault = outcome.stop_reason if outcome.is_error else None
+    return Called(session.place, call.name, call.arguments, outcome.content, fault)
+
+
+class _InOrder:
+    """Runs calls side by side. What ends before its turn is held on the record until it comes."""
+
+    def __init__(self, session: Session, calls: Sequence[ToolCall], tell: Tell) -> None:
+        self._session = session
+        self._calls = calls
+        self._tell = tell
+        self._ended: dict[int, list[Item]] = {}
+        self._next = 0
+        self._recording = asyncio.Lock()
+        self._recorded: list[Item] = []
+
+    async def run(self, result_of: Callable[[ToolCall], Awaitable[list[Item]]]) -> list[Item]:
+        if len(self._calls) == 1:
+            await self._one(0, result_of)
+            return self._recorded
+        tasks = [asyncio.ensure_future(self._one(n, result_of)) for n in range(len(self._calls))]
+        try:
+            await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            raise
+        return self._recorded
+
+    async def _one(self, place: int, result_of: Callable[[ToolCall], Awaitable[list[Item]]]) -> None:
+        call = self._calls[place]
+        await self._tell(Began(call))
+        items = await result_of(call)
+        await asyncio.shield(self._record(place, items))
+        result = items[0]
+        assert isinstance(result, ToolResult)
+        await self._tell(Ended(result))
+
+    async def _record(self, place: int, items: list[Item]) -> None:
+        async with self._recording:
+            self._ended[place] = items
+            if place != self._next:
+                for item in items:
+                    if isinstance(item, ToolResult):
+                        await self._session.hold(item)
+                return
+            due: list[Item] = []
+            while self._next in self._ended:
+                due += self._ended.pop(self._next)
+                self._next += 1
+            self._recorded += await self._session.say(*due)

@@ -1,0 +1,19 @@
+"""Tools that come with Quire."""
+
+from quire.agent.builtin.asking import ask_user
+from quire.agent.builtin.bringing_back import bringing_back_tools
+from quire.agent.builtin.clock import time_tools
+from quire.agent.builtin.crew import Role
+from quire.agent.builtin.delegating import delegating_tools
+from quire.agent.builtin.files import FileLimits, Visibility, file_tools
+
+__all__ = [
+    "FileLimits",
+    "Role",
+    "Visibility",
+    "ask_user",
+    "bringing_back_tools",
+    "delegating_tools",
+    "file_tools",
+    "time_tools",
+]

@@ -1,0 +1,41 @@
+"""Calls that will not be run, or of which nobody knows whether they were: each gets a result that says so."""
+
+from collections.abc import Iterable
+
+from quire.items import Handoff, Item, ToolCall, ToolResult
+from quire.session import Session
+
+UNCERTAIN = "uncertain"
+"""The mark, in the extras of a result, of a call that may have run."""
+
+
+def not_run(call: ToolCall, why: str) -> ToolResult:
+    """The result of a call that was not run."""
+    return ToolResult(call.call_id, call.name, f"This was not run: {why}.", is_error=True)
+
+
+def uncertain(call: ToolCall, why: str) -> ToolResult:
+    """The result of a call of which nobody knows whether it did what it was to do."""
+    words = f"It is uncertain whether this was done: {why}. Look before you do it again."
+    return ToolResult(call.call_id, call.name, words, is_error=True, extras={UNCERTAIN: True})
+
+
+def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
+    """What is recorded where an agent gives the conversation to another."""
+    result = ToolResult(call.call_id, call.name, f"{to} goes on from here.")
+    return [result, Handoff(to, by)]
+
+
+async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> tuple[Item, ...]:
+    """Give each call that waits a result, but for some; those that were begun are uncertain."""
+    kept = set(keep)
+    results: list[ToolResult] = []
+    for call, standing in session.standing():
+        if call.call_id in kept:
+            continue
+        held = session.held(call.call_id)
+        if held is not None:
+            results.append(held)
+        else:
+            results.append((uncertain if standing == "begun" else not_run)(call, why))
+    return await session.say(*results) if results else ()

@@ -1,0 +1,147 @@
+"""The loop: build what the model sees, ask it, record what it says, run what it calls, and again.
+
+Every step is on the record before the next begins. Whatever breaks it off, an error, a limit, another message
+or a cancellation, leaves a history that every provider takes.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from quire.agent.acting import Acting
+from quire.agent.closing import close_calls
+from quire.agent.limits import Tally
+from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
+from quire.agent.run import Tell, nobody
+from quire.agent.shapes import Shape
+from quire.agent.speaker import Speaker
+from quire.context import Context, Template
+from quire.errors import OverBudget, WindowExceeded
+from quire.items import Item, ToolCall
+from quire.providers import Parsed
+from quire.session import Session
+
+_SMALLER = 0.7
+"""What is sent again of what was too much for a window that is smaller than it was thought to be."""
+
+
+class Loop:
+    """One question, from what the user said to the answer."""
+
+    def __init__(
+        self,
+        session: Session,
+        speaker: Speaker,
+        acting: Acting,
+        tally: Tally,
+        tell: Tell,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        shape: Shape | None = None,
+    ) -> None:
+        self.session = session
+        self.speaker = speaker
+        self._acting = acting
+        self._tally = tally
+        self._tell = tell
+        self._parameters = parameters
+        self._shape = shape
+        self._is_smaller = False
+        self._sent = 0  # tokens of the last request, as they were counted
+        self._before = session.spending + type(session.spending)()
+        self.items: list[Item] = []
+
+    async def run(self, calls: Sequence[ToolCall] = ()) -> Reply:
+        """Go on until the model is done, a person is asked, or a limit is reached; first with some calls."""
+        while True:
+            if calls:
+                stop = await self._act(calls)
+                if stop is not None:
+                    return self.reply(stop, self._acting.waiting)
+            reached = self._tally.reached()
+            if reached is not None:
+                return self.reply(reached)  # type: ignore[arg-type]
+            parsed = await self._answer()
+            calls = [item for item in parsed.items if isinstance(item, ToolCall)]
+            if not calls and parsed.finish != "paused":
+                return self.reply("done" if parsed.finish in ("stop", "other") else parsed.finish)  # type: ignore[arg-type]
+
+    def reply(self, stop: Stop, waiting: Sequence[ToolCall] = (), output: Any = None) -> Reply:
+        """What there is to say of it now."""
+        spent = self.session.spending.since(self._before)
+        return Reply(
+            tuple(self.items), stop, spent.usage, spent.cost, self.speaker.name, tuple(waiting), output
+        )
+
+    async def _act(self, calls: Sequence[ToolCall]) -> Stop | None:
+        """Run calls; why to stop, if there is a reason."""
+        allowed = self._tally.allows(len(calls))
+        self._tally.calls += allowed
+        self.items += await self._acting.act(calls[:allowed], self.speaker, self._tell)
+        if allowed < len(calls):
+            self.items += await close_calls(self.session, "it was one call more than is allowed")
+            return "calls"
+        if self._acting.waiting:
+            return "waiting"
+        self.speaker = self._acting.next_speaker(self.speaker)
+        return None
+
+    async def _answer(self) -> Parsed:
+        """Ask the model, and record what it says. Where the window is exceeded, make it smaller, once."""
+        try:
+            return await self._asked(self.speaker.template)
+        except WindowExceeded as exceeded:
+            if self._is_smaller:
+                raise
+            self._is_smaller = True
+            try:
+                return await self._asked(await self._smaller())
+            except OverBudget:
+                raise exceeded from None  # it cannot be made smaller, or not by enough
+
+    async def _asked(self, template: Template) -> Parsed:
+        speaker = self.speaker
+        self._tally.requests += 1
+        context = await self.build(template)
+        self._sent = context.receipt.tokens
+        sent = context.render(speaker.model.wire, model=speaker.model.name)
+        schema = None if self._shape is None else self._shape.schema
+        answering = speaker.model.send(sent, stream=self._tell is not nobody, output=schema)
+        try:
+            async for delta in answering.deltas():
+                if delta.kind != "call":  # calls are told when they are run
+                    await self._tell(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
+        except BaseException:
+            await asyncio.shield(self._kept(await answering.close(), partly=True))
+            raise
+        return await self._kept(answering.parsed)
+
+    async def build(self, template: Template) -> Context:
+        """What the model sees."""
+        return await self.session.build(
+            template,
+            tools=self.speaker.definitions,
+            model=self.speaker.model.name,
+            parameters=self._parameters,
+        )
+
+    async def _kept(self, parsed: Parsed, *, partly: bool = False) -> Parsed:
+        """Record an answer; of one that broke off, what came of it."""
+        if partly and not parsed.items and parsed.usage is None:
+            return parsed
+        kept = await self.session.add_response(parsed)
+        self.items += kept.items
+        if not partly:
+            await self._tell(Recorded(kept.items))
+        return kept
+
+    async def _smaller(self) -> Template:
+        """The template with a smaller window, after the history was made smaller if it can be."""
+        template = self.speaker.template
+        if self.session.compaction is not None:
+            await self.session.compact()
+        budget = template.budget
+        window = budget.reserve + max(int(min(budget.available, self._sent) * _SMALLER), 1)
+        return Template(*template.sections, budget=replace(budget, window=window), model=template.model)

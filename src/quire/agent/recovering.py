@@ -1,0 +1,73 @@
+"""Where a turn begins: with what the user says, or with what an earlier turn left behind.
+
+A process may end between a call and its result. On the record stands whether the call was begun: one that was
+not can still be run; one that was is run again only if its tool is declared idempotent, else it is marked.
+"""
+
+from collections.abc import Mapping
+
+from quire.agent.closing import not_run, uncertain
+from quire.agent.speaker import Speaker
+from quire.errors import UnknownId, cut
+from quire.items import Message, ToolCall, ToolResult
+from quire.session import Session
+from quire.state import View
+
+_ENDED = "the process ended while it ran"
+_OTHERWISE = "the user said something else first"
+
+
+async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
+    """Settle what an earlier turn left in doubt; the calls that are still to be run or answered."""
+    left: list[ToolCall] = []
+    results: list[ToolResult] = []
+    for call, standing in session.standing():
+        held = session.held(call.call_id)
+        tool = speaker.tools.get(call.name)
+        if held is not None:
+            results.append(held)
+        elif standing == "begun" and not (tool is not None and tool.is_idempotent):
+            results.append(uncertain(call, _ENDED))
+        else:
+            left.append(call)
+    if results:
+        await session.say(*results)
+    return left
+
+
+async def heard(session: Session, speaker: Speaker, message: Message) -> list[ToolCall]:
+    """Record what the user says; the questions that still wait for an answer.
+
+    Where a tool asked the user something, it is the answer to that, and no message of its own.
+    """
+    left = await left_behind(session, speaker)
+    asked = [call for call in left if _asks(speaker, call)]
+    closed = [not_run(call, _OTHERWISE) for call in left if not _asks(speaker, call)]
+    if not asked:
+        await session.say(*closed, message)
+        return []
+    first, *others = asked
+    await session.say(*closed, ToolResult(first.call_id, first.name, message.content))
+    return others
+
+
+def last_answer(view: View) -> Message | None:
+    """The answer that a conversation ends with, if it is whole: then there is nothing to go on with."""
+    for item in reversed(view):
+        if isinstance(item, Message):
+            return item if item.role == "assistant" and not item.interrupted else None
+        if isinstance(item, ToolResult):
+            return None
+    return None
+
+
+def check_decisions(left: list[ToolCall], decisions: Mapping[str, bool | str]) -> None:
+    """An error where a decision is about a call that does not wait for one."""
+    for call_id in decisions:
+        if not any(call.call_id == call_id for call in left):
+            raise UnknownId(f"no call {cut(call_id)!r} waits for a decision")
+
+
+def _asks(speaker: Speaker, call: ToolCall) -> bool:
+    tool = speaker.tools.get(call.name)
+    return tool is not None and tool.asks_person

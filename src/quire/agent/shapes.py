@@ -1,0 +1,67 @@
+"""The value that an answer is to be: its JSON schema for the model, and how its words are read."""
+
+import re
+from typing import Any
+
+from quire.agent.tools.arguments import read_json
+from quire.agent.tools.shapes import Definitions, Misfit, Shaper
+from quire.errors import InvalidValue, WrongType, cut
+
+_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_WRAPPED = "value"
+"""The field that holds what is no object itself: providers want an object outside."""
+
+
+class Shape:
+    """A type of answers."""
+
+    def __init__(self, kind: Any) -> None:
+        self.name = getattr(kind, "__name__", str(kind))
+        try:
+            self._shape = Shaper().shape(kind)
+        except NameError as fault:
+            raise WrongType(f"an answer cannot be a {cut(self.name)}: {fault}") from None
+        definitions = Definitions()
+        schema = self._shape.schema(definitions)
+        self._is_object = schema.get("type") == "object" and "properties" in schema
+        self.schema = definitions.written(schema if self._is_object else _around(schema))
+
+    def __repr__(self) -> str:
+        return f"<Shape {self.name}>"
+
+    def read(self, text: str) -> Any:
+        """The value that a model wrote, or an `InvalidValue` with words that it can be told."""
+        fenced = _FENCED.match(text)
+        try:
+            fields: Any = read_json(fenced.group(1) if fenced else text)
+            if not self._is_object:
+                fields = _inside(fields)
+            return self._read(fields)
+        except Misfit as fault:
+            raise InvalidValue(str(fault)) from None
+
+    def _read(self, value: Any) -> Any:
+        try:
+            return self._shape.read(value, False)
+        except Misfit:
+            return self._shape.read(value, True)
+
+
+def shape_of(kind: Any) -> Shape | None:
+    """The shape of a type of answers; none where words will do."""
+    return None if kind is None or kind is str else Shape(kind)
+
+
+def _around(schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {_WRAPPED: schema},
+        "required": [_WRAPPED],
+        "additionalProperties": False,
+    }
+
+
+def _inside(fields: dict[str, Any]) -> Any:
+    if _WRAPPED not in fields:
+        raise Misfit(f"{_WRAPPED!r} is missing")
+    return fields[_WRAPPED]

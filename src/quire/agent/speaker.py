@@ -1,0 +1,112 @@
+"""Who speaks: a name, a model, what it sees and the tools it has. Agents that hand over change speakers."""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+from quire.agent.tools import Tool, tools_of
+from quire.context import Template
+from quire.errors import InvalidValue, cut
+from quire.items import Handoff
+from quire.models import AnyModel
+from quire.sections import History, Instructions
+from quire.state import View
+from quire.tokens import Budget, facts_for
+from quire.tokens.counter import Definition
+
+_WINDOW = 32_000
+"""The window of a model of which nothing is known."""
+
+_SMALLEST_RESERVE = 256
+_NOT_NAMED = re.compile(r"[^A-Za-z0-9_-]+")
+_NO_PARAMETERS: Definition = {"type": "object", "properties": {}, "additionalProperties": False}
+_RESERVED = 8  # of a window, one part in so many is left for the answer
+
+
+class Speaker(NamedTuple):
+    """One of those who answer in a conversation."""
+
+    name: str
+    model: AnyModel
+    template: Template
+    tools: Mapping[str, Tool]
+    definitions: tuple[Definition, ...]
+    handoffs: "Mapping[str, Speaks]" = MappingProxyType({})
+    """To whom it may give the conversation, by the name of the tool that does it."""
+
+
+class Speaks(Protocol):
+    """What has a speaker: an agent."""
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who it is."""
+        ...
+
+
+def speaker_now(view: View, own: Speaker) -> Speaker:
+    """Who speaks in a conversation: the one it was handed to last, if it was."""
+    if not own.handoffs:
+        return own
+    crew = _crew(own)
+    for item in reversed(view):
+        if isinstance(item, Handoff) and item.to_agent in crew:
+            return crew[item.to_agent]
+    return own
+
+
+def handing_over(others: Iterable[Speaks]) -> tuple[dict[str, Speaks], list[Definition]]:
+    """The tools by which the conversation is given to others, and how a model is told of them."""
+    found: dict[str, Speaks] = {}
+    definitions: list[Definition] = []
+    for other in others:
+        name = f"hand_over_to_{_NOT_NAMED.sub('_', other.speaker.name)}"
+        if name in found:
+            raise InvalidValue(f"two agents to hand over to are called {cut(other.speaker.name)!r}")
+        found[name] = other
+        told = f"Give the conversation to {other.speaker.name}, who goes on from here."
+        definitions.append({"name": name, "description": told, "parameters": _NO_PARAMETERS})
+    return found, definitions
+
+
+def _crew(own: Speaker) -> dict[str, Speaker]:
+    """All who can be handed to, directly or by others, by name."""
+    found, left = {own.name: own}, [own]
+    while left:
+        for other in left.pop().handoffs.values():
+            if other.speaker.name not in found:
+                found[other.speaker.name] = other.speaker
+                left.append(other.speaker)
+    return found
+
+
+def speaker_of(
+    name: str,
+    model: AnyModel,
+    template: Template | None,
+    instructions: str,
+    tools: Iterable[Any],
+    handoffs: Iterable[Speaks],
+) -> Speaker:
+    """A speaker as it is described."""
+    if template is not None and instructions:
+        raise InvalidValue("instructions are a section of the template, where there is one")
+    others, told = handing_over(handoffs)
+    own = tools_of([*tools, *told])
+    return Speaker(
+        name, model, template or template_for(instructions, model), own.tools, own.definitions, others
+    )
+
+
+def template_for(instructions: str, model: AnyModel) -> Template:
+    """What an agent sees that was given nothing but its instructions: these, and all that was said."""
+    sections = (Instructions(instructions), History()) if instructions else (History(),)
+    return Template(*sections, budget=budget_for(model), model=model.name)
+
+
+def budget_for(model: AnyModel) -> Budget:
+    """The window of a model, an eighth of it kept for the answer."""
+    window = getattr(model, "context", None) or facts_for(model.name).window or _WINDOW
+    most = facts_for(model.name).output or window
+    return Budget(window=window, reserve=min(max(window // _RESERVED, _SMALLEST_RESERVE), most))

@@ -1,0 +1,35 @@
+"""Output that is too long for a model: its beginning and its end, and all of it in notes with a handle."""
+
+from hashlib import sha256
+
+from quire.errors import cut
+from quire.items import MAX_TEXT, Note, new_id
+
+_DIGITS = 10  # of a handle: short enough for a model to copy, long enough for one pool
+
+
+def capped(text: str, most: int, about: str) -> tuple[str, list[Note]]:
+    """A text as a model is given it, and the notes that hold all of it where that is not the whole."""
+    if len(text) <= most:
+        return text, []
+    notes = kept(text, about)
+    ending = most // 3
+    beginning = most - ending
+    left_out = len(text) - most
+    handles = ", then ".join(str(note.key) for note in notes)
+    all_kept = f"all {len(text):,} are kept as {handles}, read_back brings them back"
+    stub = f"[{left_out:,} characters are left out here: {all_kept}]"
+    return f"{text[:beginning]}\n{stub}\n{text[len(text) - ending :]}", notes
+
+
+def kept(content: str | bytes, about: str) -> list[Note]:
+    """A text, or bytes, in as many notes as it takes; the first has the plain handle."""
+    handle = f"output-{sha256(new_id().encode()).hexdigest()[:_DIGITS]}"
+    unit = "characters" if isinstance(content, str) else "bytes"
+    pieces = [content[start : start + MAX_TEXT] for start in range(0, len(content), MAX_TEXT)]
+    notes: list[Note] = []
+    for number, piece in enumerate(pieces, 1):
+        key = handle if number == 1 else f"{handle}-{number}"
+        part = f", part {number} of {len(pieces)}" if len(pieces) > 1 else ""
+        notes.append(Note(piece, key=key, description=f"{cut(about)}, {len(content):,} {unit}{part}"))
+    return notes

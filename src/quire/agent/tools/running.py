@@ -1,0 +1,139 @@
+"""Running a tool: whatever the tool or the model does wrong becomes an outcome that the model can read."""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+from msgspec.structs import replace
+
+from quire.agent.tools.arguments import read_json
+from quire.agent.tools.calling import Call
+from quire.agent.tools.gathering import Gathering, NotKept, Route, TooMuch, route_of
+from quire.agent.tools.injecting import values_for
+from quire.agent.tools.outcome import Outcome, StopReason, failed
+from quire.agent.tools.shapes import Misfit
+from quire.agent.tools.signature import Bound
+from quire.agent.tools.tool import Tool
+from quire.errors import WrongType
+from quire.session import Session
+from quire.state import Pool
+from quire.tokens.numbers import number
+
+logger = logging.getLogger("quire.agent")
+
+_GRACE = 1.0
+"""Seconds that a tool has to tidy up once it is told to stop."""
+
+
+async def run(
+    tool: Tool,
+    arguments: str | Mapping[str, Any] = "{}",
+    *,
+    session: Session | None = None,
+    pool: Pool | None = None,
+    timeout: float | None = None,
+    route: Route | None = None,
+) -> Outcome:
+    """Call a tool as a model asks for it.
+
+    The arguments are JSON text as the model wrote it, or values by name. What the tool yields is handled as
+    it comes: notes go by `route`, or to the session. Notes that it returns are left to the caller, to be kept
+    with the result. A `timeout` given here replaces the tool's own. Cancelling this stops the tool.
+    """
+    if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
+    seconds = tool.timeout if timeout is None else number(timeout, "a timeout", 0)
+    began = monotonic()
+    try:
+        bound = _bound(tool, arguments, session, pool)
+    except Misfit as fault:
+        return failed(f"The call of {tool.name} was not run: {fault}.")
+    gathering = Gathering(tool.name, route or (None if session is None else route_of(session)))
+    outcome = await _run(tool, Call(tool, bound, gathering), gathering, seconds)
+    logger.debug("tool %s: %s", tool.name, outcome.stop_reason)
+    return replace(outcome, seconds=monotonic() - began)
+
+
+def _bound(
+    tool: Tool, arguments: str | Mapping[str, Any], session: Session | None, pool: Pool | None
+) -> Bound:
+    signature = tool.signature
+    read = signature.read(read_json(arguments))
+    return signature.bind({**read, **signature.fixed, **values_for(signature.injected, session, pool)})
+
+
+async def _run(tool: Tool, call: Call, gathering: Gathering, seconds: float | None) -> Outcome:
+    """Let a call run to its end, or to the end of its time, in a task of its own that can be left behind."""
+    task = asyncio.ensure_future(call.run())
+    try:
+        await asyncio.wait((task,), timeout=seconds)
+    except asyncio.CancelledError:
+        await _stopped(task)
+        raise
+    is_over = task.done()
+    has_stopped = is_over or await _stopped(task)
+    if gathering.broken is not None:
+        raise gathering.broken
+    if not is_over:
+        return _outcome(tool, gathering, _too_late(tool, call, seconds, has_stopped), "timeout")
+    if task.cancelled():
+        return _outcome(tool, gathering, "The tool was cancelled.", "cancelled")
+    task.result()  # what is no mere error, such as an interrupt from the keyboard, goes on its way
+    if call.fault is not None:
+        _log(tool, call.fault)
+        return _outcome(tool, gathering, _words(call.fault), "error")
+    return _outcome(tool, gathering, None, "completed")
+
+
+async def _stopped(task: asyncio.Task[None]) -> bool:
+    """Tell a call to stop; whether it did. Who does not listen is left behind."""
+    task.cancel()
+    await asyncio.wait((task,), timeout=_GRACE)
+    if not task.done():
+        logger.warning("a tool does not stop when it is cancelled; it is left running")
+    return task.done()
+
+
+def _outcome(tool: Tool, gathering: Gathering, fault: str | None, reason: StopReason) -> Outcome:
+    content = gathering.content(tool.max_output, fault)  # which may add notes
+    return Outcome(
+        content=content,
+        is_error=fault is not None,
+        stop_reason=reason,
+        notes=tuple(gathering.notes),
+        routed=tuple(gathering.routed),
+    )
+
+
+def _too_late(tool: Tool, call: Call, seconds: float | None, has_stopped: bool) -> str:
+    said = f"The tool did not finish within {seconds:g} seconds."
+    if not call.has_begun:
+        return f"{said} It was not begun: another call of it is still running."
+    if tool.kind == "plain":
+        return f"{said} It cannot be stopped and may still be running: what it was to do may yet be done."
+    if not has_stopped:
+        return f"{said} It was told to stop and did not: what it was to do may yet be done."
+    return f"{said} It was stopped: what it was to do may be done in part."
+
+
+def _words(fault: BaseException) -> str:
+    """An error as the model reads it: its type and its message, and nothing of where it came from."""
+    if isinstance(fault, TooMuch | NotKept):
+        return str(fault)
+    try:
+        said = str(fault)
+    except Exception:  # it may be as broken as the tool
+        said = ""
+    name = type(fault).__name__
+    return f"{name}: {said}" if said else name
+
+
+def _log(tool: Tool, fault: BaseException) -> None:
+    """Where an error came from, by file and line: neither its message nor any line of source."""
+    if logger.isEnabledFor(logging.DEBUG):
+        frames = traceback.extract_tb(fault.__traceback__)
+        places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+        logger.debug("tool %s raised %s at %s", tool.name, type(fault).__name__, places)

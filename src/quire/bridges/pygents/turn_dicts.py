@@ -1,0 +1,112 @@
+"""Turns as plain values, and back."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar, cast, get_args
+
+from quire.agent.tools import StopReason
+from quire.agent.turns import Turn
+from quire.bridges.pygents.dicts import read_list, read_mapping
+from quire.bridges.pygents.item import ContextItem, item_as_dict
+from quire.errors import CodecError, Damaged, cut
+from quire.items.portable import DICT, portable, restored
+
+T = TypeVar("T")
+
+_ITEM = "$item"
+
+
+class Fields(NamedTuple):
+    """What was written of a turn."""
+
+    tool: str
+    timeout: float | None
+    args: list[Any]
+    kwargs: dict[str, Any]
+    started_at: float | None
+    ended_at: float | None
+    stop_reason: StopReason | None
+    output: Any
+
+
+def written_turn(turn: Turn, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values of a turn. What is still under way has no output yet."""
+    return {
+        "tool_name": turn.tool_name,
+        "args": portable(list(arguments["args"]), "$.args", True),
+        "kwargs": portable(dict(arguments["kwargs"]), "$.kwargs", True),
+        "timeout": turn.timeout,
+        "metadata": {
+            "start_time": _iso(turn.started_at),
+            "end_time": _iso(turn.ended_at),
+            "stop_reason": turn.stop_reason,
+        },
+        "output": None if turn.is_running else _written(turn.output, "$.output"),
+    }
+
+
+def read_turn(data: object) -> Fields:
+    """What was written of a turn, checked."""
+    fields = read_mapping(data, "$")
+    tool, timeout = fields.get("tool_name"), fields.get("timeout", 60)
+    if not isinstance(tool, str):
+        raise Damaged("a turn names its tool", "$.tool_name")
+    if not isinstance(timeout, int | float | None):
+        raise Damaged("a timeout is a number of seconds", "$.timeout")
+    told = read_mapping(fields.get("metadata") or {}, "$.metadata")
+    reason = told.get("stop_reason")
+    if reason is not None and reason not in get_args(StopReason):
+        raise Damaged(f"there is no stop reason {cut(str(reason))!r}", "$.metadata.stop_reason")
+    kwargs = read_mapping(fields.get("kwargs") or {}, "$.kwargs")
+    return Fields(
+        tool,
+        timeout,
+        restored(read_list(fields.get("args") or [], "$.args"), "$.args"),
+        restored(dict(kwargs), "$.kwargs"),
+        _seconds(told.get("start_time"), "$.metadata.start_time"),
+        _seconds(told.get("end_time"), "$.metadata.end_time"),
+        reason,
+        _read(fields.get("output"), "$.output"),
+    )
+
+
+def inside(path: str, work: Callable[[], T]) -> T:
+    """What some reading or writing gives; a fault of it is named by its place in the whole."""
+    try:
+        return work()
+    except CodecError as fault:
+        raise type(fault)(str(fault.args[0]), path + fault.path.removeprefix("$")) from None
+
+
+def _written(value: Any, path: str) -> Any:
+    if isinstance(value, ContextItem):
+        return {_ITEM: item_as_dict(value, path)}  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, list):
+        each: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_written(one, f"{path}[{index}]") for index, one in enumerate(each)]
+    written = portable(value, path, True)
+    return {DICT: written} if isinstance(value, dict) and set(written) == {_ITEM} else written
+
+
+def _read(value: Any, path: str) -> Any:
+    if isinstance(value, list):
+        each: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_read(one, f"{path}[{index}]") for index, one in enumerate(each)]
+    if isinstance(value, dict):
+        fields: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        if set(fields) == {_ITEM}:
+            return inside(path, lambda: ContextItem.from_dict(fields[_ITEM]))
+    return restored(value, path)
+
+
+def _iso(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _seconds(text: object, path: str) -> float | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(cast(str, text)).timestamp()
+    except (TypeError, ValueError):
+        raise Damaged("a time is written as ISO 8601 says", path) from None

@@ -1,0 +1,139 @@
+"""Google's Gemini over the official SDK."""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+from quire.models.clients.client import (
+    Json,
+    Place,
+    is_named,
+    key_for,
+    no_key,
+    object_in,
+    plain,
+    sdk,
+    seconds_for,
+)
+from quire.models.failing import (
+    Failure,
+    Told,
+    codes_in,
+    connection_lost,
+    failure_of,
+    seconds_until,
+    timed_out,
+)
+
+_LATE = ("TimeoutException", "TimeoutError", "ServerTimeoutError")
+_LOST = ("TransportError", "OSError", "ClientConnectionError", "ClientPayloadError")
+_RESPONSES: ContextVar[list[Any]] = ContextVar("the responses of the stream that is asked for")
+_VERSION = re.compile(r"v\d\w*")
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+
+
+class GoogleClient:
+    """`generate_content`, whole and in pieces; the SDK tries nothing again by itself."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._sdk = sdk("google.genai", "google")
+        self._http: Any = None
+        self._client: Any = place.given or self._connected(place)
+
+    def _connected(self, place: Place) -> Any:
+        self._http = _transport().AsyncClient(
+            follow_redirects=True, event_hooks={"request": [self._limit], "response": [_opened]}
+        )
+        options: Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self._http}
+        if place.base_url:
+            # The SDK wants the version apart; elsewhere it is the end of an address.
+            options |= _versioned(place.base_url)
+        key = key_for(place)
+        try:
+            return self._sdk.Client(http_options=options, **({"api_key": key} if key else {}))
+        except ValueError as fault:
+            raise no_key(place.model, "GEMINI_API_KEY") from fault
+
+    async def events(self, request: Json, *, stream: bool) -> AsyncGenerator[Json, None]:
+        """The pieces of a stream, or the whole response."""
+        models = self._client.aio.models
+        # Tools are run by whoever asked, and never by the SDK.
+        asked: Json = request.get("config", {})
+        config: Json = {"automatic_function_calling": {"disable": True}, **asked}
+        arguments: Json = {"model": self._place.model, **request, "config": config}
+        if not stream:
+            yield plain(await models.generate_content(**arguments))
+            return
+        responses: list[Any] = []
+        _RESPONSES.set(responses)
+        chunks = await models.generate_content_stream(**arguments)
+        try:
+            async for chunk in chunks:
+                yield plain(chunk)
+        finally:
+            # The SDK's generators are nested, and the outer one does not close those within.
+            for response in responses:
+                await response.aclose()
+            await chunks.aclose()
+
+    def explain(self, fault: Exception) -> Failure:
+        """What an exception of the SDK means."""
+        model = self._place.model
+        if isinstance(fault, self._sdk.errors.APIError):
+            return failure_of(model, _told(fault))
+        if is_named(fault, *_LATE):
+            return timed_out(model)
+        if is_named(fault, *_LOST):
+            return connection_lost(model, fault)
+        return failure_of(model, Told(kinds=type(fault).__name__, words=str(fault)))
+
+    async def close(self) -> None:
+        """Let go of the connections, unless somebody else made them."""
+        if self._place.given is None:
+            await self._http.aclose()
+            self._client.close()
+
+    async def _limit(self, request: Any) -> None:
+        # The SDK has one limit for everything.
+        seconds = seconds_for(self._place.patience, stream="streamGenerateContent" in str(request.url))
+        request.extensions = {**request.extensions, "timeout": seconds}
+
+
+async def _opened(response: Any) -> None:
+    _RESPONSES.get([]).append(response)
+
+
+def _versioned(address: str) -> Json:
+    where, slash, version = address.rstrip("/").rpartition("/")
+    if slash and _VERSION.fullmatch(version):
+        return {"base_url": where, "api_version": version}
+    return {"base_url": address}
+
+
+def _transport() -> Any:
+    """The module that speaks HTTP: the SDK takes either of two, and prefers the first."""
+    return import_module("httpx2" if find_spec("httpx2") else "httpx")
+
+
+def _told(fault: Any) -> Told:
+    response: Any = getattr(fault, "response", None)
+    headers = cast("Mapping[str, str]", getattr(response, "headers", None) or {})
+    after = seconds_until(headers)
+    if after is None:
+        after = next(_delays(fault.details), None)
+    status = fault.code if isinstance(fault.code, int) and fault.code >= 400 else None
+    return Told(status, codes_in(fault.status), str(fault.message or ""), after)
+
+
+def _delays(details: Any) -> Iterator[float]:
+    """The delays that the details of an error ask for, such as `17s`."""
+    error = object_in(details).get("error") or details
+    for detail in cast("list[Any]", object_in(error).get("details") or []):
+        delay: Any = object_in(detail).get("retryDelay")
+        found = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
+        if found:
+            yield float(found[1])

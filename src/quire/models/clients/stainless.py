@@ -1,0 +1,82 @@
+"""What the SDKs of OpenAI and Anthropic have in common: they come from the same generator."""
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, cast
+
+from quire.models.clients.client import Json, Place, fitted, is_named, object_in, plain, sdk, seconds_for
+from quire.models.failing import (
+    Failure,
+    Told,
+    codes_in,
+    connection_lost,
+    failure_of,
+    seconds_until,
+    timed_out,
+)
+
+_LATE = ("APITimeoutError", "TimeoutException", "TimeoutError")
+_LOST = ("APIConnectionError", "TransportError", "OSError", "EndOfStream", "ClosedResourceError")
+_DAMAGED = ("JSONDecodeError", "UnicodeDecodeError", "APIResponseValidationError")
+
+
+class SdkClient:
+    """Sends requests through a method of an SDK's async client; its own retries are switched off."""
+
+    def __init__(self, place: Place, name: str) -> None:
+        self._place = place
+        self._sdk = sdk(name, name)
+        given = place.given
+        self._client = self._connected() if given is None else given.with_options(max_retries=0)
+
+    async def events(self, request: Json, *, stream: bool) -> AsyncGenerator[Json, None]:
+        """The events of a stream, or the whole response."""
+        call = self._call()
+        more: Json = {"stream": True} if stream else {}
+        arguments = fitted(call, {"model": self._place.model, **request, **more})
+        arguments.setdefault("timeout", self._sdk.Timeout(**seconds_for(self._place.patience, stream=stream)))
+        response = await call(**arguments)
+        if not stream:
+            yield plain(response)
+            return
+        try:
+            async for event in response:
+                yield plain(event)
+        finally:
+            await response.close()
+
+    def explain(self, fault: Exception) -> Failure:
+        """What an exception of the SDK means."""
+        model = self._place.model
+        if is_named(fault, *_LATE):
+            return timed_out(model)
+        if is_named(fault, *_LOST, *_DAMAGED):
+            return connection_lost(model, fault)
+        return failure_of(model, _told(fault))
+
+    async def close(self) -> None:
+        """Let go of the connections, unless somebody else made them."""
+        if self._place.given is None:
+            await self._client.close()
+
+    def _connected(self) -> Any:
+        """The SDK's client."""
+        raise NotImplementedError
+
+    def _call(self) -> Any:
+        """The method of the client that sends."""
+        raise NotImplementedError
+
+
+def _told(fault: Exception) -> Told:
+    body: Any = getattr(fault, "body", None)
+    inner = object_in(object_in(body).get("error")) or object_in(body)
+    response: Any = getattr(fault, "response", None)
+    status = getattr(fault, "status_code", None)
+    headers = cast("Mapping[str, str]", getattr(response, "headers", {}))
+    return Told(
+        # An error inside of a stream comes with the status of a stream that began well.
+        status if isinstance(status, int) and status >= 400 else None,
+        codes_in(inner.get("type"), inner.get("code")) or type(fault).__name__,
+        str(inner.get("message") or fault),
+        seconds_until(headers),
+    )

@@ -1,0 +1,141 @@
+"""What went wrong with a request, from what a provider says of it: which error, and whether to try again."""
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+from quire.errors import (
+    ModelFailed,
+    ModelTimeout,
+    NotAuthorized,
+    Overloaded,
+    RateLimited,
+    Refused,
+    WindowExceeded,
+    cut,
+)
+from quire.items import now
+
+_LONGEST = 500  # characters of a provider's words that go into a note
+
+_WINDOW = re.compile(
+    "context_length_exceeded|exceed_context_size|request_too_large|maximum context length|context window"
+    "|prompt is too long|exceed context limit|input token count .*exceeds|available context size"
+    "|too many tokens",
+    re.I | re.S,
+)
+_REFUSED = re.compile(
+    "content_filter|content_policy|content filter|safety_violation|prohibited_content", re.I
+)
+_DENIED = re.compile("authentication|permission|api_key|unauthenticated|unauthorized|api key not valid", re.I)
+_LIMITED = re.compile("rate_limit|resource_exhausted|quota", re.I)
+_OVERLOADED = re.compile("overloaded|unavailable|slow_down", re.I)
+_LATE = re.compile("deadline_exceeded|timeout", re.I)
+_BROKEN = re.compile("server_error|api_error|internal", re.I)
+_SPENT = re.compile("insufficient_quota|billing|credit", re.I)
+_NUMBERS = re.compile(r"\d{3,}")
+
+
+class Told(NamedTuple):
+    """What a provider says went wrong. `kinds` are its codes; `words` are for people, and may quote."""
+
+    status: int | None = None
+    kinds: str = ""
+    words: str = ""
+    after: float | None = None
+    """Seconds after which to ask again."""
+
+
+class Failure(NamedTuple):
+    """The error for whoever asked, and whether and when the same request is worth another try."""
+
+    error: ModelFailed
+    again: bool = False
+    after: float | None = None
+
+
+def failure_of(model: str, told: Told) -> Failure:
+    """The failure that a provider tells of."""
+    error, again = _judged(model, told)
+    if told.words:
+        said = told.words if len(told.words) <= _LONGEST else f"{told.words[:_LONGEST]}…"
+        error.add_note(f"the provider says: {said}")
+    return Failure(error, again, told.after)
+
+
+def connection_lost(model: str, fault: BaseException) -> Failure:
+    """The failure where nobody could be reached, or where somebody hung up."""
+    return Failure(ModelFailed(f"the connection to {model} failed: {type(fault).__name__}"), again=True)
+
+
+def timed_out(model: str) -> Failure:
+    """The failure where nothing came in time."""
+    return Failure(ModelTimeout(f"{model} did not answer in time"), again=True)
+
+
+def _judged(model: str, told: Told) -> tuple[ModelFailed, bool]:
+    status, kinds = told.status, told.kinds
+    said = f"{kinds} {told.words}"
+    answered = _answered(model, told)
+    if status not in (401, 403, 429) and _WINDOW.search(said):
+        return WindowExceeded(
+            f"more was sent than {model} reads at once{_code(told)}", _over(told.words)
+        ), False
+    if status in (401, 403) or _DENIED.search(kinds) or "API key not valid" in told.words:
+        return NotAuthorized(f"{model} may not be asked with this key{_code(told)}"), False
+    if status == 429 or _LIMITED.search(kinds):
+        return RateLimited(f"too much was asked of {model}{_code(told)}", told.after), not _SPENT.search(
+            kinds
+        )
+    if _REFUSED.search(said):
+        return Refused(f"the request to {model} was turned down for what it says{_code(told)}"), False
+    if status in (503, 529) or _OVERLOADED.search(kinds):
+        return Overloaded(f"{model} is overloaded{_code(told)}"), True
+    if status in (408, 504) or _LATE.search(kinds):
+        return ModelTimeout(answered), True
+    return ModelFailed(answered), status == 409 or (status or 0) >= 500 or _BROKEN.search(kinds) is not None
+
+
+def _answered(model: str, told: Told) -> str:
+    return f"{model} failed{_code(told)}"
+
+
+def _code(told: Told) -> str:
+    # Codes are short words; anything else may be somebody's text, and stays out of the message.
+    codes = [code for code in told.kinds.split() if re.fullmatch(r"[\w.-]{1,60}", code)]
+    said = " ".join([*([str(told.status)] if told.status else []), *codes])
+    return f" ({cut(said)})" if said else ""
+
+
+def _over(words: str) -> int:
+    """By how much, where the words have the two numbers: what was sent and what is allowed."""
+    numbers = [int(found) for found in _NUMBERS.findall(words.replace(",", ""))]
+    return abs(numbers[0] - numbers[1]) if len(numbers) == 2 else 0
+
+
+def seconds_until(headers: Mapping[str, str]) -> float | None:
+    """In how many seconds to ask again, from the headers of an answer; a date is as good as a number."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) * scale
+        except ValueError:
+            seconds = _until(text)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def _until(date: str) -> float:
+    try:
+        return max(parsedate_to_datetime(date).timestamp() - now(), 0.0)
+    except ValueError:
+        return -1.0
+
+
+def codes_in(*values: Any) -> str:
+    """Codes in a row, each once, whatever else stands in their place."""
+    return " ".join(dict.fromkeys(str(value) for value in values if isinstance(value, str | int) and value))

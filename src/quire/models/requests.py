@@ -1,0 +1,116 @@
+"""From a rendered payload and its terms to the arguments of a client's call, for each wire."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from quire.errors import InvalidValue, cut
+from quire.models.schemas import is_strict
+from quire.models.terms import CHOICES, Terms, checked
+from quire.providers import Rendered
+from quire.tokens.facts import facts_for
+from quire.tokens.schemas import single_definitions
+
+_Json = dict[str, Any]
+
+_MOST = 16_384
+_UNKNOWN = 8192
+_ANSWER = "answer"
+"""The name of the shape that an answer has to have: one wire wants a name for it."""
+
+
+def request_for(wire: str, rendered: Rendered, name: str, terms: Terms) -> _Json:
+    """The arguments of the call; what `options` say goes before all else."""
+    kept = checked(terms)
+    return _WRITERS[wire](rendered, name, kept)
+
+
+def _chat(rendered: Rendered, name: str, terms: Terms) -> _Json:
+    # OpenAI's own refuse the older name; many who speak its wire know no other.
+    limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
+    request = {**rendered.payload, **_limit(terms, limit)}
+    if choice := _choice(rendered, terms):
+        request["tool_choice"] = (
+            choice if choice in CHOICES else {"type": "function", "function": {"name": choice}}
+        )
+    if schema := terms.get("output"):
+        shape = {"name": _ANSWER, "schema": dict(schema), "strict": is_strict(schema)}
+        request["response_format"] = {"type": "json_schema", "json_schema": shape}
+    return request | dict(terms.get("options") or {})
+
+
+def _responses(rendered: Rendered, name: str, terms: Terms) -> _Json:
+    # Reasoning goes back by its encrypted content, so nothing has to be kept by the service.
+    request = {**rendered.payload, "store": False, **_limit(terms, "max_output_tokens")}
+    if "developer_role" in facts_for(name).features:  # those that reason; others refuse to be asked for it
+        request["include"] = ["reasoning.encrypted_content"]
+    if choice := _choice(rendered, terms):
+        request["tool_choice"] = choice if choice in CHOICES else {"type": "function", "name": choice}
+    if schema := terms.get("output"):
+        shape = {"type": "json_schema", "name": _ANSWER, "schema": dict(schema), "strict": is_strict(schema)}
+        request["text"] = {"format": shape}
+    return request | dict(terms.get("options") or {})
+
+
+def _anthropic(rendered: Rendered, name: str, terms: Terms) -> _Json:
+    # The wire wants a number. All that a model could write would be taken off its window.
+    most = min(facts_for(name).output or _UNKNOWN, _MOST)
+    request = {**rendered.payload, "max_tokens": terms.get("max_tokens") or most}
+    if choice := _choice(rendered, terms):
+        kind = {"auto": "auto", "required": "any", "none": "none"}.get(choice)
+        request["tool_choice"] = {"type": kind} if kind else {"type": "tool", "name": choice}
+    if schema := terms.get("output"):
+        request["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
+    return request | dict(terms.get("options") or {})
+
+
+def _gemini(rendered: Rendered, name: str, terms: Terms) -> _Json:
+    config = {**rendered.payload.get("config", {}), **_limit(terms, "max_output_tokens")}
+    if choice := _choice(rendered, terms):
+        mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice)
+        calling = {"mode": mode} if mode else {"mode": "ANY", "allowed_function_names": [choice]}
+        config["tool_config"] = {"function_calling_config": calling}
+    if schema := terms.get("output"):
+        config |= {"response_mime_type": "application/json", "response_json_schema": dict(schema)}
+    config |= dict(terms.get("options") or {})
+    return {**rendered.payload, "config": config} if config else dict(rendered.payload)
+
+
+_WRITERS: dict[str, Callable[[Rendered, str, Terms], _Json]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
+
+
+def _limit(terms: Terms, field: str) -> _Json:
+    most = terms.get("max_tokens")
+    return {} if most is None else {field: most}
+
+
+def _choice(rendered: Rendered, terms: Terms) -> str | None:
+    """The choice as the wire knows it: one of the three words, or the name that a tool was sent by."""
+    choice = terms.get("tool_choice")
+    sent = _tools(rendered.payload)
+    if choice is None or choice in ("auto", "none"):
+        return (
+            choice if sent else None
+        )  # without tools there is nothing to choose, and wires refuse the field
+    if choice == "required" and sent:
+        return choice
+    for name in sent:
+        if choice == rendered.names.get(name, name):
+            return name
+    raise InvalidValue(f"tool_choice is {cut(choice)!r}, and no such tool was sent")
+
+
+def _tools(payload: Mapping[str, Any]) -> list[str]:
+    tools: Any = payload.get("tools") or cast("Mapping[str, Any]", payload.get("config") or {}).get("tools")
+    definitions = single_definitions(cast("Sequence[Any]", tools or ()))
+    return [_name(tool) for tool in definitions]
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    """The name that a tool is called by; those that a service brings itself may have a type alone."""
+    held: Any = tool.get("function") or tool.get("custom") or tool
+    return str(held.get("name") or tool.get("type") or "")

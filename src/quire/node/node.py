@@ -1,0 +1,183 @@
+"""The node: agents by name, and a worker for each conversation of each."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from inspect import isawaitable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self, Unpack
+
+from quire.agent import Agent, Asking, Delta, Input, Reply
+from quire.errors import InvalidValue, Stopped, UnknownKey, cut
+from quire.items import now
+from quire.node.worker import State, Worker
+from quire.session import Session
+from quire.stores import MemoryStore, Store
+from quire.tokens.numbers import named, number
+
+logger = logging.getLogger("quire.node")
+
+Make = Callable[[Session], Agent]
+"""Makes an agent for one conversation."""
+
+_GRACE = 30.0
+_IDLE = 300.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Key(NamedTuple):
+    name: str
+    scope: str
+    conversation: str
+
+
+class Node:
+    """Hosts agents in this process. Conversations go on side by side; the turns of each are in order.
+
+    A worker that has had nothing to do for `idle` seconds is let go; its conversation is in the store.
+    """
+
+    def __init__(self, *, store: str | Path | Store | None = None, idle: float = _IDLE) -> None:
+        self._store = MemoryStore() if store is None else store
+        self._idle = number(idle, "idle", 0)
+        self._makers: dict[str, Make] = {}
+        self._workers: dict[_Key, Worker] = {}
+        self._swept_at = now()
+        self._is_stopped = False
+
+    def __repr__(self) -> str:
+        return f"<Node of {len(self._makers)} agents, {len(self._workers)} conversations at hand>"
+
+    @staticmethod
+    def start(
+        main: Callable[["Node"], Any],
+        *,
+        store: str | Path | Store | None = None,
+        grace: float = _GRACE,
+        wait: bool = True,
+    ) -> None:
+        """Run a node: call `main` with it, and stay up until the process is told to stop.
+
+        At the first signal to stop, messages that are being answered have `grace` seconds; at the second,
+        they are interrupted at once. Either way all that was said is kept. Without `wait` it stops when
+        `main` has returned.
+        """
+        asyncio.run(_serve(Node(store=store), main, number(grace, "grace", 0), wait))
+
+    def add(self, name: str, make: Make) -> None:
+        """Host an agent under a name; `make` gives the agent of one conversation, for its session."""
+        if "/" in named(name, "the name of an agent"):
+            raise InvalidValue("the name of an agent on a node has no slash in it")
+        if name in self._makers:
+            raise InvalidValue(f"an agent {cut(name)!r} is on the node already")
+        self._makers[name] = make
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The names of the agents."""
+        return tuple(self._makers)
+
+    async def remove(self, name: str, *, grace: float = _GRACE) -> None:
+        """Host an agent no longer; what is being answered has so many seconds."""
+        if self._makers.pop(name, None) is None:
+            raise UnknownKey(f"no agent {cut(name)!r} on the node")
+        await self._stop([key for key in self._workers if key.name == name], grace, asyncio.Event())
+
+    async def send(
+        self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
+    ) -> Reply:
+        """The answer of an agent to a message in a conversation, after those that were sent before it."""
+        return await self.worker(name, scope, conversation).send(input, **asking)
+
+    def send_stream(
+        self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
+    ) -> AsyncGenerator[Delta, None]:
+        """What `send` does, told as it comes."""
+        return self.worker(name, scope, conversation).send_stream(input, **asking)
+
+    def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
+        """What a conversation does."""
+        return self.worker(name, scope, conversation).state
+
+    def worker(self, name: str, scope: str = "", conversation: str = "") -> Worker:
+        """The worker of a conversation of an agent."""
+        if self._is_stopped:
+            raise Stopped("the node takes no more messages: it was stopped")
+        if name not in self._makers:
+            known = ", ".join(map(repr, self._makers)) or "none at all"
+            raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
+        self._let_go()
+        key = _Key(name, scope, conversation)
+        if key not in self._workers:
+            self._workers[key] = Worker(lambda: self._makers[name](self.session(*key)))
+        return self._workers[key]
+
+    def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
+        """A conversation of an agent, whether or not a worker has it: to be read, or to be added to."""
+        # Agents of one node are apart, also where their conversations have the same address.
+        return Session.open(scope=f"{name}/{scope}", conversation=conversation, store=self._store)
+
+    async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
+        """Take no more messages, and let those that are being answered come to their end.
+
+        After `grace` seconds, or once `hurry` is set, they are interrupted; what came of them is kept.
+        """
+        self._is_stopped = True
+        logger.info("stopping, with %d conversations at hand", len(self._workers))
+        await self._stop(list(self._workers), number(grace, "grace", 0), hurry or asyncio.Event())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
+        workers = [self._workers.pop(key) for key in keys if key in self._workers]
+        await asyncio.gather(*(worker.stop(grace, hurry) for worker in workers))
+
+    def _let_go(self) -> None:
+        """Let go of workers that have had nothing to do, once in a while."""
+        moment = now()
+        if moment - self._swept_at < self._idle:
+            return
+        self._swept_at = moment
+        for key, worker in list(self._workers.items()):
+            if not worker.is_busy and moment - worker.used_at >= self._idle:
+                del self._workers[key]
+
+
+async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bool) -> None:
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    hurry = asyncio.Event()
+
+    def tell() -> None:
+        (hurry if told.is_set() else told).set()
+
+    for one in _SIGNALS:
+        loop.add_signal_handler(one, tell)
+    try:
+        begun = main(node)
+        if isawaitable(begun):
+            await _first(begun, told)
+        if wait:
+            await told.wait()
+    finally:
+        await node.stop(grace=grace, hurry=hurry)
+
+
+async def _first(begun: Awaitable[Any], told: asyncio.Event) -> None:
+    """Wait for `main`, unless the process is told to stop before."""
+    task, stop = asyncio.ensure_future(begun), asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+    finally:
+        for one in (task, stop):
+            one.cancel()
+        await asyncio.gather(task, stop, return_exceptions=True)

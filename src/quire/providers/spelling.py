@@ -1,0 +1,90 @@
+"""Schemas as Google's clients spell them, in the spelling of JSON Schema.
+
+Google's own schemas are a dialect: types in capitals, names with underscores, `nullable`, numbers as text.
+Every wire is written in JSON Schema, Gemini's too, so they are put right where they are read. Only keywords
+are looked at, where a schema has them: a property that is called `type` is left alone.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from quire.providers.json_values import Json, entries_in, fields_in
+
+_TYPES = {
+    name.upper(): name for name in ("string", "number", "integer", "boolean", "array", "object", "null")
+}
+_UNTYPED = "TYPE_UNSPECIFIED"
+_NAMES = {
+    **{"any_of": "anyOf", "one_of": "oneOf", "all_of": "allOf", "prefix_items": "prefixItems"},
+    **{"min_items": "minItems", "max_items": "maxItems", "min_length": "minLength"},
+    **{"max_length": "maxLength", "min_properties": "minProperties", "max_properties": "maxProperties"},
+    **{"additional_properties": "additionalProperties", "property_ordering": "propertyOrdering"},
+    **{"defs": "$defs", "ref": "$ref"},
+}
+_COUNTS = frozenset(("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"))
+_BY_NAME = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
+_LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
+_INNER = frozenset(
+    (
+        *("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
+        *("unevaluatedItems", "unevaluatedProperties", "additionalItems"),
+    )
+)
+_SIGNS = re.compile(rb'"(?:type":"[A-Z]|type":\["[A-Z]|nullable":|(?:' + "|".join(_NAMES).encode() + rb')":)')
+
+
+@lru_cache(1024)  # definitions are read at every turn, and are nearly always the same
+def may_be_googles(definition: bytes) -> bool:
+    """Whether there is anything to put right in a definition, by its JSON: most have nothing."""
+    return _SIGNS.search(definition) is not None
+
+
+def respelled(schema: Mapping[str, Any]) -> Json:
+    """A schema, and all within it, in the spelling of JSON Schema."""
+    found: Json = {}
+    for key, value in schema.items():
+        name = _NAMES.get(key, key)
+        if name not in schema or name == key:
+            found[name] = _value(name, value)
+    if found.get("type") == _UNTYPED:
+        del found["type"]
+    return _nullable(found)
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "type":
+        several = isinstance(value, list)
+        return [_type(one) for one in entries_in(value)] if several else _type(value)
+    if name in _COUNTS and isinstance(value, str) and value.isdecimal():
+        return int(value)
+    if name in _BY_NAME and isinstance(value, Mapping):
+        return {key: _inner(inner) for key, inner in cast(Json, value).items()}
+    if name in _LISTED and isinstance(value, list):
+        return [_inner(inner) for inner in entries_in(value)]
+    return _inner(value) if name in _INNER else value
+
+
+def _inner(value: Any) -> Any:
+    return respelled(fields_in(value)) if isinstance(value, dict) else value
+
+
+def _type(name: Any) -> Any:
+    return _TYPES.get(name, name) if isinstance(name, str) else name
+
+
+def _nullable(schema: Json) -> Json:
+    """A schema that says in JSON Schema's way that a value may be null."""
+    if not isinstance(schema.get("nullable"), bool):
+        return schema
+    may_be_null, kind = schema.pop("nullable"), schema.get("type")
+    if not may_be_null or kind == "null":
+        return schema
+    if isinstance(kind, str):
+        schema["type"] = [kind, "null"]
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+    elif isinstance(schema.get("anyOf"), list):
+        schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
+    return schema

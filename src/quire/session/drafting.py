@@ -1,0 +1,149 @@
+"""Drafts: side ways that are merged when they end well, all at once, and come to nothing when they do not."""
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from quire.errors import Forgotten
+from quire.session.branching import Branching
+from quire.session.held import RECORDING, Held
+from quire.session.ledger import Ledger
+from quire.session.merging import joined, left_behind
+from quire.session.spending import Spending
+from quire.session.workspace import Workspace, Written
+from quire.stores import MemoryStore
+
+S = TypeVar("S")
+Raised = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
+
+_BEGIN_AGAIN = "something was forgotten since the draft began: begin it again"
+
+
+class Drafting(Branching):
+    """The verb for drafts, and what a draft knows of the session that it left."""
+
+    _left: "Drafting | None" = None  # of a draft: the session that it left
+    _left_at = 0  # the version that it had then
+    _before = Spending()  # what had been spent
+    _forgotten = 0  # how often something had been forgotten
+
+    def draft(self) -> "Draft[Self]":
+        """A fork that is merged when its block ends well, all at once, and forgotten when it raises.
+
+        What it spent is spent either way, and counts for the caps meanwhile. Hooks hear what it recorded
+        when it is merged, and may refuse it; where they are async, it is `async with`.
+        """
+        return Draft(self._drafting, self._drafting_awaited)
+
+    def _is_draft(self) -> bool:
+        return self._left is not None
+
+    def _outermost(self) -> tuple[Ledger, Spending | None]:
+        """The log that all of this is merged into, and for a draft what had been spent when it began."""
+        ledger, before, left = self._ledger, self._before, self._left
+        while left is not None:
+            ledger, before, left = left._ledger, left._before if left._left else before, left._left
+        return ledger, None if self._left is None else before
+
+    def _drafted(self) -> tuple[Self, Held]:
+        """A session that begins where this one stands, on a log of its own, and what hooks are to hear."""
+        outermost, _ = self._outermost()
+        outermost.catch_up()  # what others forgot is not to be shown any more
+        with self._ledger.lock:
+            beginning, version = self._ledger.workspace.child(), self.version
+        draft = type(self)(Ledger(MemoryStore(), self.place, lambda: beginning.child()), **self._options())
+        draft.hooks = held = Held(self.hooks)
+        draft._left, draft._left_at, draft._before = self, version, beginning.spending
+        draft._forgotten = outermost.workspace.forgotten
+        return draft, held
+
+    def _check_left(self) -> None:
+        """`Forgotten` where something was forgotten since this draft began: it may hold it still."""
+        ledger, _ = self._outermost()
+        ledger.catch_up()
+        if self._left is not None and ledger.workspace.forgotten != self._forgotten:
+            raise Forgotten(_BEGIN_AGAIN)
+
+    def _merge_draft(self, draft: "Drafting") -> None:
+        """Write all that a draft did."""
+        drafted = draft._ledger.recorded()
+
+        def change(workspace: Workspace) -> list[Written]:
+            if self._left is None and workspace.forgotten != draft._forgotten:
+                raise Forgotten(_BEGIN_AGAIN)
+            return joined(drafted, workspace, draft._left_at)
+
+        if drafted:
+            self._ledger.commit(change)
+
+    def _give_up(self, draft: "Drafting") -> None:
+        """Write what stays of a draft that came to nothing."""
+        left = left_behind(draft._ledger.recorded())
+        self._ledger.commit(lambda _: left)
+
+    @contextmanager
+    def _drafting(self) -> Generator[Self, None, None]:
+        self.hooks.refuse_async(RECORDING)  # now, not when all the work is done
+        draft, held = self._drafted()
+        try:
+            yield draft
+            for event in held.before:
+                self.hooks.fire(event)
+            self._merge_draft(draft)
+        except BaseException:
+            self._give_up(draft)
+            raise
+        for event in held.after:
+            self.hooks.fire(event)
+
+    @asynccontextmanager
+    async def _drafting_awaited(self) -> AsyncGenerator[Self, None]:
+        draft, held = await self._aside(self._drafted)
+
+        async def tell(_: object) -> None:
+            for event in held.after:
+                await self.hooks.fire_and_wait(event)
+
+        try:
+            yield draft
+            for event in held.before:
+                await self.hooks.fire_and_wait(event)
+            await self._aside(lambda: self._merge_draft(draft), tell)
+        except BaseException:
+            await self._aside(lambda: self._give_up(draft))
+            raise
+
+
+class Draft(Generic[S]):
+    """The block of a draft: `with` or `async with` it, and the draft is what it gives."""
+
+    def __init__(
+        self,
+        plain: Callable[[], AbstractContextManager[S]],
+        awaited: Callable[[], AbstractAsyncContextManager[S]],
+    ) -> None:
+        self._plain, self._awaited = plain, awaited
+        self._entered: AbstractContextManager[S] | None = None
+        self._entered_awaited: AbstractAsyncContextManager[S] | None = None
+
+    def __enter__(self) -> S:
+        self._entered = self._plain()
+        return self._entered.__enter__()
+
+    def __exit__(self, *raised: *Raised) -> None:
+        assert self._entered is not None
+        self._entered.__exit__(*raised)
+
+    async def __aenter__(self) -> S:
+        self._entered_awaited = self._awaited()
+        return await self._entered_awaited.__aenter__()
+
+    async def __aexit__(self, *raised: *Raised) -> None:
+        assert self._entered_awaited is not None
+        await self._entered_awaited.__aexit__(*raised)

@@ -1,0 +1,142 @@
+"""Agents that work for others: what they see, what comes back, and that they write nothing into it."""
+
+import asyncio
+from typing import Any, Literal
+
+import pytest
+
+from quire import Message, Session
+from quire.agent import Agent
+from quire.agent.builtin.crew import Returns, Role
+from quire.agent.builtin.delegating import delegating_tools
+from quire.errors import InvalidValue
+from quire.models import Scripted
+from quire.stores import MemoryStore
+from tests.agent.answering import Gate, assert_whole, call, results, run
+
+
+class Checkers:
+    """Makes agents that answer in turn, and keeps them."""
+
+    def __init__(self, *replies: Any, tools: Any = ()) -> None:
+        self._replies = replies
+        self._tools = tools
+        self.made: list[Agent] = []
+
+    def make(self, session: Session) -> Agent:
+        model = Scripted(self._replies, repeat=True)
+        self.made.append(Agent(session, model=model, tools=self._tools, name="checker"))
+        return self.made[-1]
+
+    def role(self, sees: Literal["brief", "all"] | int = "brief", returns: Returns = "answer") -> Role:
+        return Role(name="checker", description="Checks.", make=self.make, sees=sees, returns=returns)
+
+    def seen(self, index: int = 0) -> str:
+        return str(self.made[index].model.requests[0].payload["messages"])  # type: ignore[attr-defined]
+
+
+def parent_of(role: Role, *replies: Any, timeout: float | None = 60.0) -> Agent:
+    session = Session.open("ana/one", store=MemoryStore())
+    session.user("The margin is 12 %.")
+    session.assistant("Noted.")
+    return Agent(session, model=Scripted(replies), tools=delegating_tools(role, timeout=timeout))
+
+
+TASK = '{"to": "checker", "task": "Check the margin."}'
+
+
+@pytest.mark.parametrize(("sees", "knows"), [("brief", False), ("all", True), (1, False)])
+def test_what_a_child_sees_is_chosen(sees: Any, knows: bool) -> None:
+    async def talk() -> None:
+        checkers = Checkers("It is right.")
+        parent = parent_of(checkers.role(sees), call("delegate", TASK), "Checked.")
+        assert (await parent.ask("Check it.")).text == "Checked."
+        assert ("The margin is 12 %." in checkers.seen()) is knows
+        assert "Check the margin." in checkers.seen()
+        assert [one.text for one in results(parent)] == ["It is right."]
+        assert_whole(parent)
+
+    run(talk)
+
+
+def test_a_child_never_writes_into_its_parent() -> None:
+    async def talk() -> None:
+        checkers = Checkers("It is right.")
+        parent = parent_of(checkers.role("all"), call("delegate", TASK), "Checked.")
+        await parent.ask("Check it.")
+        said = [item.text for item in parent.session.view() if isinstance(item, Message)]
+        assert said == ["The margin is 12 %.", "Noted.", "Check it.", "Checked."]
+
+    run(talk)
+
+
+@pytest.mark.parametrize(("returns", "words"), [("all", "Check the margin."), ("summary", "In short.")])
+def test_what_comes_back_is_chosen(returns: Returns, words: str) -> None:
+    async def talk() -> None:
+        checkers = Checkers("It is right.", "In short.")
+        parent = parent_of(checkers.role(returns=returns), call("delegate", TASK), "Checked.")
+        await parent.ask("Check it.")
+        assert words in results(parent)[0].text
+
+    run(talk)
+
+
+def test_one_that_was_started_keeps_its_conversation_until_it_is_stopped() -> None:
+    async def talk() -> None:
+        checkers = Checkers("First.", "Second.")
+        to_it = '{"to": "checker-1", "task": "Go."}'
+        parent = parent_of(
+            checkers.role(),
+            call("start_agent", '{"role": "checker"}', "c1"),
+            call("delegate", to_it, "c2"),
+            call("delegate", to_it, "c3"),
+            call("list_agents", "{}", "c4"),
+            call("stop_agent", '{"name": "checker-1"}', "c5"),
+            call("delegate", to_it, "c6"),
+            "Done.",
+        )
+        await parent.ask("Go.")
+        told = [one.text for one in results(parent)]
+        assert told[1:3] == ["First.", "Second."] and "checker-1" in told[3] and len(checkers.made) == 1
+        assert "nobody is called 'checker-1'" in told[5]
+
+    run(talk)
+
+
+def test_work_is_given_to_several_at_once() -> None:
+    async def talk() -> None:
+        gate = Gate()
+        checkers = Checkers(call("gate"), "Through.", tools=[gate.tool])
+        given = call("delegate_in_parallel", '{"role": "checker", "tasks": ["a", "b", "c"]}')
+        parent = parent_of(checkers.role(), given, "Done.")
+        asking = asyncio.create_task(parent.ask("Go."))
+        while gate.ran < 3:
+            await asyncio.sleep(0)
+        gate.go.set()
+        await asking
+        assert results(parent)[0].text.count("Through.") == 3
+        assert len({str(one.session.place) for one in checkers.made}) == 3
+
+    run(talk)
+
+
+def test_one_that_takes_too_long_is_stopped_and_its_conversation_is_whole() -> None:
+    async def talk() -> None:
+        gate = Gate()
+        checkers = Checkers(call("gate"), "Through.", tools=[gate.tool])
+        parent = parent_of(checkers.role(), call("delegate", TASK), "Too slow.", timeout=0.05)
+        assert (await parent.ask("Go.")).text == "Too slow."
+        assert "did not finish" in results(parent)[0].text
+        assert_whole(checkers.made[0])
+
+    run(talk)
+
+
+def test_roles_are_checked() -> None:
+    checkers = Checkers("x")
+    with pytest.raises(InvalidValue):
+        delegating_tools()
+    with pytest.raises(InvalidValue):
+        delegating_tools(checkers.role(), checkers.role())
+    with pytest.raises(InvalidValue):
+        Role(name="x", description="x", make=checkers.make, returns="nothing")  # type: ignore[arg-type]

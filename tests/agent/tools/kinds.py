@@ -1,0 +1,215 @@
+"""Types as people write them, each with values that fit and values that do not."""
+
+import datetime
+import decimal
+import enum
+import pathlib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+
+import msgspec
+import pydantic
+
+T = TypeVar("T")
+UserId = NewType("UserId", int)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Shade(enum.Enum):
+    DARK = (0, 0)
+    LIGHT = (9, 9)
+
+
+@dataclass
+class Point:
+    """A place.
+
+    Attributes:
+        x: How far to the right.
+    """
+
+    x: int
+    y: float = 0.0
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Node:
+    value: int
+    children: "list[Node]" = field(default_factory=list)
+
+
+@dataclass
+class Positive:
+    amount: int
+
+    def __post_init__(self) -> None:
+        if self.amount <= 0:
+            raise ValueError("must be above zero")
+
+
+@dataclass
+class Box(Generic[T]):
+    inside: T
+
+
+class Options(TypedDict):
+    depth: int
+    strict: NotRequired[bool]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str = "r"
+
+
+class Cat(msgspec.Struct, tag=True):
+    lives: int = 9
+
+
+class Dog(msgspec.Struct, tag=True, rename="camel"):
+    good_boy: bool
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: int = pydantic.Field(default=0, ge=0, description="In years.")
+
+
+class Tree(pydantic.BaseModel):
+    label: str
+    branches: "list[Tree]" = []
+
+
+@dataclass
+class Team:
+    lead: Person
+    others: dict[str, Person] = field(default_factory=dict)
+
+
+class Case(NamedTuple):
+    kind: Any
+    fits: tuple[tuple[Any, Any], ...]
+    """JSON values, and what a function is given for each."""
+    misfits: tuple[Any, ...]
+
+
+NOON = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
+ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+ANN = Person(name="Ann", age=3)
+
+CASES: dict[str, Case] = {
+    "str": Case(str, (("a", "a"), ("3", "3"), ("", "")), (3, None, True, ["a"])),
+    "int": Case(
+        int, ((3, 3), ("3", 3), (" -4 ", -4), (3.0, 3), (10**30, 10**30)), ("3.5", 3.5, True, "x", None, "")
+    ),
+    "float": Case(
+        float, ((1.5, 1.5), (2, 2.0), ("2.5", 2.5), ("1e3", 1000.0)), ("nan", "inf", True, None, "x")
+    ),
+    "bool": Case(bool, ((True, True), ("false", False), ("True", True)), (1, 0, "yes", None)),
+    "None": Case(None, ((None, None), ("null", None)), (0, "", False)),
+    "any": Case(Any, ((1, 1), ([None], [None])), ()),
+    "optional": Case(int | None, ((None, None), (1, 1), ("1", 1), ("null", None)), ("x", [])),
+    "text first": Case(str | int, (("3", "3"), (3, 3)), (None, 3.5)),
+    "number first": Case(int | str, (("3", "3"), (3, 3), ("x", "x")), (None,)),
+    "float or int": Case(float | int, ((3, 3), (3.5, 3.5)), ("x",)),
+    "list": Case(list[int], (([1, "2"], [1, 2]), ([], []), ("[1]", [1])), (1, {"a": 1}, ["x"], "1")),
+    "sequence": Case(Sequence[str], ((["a"], ["a"]),), ("abc",)),
+    "tuple": Case(tuple[int, str], (([1, "a"], (1, "a")),), ([1], [1, "a", 2], ["a", 1])),
+    "tuple of any length": Case(tuple[int, ...], (([1, 2], (1, 2)), ([], ())), (["x"],)),
+    "empty tuple": Case(tuple[()], (([], ()),), ([1],)),
+    "set": Case(set[str], ((["a", "a"], {"a"}),), ([1],)),
+    "dict": Case(dict[str, int], (({"a": "1"}, {"a": 1}), ('{"a": 1}', {"a": 1})), ([], {"a": "x"})),
+    "dict by number": Case(dict[int, str], (({"1": "a"}, {1: "a"}),), ({"x": "a"}, {"1": "a", "01": "b"})),
+    "mapping": Case(Mapping[str, Any], (({"a": [1]}, {"a": [1]}),), (3,)),
+    "bare": Case(dict, (({"a": [1]}, {"a": [1]}),), (3,)),
+    "literal": Case(
+        Literal["a", 1, True], (("a", "a"), (1, 1), (True, True), ("1", 1)), ("b", 2, False, None)
+    ),
+    "literal or none": Case(Literal["a", None], (("a", "a"), (None, None)), ("b",)),
+    "enum": Case(Colour, (("red", Colour.RED), ("BLUE", Colour.BLUE)), ("green", 1)),
+    "int enum": Case(Level, ((1, Level.LOW), ("2", Level.HIGH), ("LOW", Level.LOW)), (3, True)),
+    "enum by name": Case(Shade, (("DARK", Shade.DARK),), ([0, 0],)),
+    "dataclass": Case(
+        Point,
+        (
+            ({"x": 1}, Point(1)),
+            ({"x": 1, "y": 2, "tags": ["t"]}, Point(1, 2.0, ["t"])),
+            ('{"x": 1}', Point(1)),
+        ),
+        ({}, {"x": "a"}, {"x": 1, "z": 2}, [1]),
+    ),
+    "recursive": Case(
+        Node,
+        (({"value": 1, "children": [{"value": 2}]}, Node(1, [Node(2)])),),
+        ({"value": 1, "children": [{}]},),
+    ),
+    "checks itself": Case(Positive, (({"amount": 1}, Positive(1)),), ({"amount": 0},)),
+    "generic": Case(Box[int], (({"inside": 1}, Box(1)),), ({"inside": "x"},)),
+    "typed dict": Case(
+        Options,
+        (({"depth": 1}, {"depth": 1}), ({"depth": 1, "strict": "true"}, {"depth": 1, "strict": True})),
+        ({}, {"depth": 1, "x": 1}),
+    ),
+    "named tuple": Case(
+        Pair, (({"left": 1}, Pair(1)), ([1, "a"], Pair(1, "a"))), ({"right": "a"}, [1, "a", 2])
+    ),
+    "struct": Case(
+        Dog,
+        (({"type": "Dog", "goodBoy": True}, Dog(True)),),
+        ({"goodBoy": True}, {"type": "Cat", "goodBoy": True}),
+    ),
+    "union of structs": Case(
+        Cat | Dog,
+        (({"type": "Cat"}, Cat()), ({"type": "Dog", "goodBoy": True}, Dog(True))),
+        ({"type": "Cow"},),
+    ),
+    "union of dataclasses": Case(
+        Point | Positive, (({"x": 1}, Point(1)), ({"amount": 1}, Positive(1))), ({"z": 1},)
+    ),
+    "pydantic": Case(
+        Person, (({"name": "Ann", "age": "3"}, ANN),), ({"age": 1}, {"name": "Ann", "age": -1}, 3)
+    ),
+    "pydantic in a list": Case(list[Person], (([{"name": "Ann", "age": 3}], [ANN]),), ([{"name": 3}],)),
+    "pydantic in a dataclass": Case(
+        Team,
+        (
+            (
+                {"lead": {"name": "Ann", "age": 3}, "others": {"b": {"name": "B"}}},
+                Team(ANN, {"b": Person(name="B")}),
+            ),
+        ),
+        ({"lead": {}},),
+    ),
+    "recursive pydantic": Case(
+        Tree,
+        (({"label": "a", "branches": [{"label": "b"}]}, Tree(label="a", branches=[Tree(label="b")])),),
+        ({"label": "a", "branches": [1]},),
+    ),
+    "datetime": Case(datetime.datetime, (("2026-05-01T12:00:00Z", NOON),), ("soon", 3)),
+    "date": Case(datetime.date, (("2026-05-01", NOON.date()),), ("2026-13-01",)),
+    "duration": Case(datetime.timedelta, (("PT90S", datetime.timedelta(seconds=90)),), ("long",)),
+    "uuid": Case(uuid.UUID, ((str(ID), ID),), ("x",)),
+    "decimal": Case(decimal.Decimal, (("12.50", decimal.Decimal("12.50")), (3, decimal.Decimal(3))), ("x",)),
+    "bytes": Case(bytes, (("aGk=", b"hi"),), ("!",)),
+    "path": Case(pathlib.Path, (("a/b", pathlib.Path("a/b")),), (3, "a\0b")),
+    "new type": Case(UserId, ((3, UserId(3)),), ("x",)),
+    "meta": Case(Annotated[int, msgspec.Meta(ge=1, le=5)], ((1, 1), ("5", 5)), (0, 6)),
+    "lengths": Case(
+        Annotated[list[int], msgspec.Meta(min_length=1, max_length=2)], (([1], [1]),), ([], [1, 2, 3])
+    ),
+    "pattern": Case(Annotated[str, msgspec.Meta(pattern="^a")], (("ab", "ab"),), ("ba",)),
+    "field": Case(Annotated[str, pydantic.Field(max_length=2)], (("ab", "ab"),), ("abc",)),
+    "validator": Case(Annotated[str, pydantic.AfterValidator(str.upper)], (("ab", "AB"),), (3,)),
+}

@@ -1,0 +1,45 @@
+"""How tests ask models over the SDKs: for each wire, whole and streamed, with retries that do not wait."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from quire.items import Message
+from quire.models import Model, Retries
+from quire.providers import Parsed
+from tests.clients.said import NAMES
+from tests.clients.scenes import Scene
+from tests.models.answerers import NEEDS_SDK, QUESTION, model_at
+
+AT_ONCE = Retries(times=2, first=0.0)
+SECRET = "the words of a person"
+each_wire = pytest.mark.parametrize("wire", [pytest.param(wire, marks=NEEDS_SDK[wire]) for wire in NAMES])
+both_ways = pytest.mark.parametrize("how", ["whole", "streamed"])
+
+
+async def _whole(model: Model) -> Parsed:
+    return await model.ask(QUESTION, max_tokens=9)
+
+
+async def _streamed(model: Model) -> Parsed:
+    return await model.stream(QUESTION, max_tokens=9).whole()
+
+
+WAYS: dict[str, Callable[[Model], Awaitable[Parsed]]] = {"whole": _whole, "streamed": _streamed}
+
+
+def asked(scene: Scene, wire: str, how: str, **options: Any) -> Parsed:
+    """What a model answers that asks a scene once."""
+
+    async def run() -> Parsed:
+        async with model_at(scene, wire, **{"retries": AT_ONCE, **options}) as model:
+            return await WAYS[how](model)
+
+    return asyncio.run(run())
+
+
+def hold_interrupted(parsed: Parsed, words: str) -> None:
+    (said,) = parsed.items
+    assert isinstance(said, Message) and said.interrupted and said.text == words

@@ -1,0 +1,63 @@
+"""What went wrong: errors told apart by codes, delays read from headers, and words kept out of messages."""
+
+import pickle
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+
+from quire.errors import ModelFailed, ModelTimeout, NotAuthorized, Overloaded, RateLimited, Refused
+from quire.items import use_clock
+from quire.models.failing import Told, failure_of, seconds_until
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "again"),
+    [
+        (Told(kinds="overloaded_error"), Overloaded, True),
+        (Told(kinds="rate_limit_exceeded"), RateLimited, True),
+        (Told(429, "insufficient_quota"), RateLimited, False),
+        (Told(kinds="server_error"), ModelFailed, True),
+        (Told(409, "conflict"), ModelFailed, True),
+        (Told(400, "invalid_request_error", "the safety of it"), ModelFailed, False),
+        (Told(504, "DEADLINE_EXCEEDED"), ModelTimeout, True),
+        (
+            Told(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+            NotAuthorized,
+            False,
+        ),
+        (Told(400, "content_policy_violation"), Refused, False),
+        (Told(), ModelFailed, False),
+    ],
+)
+def test_errors_are_told_apart(told: Told, error: type[ModelFailed], again: bool) -> None:
+    failure = failure_of("m", told)
+    assert type(failure.error) is error and failure.again is again
+
+
+def test_words_are_cut_and_stay_out_of_the_message() -> None:
+    failure = failure_of("m", Told(400, "odd_code you:said", "you said: " + "x" * 5000))
+    assert str(failure.error) == "m failed (400 odd_code)"
+    (note,) = failure.error.__notes__
+    assert "you said" in note and len(note) < 600
+    assert "you said" not in str(failure.error)
+
+
+def test_delays() -> None:
+    with use_clock(lambda: 1_000_000_000.0):
+        later = format_datetime(datetime.fromtimestamp(1_000_000_030, UTC), usegmt=True)
+        earlier = format_datetime(datetime.fromtimestamp(999_999_000, UTC), usegmt=True)
+        assert seconds_until({"retry-after": later}) == 30
+        assert seconds_until({"retry-after": earlier}) == 0
+    assert seconds_until({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
+    assert seconds_until({"retry-after": "1.5"}) == 1.5
+    for text in ("soon", "-3", "inf", "nan", ""):
+        assert seconds_until({"retry-after": text}) is None
+    assert seconds_until({}) is None
+
+
+def test_errors_can_be_sent_to_other_processes() -> None:
+    for error in (RateLimited("slow", 2.5), NotAuthorized("no"), ModelTimeout("late"), Overloaded("busy")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (type(error), str(error))
+    assert pickle.loads(pickle.dumps(RateLimited("slow", 2.5))).retry_after == 2.5

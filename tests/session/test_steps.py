@@ -1,0 +1,110 @@
+"""Calls on their way: begun is noted, results before their turn are held, and a restart finds both."""
+
+import asyncio
+from pathlib import Path
+
+from quire import Session, ToolCall, ToolResult
+from quire.session.streams import STEPS
+from quire.stores import MemoryStore, SQLiteStore, Store
+
+
+def asked(store: Store, *names: str) -> tuple[Session, list[ToolCall]]:
+    one = Session.open("ana/one", store=store)
+    one.user("do it")
+    return one, [one.call(name) for name in names]
+
+
+def result_of(call: ToolCall, content: str = "done") -> ToolResult:
+    return ToolResult(call.call_id, call.name, content)
+
+
+def test_a_call_waits_is_begun_and_is_answered() -> None:
+    async def steps() -> None:
+        one, (first, second) = asked(MemoryStore(), "a", "b")
+        assert one.standing() == [(first, "waiting"), (second, "waiting")]
+        await one.begin(first)
+        assert one.standing() == [(first, "begun"), (second, "waiting")]
+        await one.say(result_of(first))
+        assert one.standing() == [(second, "waiting")]
+
+    asyncio.run(steps())
+
+
+def test_a_restart_finds_what_was_begun_and_what_was_held(tmp_path: Path) -> None:
+    async def before() -> tuple[ToolCall, ToolCall, ToolResult]:
+        one, (first, second) = asked(SQLiteStore(tmp_path / "a.db"), "a", "b")
+        await one.begin(first, second)
+        return first, second, await one.hold(result_of(second))
+
+    first, second, result = asyncio.run(before())
+    again = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
+    assert again.standing() == [(first, "begun"), (second, "held")]
+    assert again.held(second.call_id) == result and again.held(first.call_id) is None
+
+
+def test_a_held_result_is_recorded_once_and_then_no_longer_held() -> None:
+    async def steps() -> None:
+        one, (first, second) = asked(MemoryStore(), "a", "b")
+        await one.begin(first, second)
+        held = await one.hold(result_of(second))
+        await one.say(result_of(first), held)
+        assert one.standing() == [] and len(one.view()) == 5
+        third = one.call("c")
+        await one.begin(third)
+        assert one.held(second.call_id) is None and one.standing() == [(third, "begun")]
+
+    asyncio.run(steps())
+
+
+def test_nothing_to_begin_writes_nothing() -> None:
+    one, _ = asked(MemoryStore())
+    version = one.version
+    asyncio.run(one.begin())
+    assert one.version == version
+
+
+def test_held_results_are_redacted() -> None:
+    def redact(item: object) -> object:
+        return (
+            ToolResult(item.call_id, item.name, "***", id=item.id) if isinstance(item, ToolResult) else item
+        )
+
+    one = Session.open("ana/one", store=MemoryStore(), redact=redact)  # type: ignore[arg-type]
+    call = one.call("a")
+    assert asyncio.run(one.hold(result_of(call, "secret"))).content == "***"
+
+
+def test_a_held_result_can_be_forgotten(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.db")
+    one, (call,) = asked(store, "a")
+    held = asyncio.run(one.hold(result_of(call, "a secret word")))
+    one.forget(held.id)
+    assert not any(b"a secret word" in file.read_bytes() for file in tmp_path.iterdir())
+    assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
+
+
+def test_forgetting_all_reaches_what_is_held() -> None:
+    store = MemoryStore()
+    one, (call,) = asked(store, "a")
+    asyncio.run(one.hold(result_of(call, "a secret word")))
+    one.forget()
+    assert any(entry.stream == STEPS for entry in store.read(one.place))
+    assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
+
+
+def test_what_is_said_now_is_shown_last_though_a_clock_went_ahead() -> None:
+    async def steps() -> None:
+        one, (call,) = asked(MemoryStore(), "a")
+        ahead = one.user("from the future", created_at=call.created_at + 1_000)
+        await one.say(result_of(call))
+        assert one.view()[-1].created_at >= ahead.created_at
+
+    asyncio.run(steps())
+
+
+def test_a_conversation_with_calls_can_be_forgotten_whole() -> None:
+    one, (call,) = asked(MemoryStore(), "a")
+    asyncio.run(one.begin(call))
+    asyncio.run(one.say(result_of(call, "a secret word")))
+    one.forget()
+    assert one.standing() == [] and "a secret word" not in str(list(one.view()))
