@@ -10,8 +10,8 @@ export PIP_CONSTRAINT := constraints.txt
 help: ## print what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/.test ## play an agent's transcript through the core and print what the model would see
-	@$(BIN)/python -m quire
+run: .venv/.test ## play a support conversation on the embedded model, and show what it sees and why
+	@$(BIN)/quire demo
 
 test: .venv/.test ## run the whole suite
 	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist loadgroup -q

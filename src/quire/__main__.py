@@ -1,12 +1,6 @@
-"""`python -m quire` is the command `quire`; without arguments it plays the demonstration."""
+"""`python -m quire` is the command `quire`."""
 
-import sys
-
-from quire.cli.demo import main as play
-from quire.cli.door import main as command
+from quire.cli.door import main
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        command()
-    else:
-        play()
+    main()

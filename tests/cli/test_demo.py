@@ -1,34 +1,84 @@
-"""The demonstration runs and shows what it says."""
+"""The demonstration ends by itself, without a terminal, and leaves a store behind that can be looked at."""
 
-import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from quire.items import Summary, ToolCall, ToolResult, Undo
+from quire.models import weights as weights_room
+from quire.session import Session
+from quire.stores import Store
+from tests.cli.conversing import ran
+from tests.cli.talking import nothing_installed
+from tests.models.answerers import NEEDS_LOCAL
+
+ADDRESS = "lamp-shop/1"
+SHOWN = (
+    "customer   ",
+    "  call     track_parcel",
+    "  call     read_back",
+    "  approved refund",
+    "tool definitions",
+    "  arrived  cascade, kept",
+    "  taken back ",
+    "  in force again ",
+    "-- In all --",
+    "show lamp-shop/1 --store",
+)
 
 
-def played() -> str:
-    result = subprocess.run(
-        [sys.executable, "-m", "quire"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONUTF8": "1"},
-    )
-    assert result.stderr == ""
-    return result.stdout
+def check_what_it_left(path: str) -> None:
+    """Commands open it, and all that was shown is in it."""
+    with Store.open(path) as store:
+        session = Session.open(ADDRESS, store=store)
+        recorded = session.recorded()
+        assert all(kept.tokens < 1_000 and kept.payload() for kept in session.receipts())
+        assert any(note.key and note.key.startswith("output-") for note in session.pool)
+    for kind in (Summary, Undo, ToolCall, ToolResult):
+        assert any(isinstance(item, kind) for item in recorded)
+    brought = [item.text for item in recorded if isinstance(item, ToolResult) and item.name == "read_back"]
+    assert brought and "a reading lamp of brass" in brought[0]
+    assert "summary" in ran("show", ADDRESS, "--store", path).stdout
+    assert "as it was sent" in ran("show", ADDRESS, "--receipt", "last", "--store", path).stdout
+    assert "takes back" in ran("log", ADDRESS, "--store", path).stdout
 
 
-def totals(output: str) -> list[tuple[int, int, int]]:
-    found = re.findall(r": (\d+) items, \d+ groups, (\d+) tokens, (\d+) waiting", output)
-    return [(int(items), int(tokens), int(waiting)) for items, tokens, waiting in found]
+def real_calls(told: str) -> int:
+    found = re.search(r"(\d+) requests, (\d+) of them to the real model", told)
+    assert found is not None
+    return int(found[2])
 
 
-def test_a_truncation_and_its_undo_are_shown() -> None:
-    output = played()
-    whole, cut, undone, forked = totals(output)
-    assert undone == whole
-    assert cut[1] <= 400 < whole[1]
-    assert (whole[2], cut[2], forked[2]) == (1, 1, 0)
-    assert forked[0] == whole[0] + 1
-    for word in ("tool_call", "tool_result", "reasoning", "handoff", "config_change", "+image", "hidden"):
-        assert word in output
+def test_from_the_script_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "demo.db")
+    told = ran("demo", "--store", path, "--seconds", "0").stdout
+    for words in ("left out: there was no room", *SHOWN):
+        assert words in told
+    assert real_calls(told) == 0
+    check_what_it_left(path)
+    again = ran("demo", "--store", path, "--seconds", "0").stdout
+    assert "show lamp-shop/2 --store" in again  # the first one stays as it is
+
+
+def test_where_there_are_no_weights_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights_room, "find_spec", nothing_installed)
+    told = ran("demo", "--store", str(tmp_path / "demo.db")).stdout
+    assert told.startswith("No real model here") and "quire[local]" in told
+    assert real_calls(told) == 0
+
+
+@pytest.mark.parametrize("seconds", [pytest.param("40", marks=NEEDS_LOCAL, id="local")])
+def test_on_the_embedded_model(tmp_path: Path, seconds: str) -> None:
+    path = str(tmp_path / "demo.db")
+    command = [sys.executable, "-m", "quire", "demo", "--store", path, "--seconds", seconds]
+    played = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (played.returncode, played.stderr) == (0, "")
+    for words in ("a real model", *SHOWN):
+        assert words in played.stdout
+    assert 1 <= real_calls(played.stdout) <= 10
+    check_what_it_left(path)

@@ -1,4 +1,4 @@
-"""Calls of a parent and of what was merged into it, waiting under one id: each has its own result on every wire."""
+"""Calls of a parent and of what was merged into it, waiting under one id: each has its own result."""
 
 import pytest
 

@@ -46,7 +46,8 @@ def test_a_digest_that_goes_on_is_that_of_the_whole(chance: Random) -> None:
 @given(STEPS)
 def test_it_holds_for_what_the_wires_render(steps: list[Step]) -> None:
     digests, talk = Digests(), Talk()
-    for step in steps:
+    talk.play(steps[:-8])
+    for step in steps[-8:]:
         talk.play([step])
         for wire, provider in PROVIDERS.items():
             payload = provider.render(talk.transcript.view, plan=CachePlan(static=1)).payload

@@ -1,131 +1,169 @@
-"""The demonstration: plays the story through the core and prints what is recorded, counted and shown."""
+"""The demonstration: a support conversation on the embedded model, and what is kept and chosen for it."""
 
 import asyncio
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import aclosing
+from pathlib import Path
 
-from quire.cli.story import story
-from quire.compactors import Offload, Room, record
+from quire.agent import Agent, Done
+from quire.cli import story
+from quire.cli.demo_telling import Telling
+from quire.cli.stage import Cue, Embedded, Stage
+from quire.cli.words import several
+from quire.compactors import Cascade, Offload, Summarize
 from quire.context import Template
-from quire.items import (
-    ConfigChange,
-    Handoff,
-    Item,
-    Message,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    Undo,
-    kind_of,
-    text_of,
-)
-from quire.providers import PROVIDERS
-from quire.providers.checking import HISTORY
-from quire.sections import Ask, Catalogue, History
-from quire.state import Pool, Transcript, View, truncate
-from quire.tokens import Budget, Counter, counter_for
+from quire.errors import InvalidValue, MissingExtra
+from quire.items import Summary, ToolCall
+from quire.models import Local, local
+from quire.sections import Catalogue, History, Instructions
+from quire.session import Built, Compacted, Hook, Session
+from quire.stores import Store
+from quire.tokens import Budget, counter_for
 
-MODEL = "gpt-5.6"
-BUDGET = 400
-WINDOW = 900
-WIRE_MODELS = {
-    "openai": MODEL,
-    "openai-responses": MODEL,
-    "anthropic": "claude-sonnet-4-5",
-    "gemini": "gemini-2.5-pro",
-}
+_CALLS = 10
+_BUDGET = Budget(window=800, reserve=100)
+_CONTEXT = 1_536
+_SCOPE = "lamp-shop"
 
 
-def main() -> None:
-    """Print the whole story."""
-    transcript = Transcript(story())
-    counter = counter_for(MODEL)
-    everything = transcript.view
-    _print_view(f"What happened, counted for {MODEL}", everything, everything, counter)
-
-    cut = truncate(everything, tokens=BUDGET, counter=counter)
-    if cut is not None:
-        transcript.append(cut)
-    _print_view(f"Truncated to {BUDGET} tokens", transcript.view, everything, counter)
-    print("The frame stays: instructions, configuration, the handoff, the waiting call, the last question.")
-    print("Calls went with their results, and nothing is lost: the cut is an item of its own.\n")
-
-    if cut is not None:
-        transcript.append(Undo(cut.id))
-    _print_totals("Undone", transcript.view, counter)
-    child = transcript.fork()
-    _print_totals("A fork, in which the open call is closed and marked", child.view, counter)
-    print(f"Revisions 0 to {transcript.revision} can all be shown again.\n")
-    _print_wires(transcript.view)
-    print("\nWhat the model sees within a budget, and why:\n")
-    asyncio.run(_print_choice(transcript, counter))
+def play(store: str | None, seconds: float) -> None:
+    """Play all of it, and say where it is kept."""
+    model = _embedded_model() if seconds > 0 else None
+    path = store or str(Path(tempfile.mkdtemp(prefix="quire-demo-")) / "demo.db")
+    try:
+        with Store.open(path) as opened:
+            address = _free_address(opened)
+            embedded = None if model is None else Embedded(model, seconds, _CALLS)
+            asyncio.run(_Play(opened, address, embedded).run())
+        _tell_where(path, address)
+    finally:
+        if model is not None:
+            model.close()
 
 
-async def _print_choice(transcript: Transcript, counter: Counter) -> None:
-    pool, room = Pool(), Room(WINDOW, counter)
-    plan = Offload(larger_than=200, keep=0, ceiling=0).plan(transcript.view, room)
-    if plan is not None:
-        record(transcript, plan, pool=pool)
-        print(f"{plan.by}: {plan.before:,} tokens to {plan.after:,}. {plan.reason}.\n")
-    template = Template(History(), Catalogue(), budget=Budget(window=WINDOW, reserve=100), model=MODEL)
-    context = await template.build(Ask(views={"main": transcript.view}, pool=pool))
-    print(f"{context.receipt}\n")
-    for entry in (entry for entry in context.receipt.entries if entry.kind == "tool_result"):
-        print(f"  {entry.kind}, {entry.tokens:,} tokens: {entry.fate}. {entry.reason} ({entry.rule}).")
+class _Play:
+    def __init__(self, store: Store, address: str, embedded: Embedded | None) -> None:
+        self._embedded = embedded
+        self._stage = Stage(embedded)
+        self._writer = Stage(embedded, *[Cue(story.SUMMARY, True, most=40)] * 3)
+        self._telling = Telling(self._stage)
+        hooks = [
+            Hook(self._telling.built, (Built,), name="quire.demo.built"),
+            Hook(self._telling.compacted, (Compacted,), name="quire.demo.compacted"),
+        ]
+        self._session = Session.open(address, store=store, hooks=hooks)
+        self._agent = Agent(
+            self._session,
+            Template(Instructions(story.INSTRUCTIONS), History(), Catalogue(), budget=_BUDGET),
+            model=self._stage,
+            tools=story.shop_tools(),
+            approver=self._approve,
+        )
+        self._session.use(_compactor(), self._writer)
+
+    async def run(self) -> None:
+        """All scenes, in order."""
+        telling = self._telling
+        telling.title("The real model: a call is forced by the schema of its tool, an answer is free")
+        await self._turns(story.opening())
+        telling.title("Replayed: more is said than fits, and large results go to the pool")
+        await self._turns(story.more_parcels())
+        telling.title("The budget of the last request by section, and what is not shown, and why")
+        telling.receipt()
+        telling.title("Replayed: the turns go on while the real model writes a summary beside them")
+        await self._turns(story.middle())
+        await self._waited()
+        telling.title("What was moved out is brought back, and the budget of that request")
+        await self._turns([story.brought_back([note.key for note in self._session.pool if note.key])])
+        telling.receipt()
+        telling.title("A summary is an edit: it can be taken back, and put in force again")
+        self._undo()
+        telling.title("The last word: what was sent before is not read again")
+        await self._turns([story.ending()])
+        await self._session.close()
+        self._tell_totals()
+
+    async def _turns(self, turns: Iterable[story.Turn]) -> None:
+        for turn in turns:
+            self._telling.asked(turn.asked)
+            self._stage.cue(*turn.cues)
+            async with aclosing(self._agent.stream(turn.asked)) as deltas:
+                async for delta in deltas:
+                    if not isinstance(delta, Done):
+                        self._telling.delta(delta)
+
+    async def _waited(self) -> None:
+        """Wait for the summary, which is written while the turns go on."""
+        work = self._session.compaction
+        if work is not None and work.metrics.pending:
+            self._telling.line("\n  the summary is still being written: all turns above went on without it")
+        await self._session.close()
+        if self._summary() is None:
+            await self._session.compact()
+        self._telling.arrivals()
+
+    def _approve(self, call: ToolCall) -> bool:
+        self._telling.line(f"  approved {call.name}, by the clerk who was asked first")
+        return True
+
+    def _undo(self) -> None:
+        summary = self._summary()
+        if summary is None:
+            self._telling.line("  no summary was kept: there is nothing to take back")
+            return
+        self._telling.line(f"  in force       {self._history()}")
+        undone = self._session.undo(summary.id)
+        self._telling.line(f"  taken back     {self._history()}: all that was said is there as it was")
+        self._session.undo(undone.id)
+        self._telling.line(f"  in force again {self._history()}")
+
+    def _summary(self) -> Summary | None:
+        return next((item for item in self._session.view() if isinstance(item, Summary)), None)
+
+    def _history(self) -> str:
+        view, counter = self._session.view(), counter_for(self._stage.name)
+        return f"{several(len(view), 'item')}, {view.tokens(counter):,} tokens"
+
+    def _tell_totals(self) -> None:
+        work, spending = self._session.compaction, self._session.spending
+        assert work is not None
+        metrics, live = work.metrics, 0 if self._embedded is None else _CALLS - self._embedded.calls_left
+        self._telling.title("In all")
+        self._telling.line(f"  {several(spending.requests, 'request')}, {live} of them to the real model")
+        self._telling.line(f"  {spending.usage.input:,} tokens read, {spending.usage.output:,} written")
+        self._telling.line(
+            f"  {several(metrics.completed, 'compaction')}, {metrics.discarded} discarded, "
+            f"{metrics.failed} failed; {several(metrics.misses, 'turn')} had to be cut before one came"
+        )
 
 
-def _print_wires(view: View) -> None:
-    print("The same view for four providers:")
-    for name, provider in PROVIDERS.items():
-        rendered = provider.render(view, model=WIRE_MODELS[name])
-        sent = rendered.payload[HISTORY[name]]
-        faults = provider.check(rendered.payload, WIRE_MODELS[name])
-        print(f"  {name:17} {WIRE_MODELS[name]:18} {len(sent):>2} messages, {len(faults)} faults")
-        for downgrade in rendered.downgrades:
-            print(f"      {downgrade.change}: {downgrade.reason}")
+def _compactor() -> Cascade:
+    return Cascade(
+        Offload(larger_than=60, keep=1, ceiling=0),
+        Summarize(floor=4, ceiling=17, size=48, prompt=story.PROMPT),
+    )
 
 
-def _print_view(title: str, view: View, everything: View, counter: Counter) -> None:
-    _print_totals(title, view, counter)
-    print(f"  {'#':>2}  {'kind':13} {'group':>5} {'tokens':>6}  {'shown':7} what")
-    number_of = {
-        item.id: number for number, group in enumerate(everything.groups(), 1) for item in group.items
-    }
-    for index, item in enumerate(everything, 1):
-        state = view.fate(item.id).state
-        tokens = counter.count(item)
-        kind = kind_of(item)
-        print(f"  {index:>2}  {kind:13} {number_of[item.id]:>5} {tokens:>6}  {state:7} {_glimpse(item)}")
-    print()
+def _embedded_model() -> Local | None:
+    try:
+        model = local(context=_CONTEXT)
+    except (InvalidValue, MissingExtra) as fault:
+        print(f"No real model here, so all of it is played from a script: {fault}.")
+        return None
+    print(f"{model.name}: a real model, and a tiny one. It shows that all of it works, and talks nonsense.")
+    model.load()
+    return model
 
 
-def _print_totals(title: str, view: View, counter: Counter) -> None:
-    sizes = f"{len(view)} items, {len(view.groups())} groups, {view.tokens(counter)} tokens"
-    print(f"{title}: {sizes}, {len(view.pending())} waiting")
+def _free_address(store: Store) -> str:
+    known = set(store.conversations(_SCOPE))
+    return f"{_SCOPE}/{next(n for n in range(1, len(known) + 2) if str(n) not in known)}"
 
 
-def _glimpse(item: Item) -> str:
-    """A few words to recognise an item by."""
-    match item:
-        case Message():
-            media = "".join(
-                f" +{type(part).__name__.lower()}" for part in item.parts if not isinstance(part, str)
-            )
-            words = f"{item.role}: {item.text}"
-            return _short(words, 60 - len(media)) + media
-        case ToolCall():
-            return _short(f"{item.name}({item.arguments})")
-        case ToolResult():
-            return _short(f"{item.name} {'failed' if item.is_error else 'gave'}: {text_of(item.content)}")
-        case Reasoning() | Summary():
-            return _short(item.text)
-        case Handoff():
-            return _short(f"to {item.to_agent}: {item.reason}")
-        case ConfigChange():
-            return _short(f"tools: {', '.join(item.tools or ())}")
-        case _:
-            return kind_of(item)
-
-
-def _short(text: str, width: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+def _tell_where(path: str, address: str) -> None:
+    command = sys.argv[0] if Path(sys.argv[0]).name == "quire" else "quire"
+    print(f"\nAll of it is kept in {path}. To look at it:\n")
+    for verb in (f"show {address}", f"show {address} --receipt last", f"log {address}", "ls"):
+        print(f"  {command} {verb} --store {path}")

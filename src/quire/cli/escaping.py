@@ -11,6 +11,7 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f]"
 )
 _UNSAFE_IN_JSON = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", ""))  # there they are layout, or escaped
+_UNSAFE_IN_LINES = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 _LAYOUT = re.compile(r"[ \n\r\t]+")
 _LONGEST = 80
 
@@ -18,6 +19,11 @@ _LONGEST = 80
 def visible(text: str) -> str:
     """A text on one line, with escapes for what is no plain character."""
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def readable(text: str) -> str:
+    """A text as it is laid out, with escapes for what is neither a plain character nor layout."""
+    return _UNSAFE_IN_LINES.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def beginning(text: str, longest: int = _LONGEST) -> str:

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from quire.cli import demo, formats
+from quire.cli import formats
 from quire.cli.arguments import AsJson, File, Model, Output, Source, Wire
 from quire.cli.changing import forget, undo
+from quire.cli.chatting import chat
 from quire.cli.choosing import explain, fit
 from quire.cli.comparing import simulate
 from quire.cli.counting import counted, read_items
@@ -22,6 +23,7 @@ from quire.cli.fixing import outgrown, shaped
 from quire.cli.importing import import_
 from quire.cli.listing import ls
 from quire.cli.moving import migrate
+from quire.cli.playing import demo
 from quire.cli.showing import show
 from quire.cli.telling import clear_errors, print_downgrades, print_note, title
 from quire.cli.writing import write_payloads
@@ -37,10 +39,8 @@ def quire() -> None:
     """Keep all that happened. Choose what the model sees. Know why."""
 
 
-@app.command("demo")
-def play() -> None:
-    """Play an agent's transcript through the core and print what the model would see."""
-    demo.main()
+app.command()(demo)
+app.command()(chat)
 
 
 @app.command()
@@ -142,8 +142,6 @@ def _fix(histories: list[History], provider: str, model: str | None, output: str
 
 
 def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:
-    if not provider_for(provider).check(history.payload, model):
-        return history.payload, ()  # nothing to repair, so nothing is touched
     payload, downgrades = _converted(history, provider, provider, model)
     return shaped(payload, history.payload, provider), downgrades
 

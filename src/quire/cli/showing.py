@@ -105,6 +105,12 @@ def _as_data(session: "Session", transcript: str, at: int | None, view: "View", 
 
 def _print_items(items: Iterable[Item], model: str, view: "View | None" = None) -> None:
     """A table, line by line: a conversation may be long, and Rich would take a minute for it."""
+    for row in item_rows(items, model, view):
+        typer.echo(row)
+
+
+def item_rows(items: Iterable[Item], model: str, view: "View | None" = None) -> list[str]:
+    """The lines of a table of items: ids, kinds, tokens, and what each says; the first is its head."""
     counter = counter_for(model)
     rows = [("id", "kind", "tokens", "says")]
     for item in items:
@@ -112,5 +118,7 @@ def _print_items(items: Iterable[Item], model: str, view: "View | None" = None) 
         kind = called(item) if state == "shown" else f"{called(item)}, {state}"
         rows.append((named(item.id), kind, f"{counter.count(item):,}", glimpse(item)))
     ids, kinds, tokens, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-    for item_id, kind, size, says in rows:
-        typer.echo(f"{item_id:{ids}}  {kind:{kinds}}  {size:>{tokens}}  {says}".rstrip())
+    return [
+        f"{item_id:{ids}}  {kind:{kinds}}  {size:>{tokens}}  {says}".rstrip()
+        for item_id, kind, size, says in rows
+    ]

@@ -1,67 +1,104 @@
-"""The story that the demonstration plays: an agent with tools, a large output, a picture and a handoff."""
+"""The story that the demonstration plays: a customer of a lamp shop, its tools, and what is said."""
 
-from quire.items import ConfigChange, Handoff, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from typing import Literal, NamedTuple
 
-ORDERS = ("4711", "4712", "4713")
+from quire.agent import Tool, tool
+from quire.agent.builtin import bringing_back_tools
+from quire.cli.stage import Cue
+from quire.items import ToolCall, new_id
 
+INSTRUCTIONS = "You help the customers of a lamp shop. Answer in one short sentence."
+SUMMARY = (
+    "The customer asked for three parcels, got a broken shade and wants the money back for return R-2049."
+)
+PROMPT = "Say in one sentence what the customer wants and what was done.\n\n{conversation}"
+ANSWER = 24
+"""Tokens of an answer that is live."""
 
-def story() -> list[Item]:
-    """What happened, in order."""
-    return [*_opening(), *_broken_lamp(), *_refund(), *_open_end()]
-
-
-def _opening() -> list[Item]:
-    return [
-        Message(
-            "system", "You help the customers of a lamp shop. Never promise a refund without a return number."
-        ),
-        ConfigChange(tools=("find_orders", "read_order", "refund")),
-        Message("user", "Hello, I ordered three lamps last week. Where are they?"),
-        Reasoning("Three orders may be meant, so look all of them up at once."),
-        Message("assistant", "Let me look that up."),
-        *(ToolCall(f"find-{order}", "read_order", f'{{"order": "{order}"}}') for order in ORDERS),
-        *(ToolResult(f"find-{order}", "read_order", _order(order)) for order in ORDERS),
-        Message("assistant", "All three have left our store and arrive tomorrow before noon."),
-    ]
+Order = Literal["4711", "4712", "4713"]
+_STATIONS = ("Hamburg", "Bremen", "Kassel", "Erfurt")
+_PLACES = ("gate", "belt", "ramp")
 
 
-def _order(number: str) -> str:
-    steps = "\n".join(
-        f"  {hour:02d}:00 parcel {number} scanned at station {hour * 7 % 23}" for hour in range(24)
+class Turn(NamedTuple):
+    """What the customer says, and what is said to it."""
+
+    asked: str
+    cues: tuple[Cue, ...]
+
+
+def shop_tools() -> list[Tool]:
+    """What the shop's agent can do."""
+    return [tool(track_parcel), tool(refund, approve=True), *bringing_back_tools(tokens=60)]
+
+
+def track_parcel(order: Order) -> str:
+    """Tell where the parcel of an order was seen."""
+    seen = "\n".join(
+        f"at {hour} in {_STATIONS[(hour + int(order)) % 4]}, at the {_PLACES[hour % 3]}"
+        for hour in range(6, 16)
     )
-    return f"order {number}: 1 x reading lamp, brass, shipped\n{steps}"
+    return f"order {order}: a reading lamp of brass, seen\n{seen}"
 
 
-def _broken_lamp() -> list[Item]:
-    picture = Image(url="https://example.com/lamp.jpg", width=1024, height=768)
+def refund(return_number: str) -> str:
+    """Give the money back for a return."""
+    return f"{return_number} has not arrived yet: nothing was paid back"
+
+
+def opening() -> list[Turn]:
+    """How it begins: a question that the real model answers."""
     return [
-        Message("user", ("One of them came with a broken shade. This is how it looks:", picture)),
-        Message(
-            "assistant",
-            "I am sorry. That shade is clearly cracked; you can have a new one or your money back.",
+        _tracked("Hello, I ordered three lamps. Where is order 4711?", "4711", "4711 comes tomorrow.", True)
+    ]
+
+
+def more_parcels() -> list[Turn]:
+    """What is replayed until there is more than fits."""
+    return [
+        _tracked("And order 4712?", "4712", "4712 is a day behind, and comes on Thursday.", False),
+        _tracked("And the third one, 4713?", "4713", "4713 left Kassel this morning.", False),
+    ]
+
+
+def middle() -> list[Turn]:
+    """What is replayed while a summary of the beginning is written."""
+    paid_back = _call("refund", '{"return_number":"R-2049"}')
+    return [
+        _said(
+            "One of them came with a broken shade.", "I am sorry. You can have a new one, or the money back."
         ),
-        Message("user", "My money back, please."),
-        Handoff("refunds", from_agent="support", reason="the customer wants a refund"),
-        Message("system", "You handle refunds. Ask for the return number first."),
-    ]
-
-
-def _refund() -> list[Item]:
-    return [
-        Message("assistant", "Please send me the return number from the label.", agent_id="refunds"),
-        Message("user", "It is R-2049."),
-        ToolCall("refund-1", "refund", '{"return": "R-2049"}', agent_id="refunds"),
-        ToolResult("refund-1", "refund", "the return has not arrived yet", is_error=True),
-        Message(
-            "assistant",
-            "Your return is still on its way; I will refund it when it is here.",
-            agent_id="refunds",
+        Turn(
+            "The money back, please. The return is R-2049.",
+            (Cue(paid_back), Cue("Your return is still on its way; I pay when it is here.")),
         ),
+        _said("May I keep the bulb?", "Yes, the bulb is yours."),
     ]
 
 
-def _open_end() -> list[Item]:
-    return [
-        Message("user", "Can you check once more? The tracking says it was delivered."),
-        ToolCall("refund-2", "refund", '{"return": "R-2049"}', agent_id="refunds"),
-    ]
+def brought_back(handles: list[str]) -> Turn:
+    """A question that needs what was moved out of the conversation."""
+    call = Cue(_call("read_back", f'{{"handle":"{handles[0]}"}}'), True, {"handle": handles}, most=48)
+    return Turn("Where was parcel 4711 at six in the morning?", (call, _answer("It was in Bremen at six.")))
+
+
+def ending() -> Turn:
+    """The last word."""
+    return Turn("Thank you, that is all.", (_answer("You are welcome. Goodbye!"),))
+
+
+def _tracked(asked: str, order: str, answer: str, is_live: bool) -> Turn:
+    call = _call("track_parcel", f'{{"order":"{order}"}}')
+    return Turn(asked, (Cue(call, is_live), _answer(answer, is_live)))
+
+
+def _said(asked: str, answer: str) -> Turn:
+    return Turn(asked, (Cue(answer),))
+
+
+def _answer(answer: str, is_live: bool = True) -> Cue:
+    return Cue(answer, is_live, most=ANSWER)
+
+
+def _call(name: str, arguments: str) -> ToolCall:
+    return ToolCall(f"call_{new_id()}", name, arguments)

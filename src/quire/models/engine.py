@@ -84,6 +84,7 @@ class Engine:
             self._server, self._takes_tools = _start(self._file, self._context, self._threads)
             logger.info("%s is loaded, with a context of %d tokens", self._name, self._context)
 
+
 def _start(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
     """A server, and whether the model's template has a place for tools."""
     xllamacpp: Any = import_module("xllamacpp")

@@ -209,6 +209,8 @@ class Background:
             self._pause, self.metrics.fault = _FIRST_PAUSE, None
         else:
             self.metrics.discarded += 1
+            if text is not None:  # words that were paid for: the same model may write the same again
+                self._rest_a_while()
         await self._hooks.fire_and_wait(Compacted(self._ledger.place, self._name, plan, outcome))
 
     def _finish(self, plan: Plan, text: str | None) -> Outcome:
@@ -234,13 +236,17 @@ class Background:
         return outcomes[-1]
 
     def _rest(self, fault: str) -> None:
-        """Count a failure, and rest before the next try, longer each time."""
+        """Count a failure, and rest before the next try."""
         self.metrics.failed += 1
         self.metrics.fault = fault
-        self._rests_until = now() + self._pause
         logger.warning(
             "the compaction of %s failed, next try in %.0f s: %s", self._ledger.place, self._pause, fault
         )
+        self._rest_a_while()
+
+    def _rest_a_while(self) -> None:
+        """Rest before the next try, longer each time."""
+        self._rests_until = now() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def _fail(self, plan: Plan, fault: QuireError) -> Compacted:

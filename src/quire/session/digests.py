@@ -2,13 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from operator import is_
+from itertools import compress
+from operator import is_not
 from typing import Any, NamedTuple, cast
 
 from msgspec.json import encode
 
 _AGO = (0, 4, 16, 64)
 """How far before the end a digest can be taken up again: the last messages are often written anew."""
+
+
+_MARKS = 3 * len(_AGO)
 
 
 class _Known(NamedTuple):
@@ -34,25 +38,36 @@ class Digests:
         keys = list(payload)
         before, after = keys[: keys.index(name)], keys[keys.index(name) + 1 :]
         head = _joined(payload, before, name)
-        done, digest = self._taken_up(wire, head, messages)
-        marks: list[tuple[int, Any]] = []
+        marks = self._taken_up(wire, head, messages)
+        done, digest = marks[0][0], marks[0][1].copy()
         for stop in sorted({max(len(messages) - ago, done) for ago in _AGO}):
             digest.update(_listed(messages, done, stop))
             done = stop
-            marks.append((done, digest.copy()))
-        self._known[wire] = _Known(head, messages, tuple(reversed(marks)))
+            marks.insert(0, (done, digest.copy()))
+        self._known[wire] = _Known(head, messages, tuple(marks[:_MARKS]))
         digest.update(b"]" + b"".join(b"," + _field(payload, key) for key in after) + b"}")
         return str(digest.hexdigest())
 
-    def _taken_up(self, wire: str, head: bytes, messages: Sequence[Any]) -> tuple[int, Any]:
-        """How many messages need not be read again, and the digest up to there."""
+    def _taken_up(self, wire: str, head: bytes, messages: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Up to how many messages nothing need be read again, with the digests so far, the longest first."""
         known = self._known.get(wire)
-        if known is not None and known.head == head:
-            for count, digest in known.marks:
-                # The very same objects: what is rendered once is handed on as it is.
-                if count <= len(messages) and all(map(is_, known.messages[:count], messages)):
-                    return count, digest.copy()
-        return 0, hashlib.sha256(head)
+        if known is None or known.head != head:
+            return [(0, hashlib.sha256(head))]
+        same = _same(known.messages, messages)
+        return [*(mark for mark in known.marks if mark[0] <= same), (0, hashlib.sha256(head))]
+
+
+def _same(earlier: Sequence[Any], later: Sequence[Any]) -> int:
+    """How many messages from the start are the same, word for word.
+
+    Nearly all are the very same objects: what is rendered once is handed on as it is. Those that are marked
+    for a cache are made anew.
+    """
+    both = min(len(earlier), len(later))
+    for place in compress(range(both), map(is_not, earlier, later)):
+        if encode(earlier[place]) != encode(later[place]):
+            return place
+    return both
 
 
 def _joined(payload: Mapping[str, Any], keys: Sequence[str], name: str) -> bytes:
