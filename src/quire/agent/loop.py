@@ -108,7 +108,9 @@ class Loop:
         self._sent = context.receipt.tokens
         sent = context.render(speaker.model.wire, model=speaker.model.name)
         schema = None if self._shape is None else self._shape.schema
-        answering = speaker.model.send(sent, stream=self._tell is not nobody, output=schema)
+        answering = speaker.model.send(
+            sent, stream=self._tell is not nobody, output=schema, max_tokens=_longest(speaker, template)
+        )
         try:
             async for delta in answering.deltas():
                 if delta.kind != "call":  # calls are told when they are run
@@ -145,3 +147,9 @@ class Loop:
         budget = template.budget
         window = budget.reserve + max(int(min(budget.available, self._sent) * _SMALLER), 1)
         return Template(*template.sections, budget=replace(budget, window=window), model=template.model)
+
+
+def _longest(speaker: Speaker, template: Template) -> int | None:
+    """How long an answer may be: a local model goes on to the end of its context, unless it is told."""
+    is_local = getattr(speaker.model, "context", None) is not None
+    return template.budget.reserve or None if is_local else None

@@ -72,6 +72,13 @@ class Model(Asks):
         return self._found.model if self._found.client != LOCAL else self._weights().name
 
     @property
+    def context(self) -> int | None:
+        """What a local one reads and writes at most, in tokens; of others the facts of the model tell."""
+        if self._found is None or self._found.client != LOCAL:
+            return None
+        return self._weights().context
+
+    @property
     def wire(self) -> str:
         """The name of the provider whose wire it speaks."""
         return self._known().wire
