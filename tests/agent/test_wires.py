@@ -10,7 +10,7 @@ from quire import Message, Session, ToolResult
 from quire.agent import Agent, Done, Reply, tool
 from quire.compactors import TruncateOldest
 from quire.errors import ModelFailed, ModelTimeout, WindowExceeded
-from quire.models import Model, Patience
+from quire.models import Model, Retries
 from quire.stores import MemoryStore
 from tests.agent.answering import assert_whole, results
 from tests.clients.asking import AT_ONCE, both_ways, each_wire
@@ -107,7 +107,7 @@ def test_a_hung_connection_is_an_error_and_the_turn_can_be_resumed(
     session = Session.open(store=MemoryStore())
 
     async def run() -> None:
-        async with model_at(scene, wire, timeout=Patience(idle=1.0), retries=AT_ONCE) as model:
+        async with model_at(scene, wire, timeout=1.0, retries=Retries(times=0)) as model:
             agent = agent_of(model, session)
             while not any(isinstance(item, ToolResult) for item in session.view()):
                 try:  # on a busy machine the first request may be too late as well

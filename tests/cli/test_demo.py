@@ -72,7 +72,7 @@ def test_where_there_are_no_weights_it_says_so(tmp_path: Path, monkeypatch: pyte
     assert real_calls(told) == 0
 
 
-@pytest.mark.parametrize("seconds", [pytest.param("40", marks=NEEDS_LOCAL, id="local")])
+@pytest.mark.parametrize("seconds", [pytest.param("25", marks=NEEDS_LOCAL, id="local")])
 def test_on_the_embedded_model(tmp_path: Path, seconds: str) -> None:
     path = str(tmp_path / "demo.db")
     command = [sys.executable, "-m", "quire", "demo", "--store", path, "--seconds", seconds]

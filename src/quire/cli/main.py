@@ -142,6 +142,8 @@ def _fix(histories: list[History], provider: str, model: str | None, output: str
 
 
 def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:
+    if not provider_for(provider).check(history.payload, model):
+        return history.payload, ()  # nothing to repair, so nothing is touched
     payload, downgrades = _converted(history, provider, provider, model)
     return shaped(payload, history.payload, provider), downgrades
 

@@ -43,34 +43,35 @@ class Unforced:
         self._take = take
         self._written = ""
 
-    def __call__(self, chunk: Any) -> bool:
-        choices: Any = chunk.get("choices") if isinstance(chunk, Mapping) else None
+    def __call__(self, chunk: _Json) -> bool:
+        choices: list[_Json] = chunk.get("choices") or []
         if not choices:
             return self._take(chunk)
-        delta, reason = choices[0].get("delta") or {}, choices[0].get("finish_reason")
+        delta: _Json = choices[0].get("delta") or {}
+        reason: str | None = choices[0].get("finish_reason")
         self._written += delta.get("content") or ""
         if reason is None:
             return self._take({**chunk, "choices": []})  # so that it can be stopped
         read = _read(self._written)
         self._take({**chunk, "choices": [{"index": 0, "delta": read, "finish_reason": None}]})
-        ending = "tool_calls" if "tool_calls" in read else reason
+        ending: str = "tool_calls" if "tool_calls" in read else reason
         return self._take({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": ending}]})
 
 
 def _read(written: str) -> _Json:
     """What was written, as a piece of a stream; words that are no whole JSON stay as they are."""
     try:
-        value: Any = json.loads(written)
+        read: Any = json.loads(written)
     except ValueError:
         return {"content": written}
-    if not isinstance(value, dict) or not ({_CALL, _ANSWER} & set(cast("_Json", value))):
-        return {"content": written}
-    if _CALL not in value:
-        answer: Any = value[_ANSWER]
-        return {"content": answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)}
-    arguments = json.dumps(value.get(_ARGUMENTS) or {}, ensure_ascii=False)
-    called = {"name": value[_CALL], "arguments": arguments}
-    return {"tool_calls": [{"index": 0, "id": f"call_{new_id()}", "type": "function", "function": called}]}
+    value = cast("_Json", read) if isinstance(read, dict) else {}
+    if _CALL in value:
+        arguments = json.dumps(value.get(_ARGUMENTS) or {}, ensure_ascii=False)
+        called: _Json = {"name": value[_CALL], "arguments": arguments}
+        call: _Json = {"index": 0, "id": f"call_{new_id()}", "type": "function", "function": called}
+        return {"tool_calls": [call]}
+    answer: Any = value.get(_ANSWER, written)
+    return {"content": answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)}
 
 
 def _call_shape(name: str, schema: Mapping[str, Any]) -> _Json:

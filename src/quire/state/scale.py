@@ -83,7 +83,8 @@ class Scale:
         place = node_at(self._branches, key)
         leaves = self._branches[place].leaves
         last = node_at(leaves, key)
-        index = sum(node.count for node in (*self._branches[:place], *leaves[:last]))
+        index = sum(branch.count for branch in self._branches[:place])
+        index += sum(leaf.count for leaf in leaves[:last])
         for run in leaves[last].runs:
             if run.start <= position < run.stop:
                 return index + position - run.start

@@ -6,7 +6,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple, Protocol, cast
 
-from quire.errors import MissingExtra, NotAuthorized
+from quire.errors import MissingExtra, NotAuthorized, WrongType
 from quire.models.failing import Failure
 from quire.models.patience import Patience
 from quire.providers.provider import plain_json
@@ -58,7 +58,10 @@ def plain(response: Any) -> Json:
     """What an SDK gives, as plain JSON; it gives a text where a service answers with a page."""
     if isinstance(response, str | bytes) or response is None:
         raise ValueError("what came is no response")
-    return plain_json(response)
+    try:
+        return plain_json(response)
+    except WrongType as fault:  # an object that was made of something else, and cannot be written
+        raise ValueError("what came is no response") from fault
 
 
 def key_for(place: Place) -> str | None:
