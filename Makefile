@@ -14,7 +14,7 @@ run: .venv/.test ## play a support conversation on the embedded model, and show 
 	@$(BIN)/quire demo
 
 test: .venv/.test ## run the whole suite
-	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist loadgroup -q
+	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-3} --dist loadgroup -q
 
 check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors
 	@$(BIN)/ruff format --check .

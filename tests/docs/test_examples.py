@@ -9,6 +9,8 @@ from types import CodeType
 
 import pytest
 
+from quire.bridges.pygents import AgentRegistry, HookRegistry, ToolRegistry
+
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
     page
@@ -36,6 +38,13 @@ async def run_page(page: Path) -> int:
         if inspect.iscoroutine(result):
             await result
     return len(blocks)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> None:  # pyright: ignore[reportUnusedFunction]
+    """What pygents' pages declare is known in the whole process; other tests may have left some of it."""
+    for registry in (HookRegistry, ToolRegistry, AgentRegistry):
+        registry.clear()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

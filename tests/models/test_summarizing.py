@@ -15,7 +15,7 @@ from quire.state import Pool, Transcript
 from tests.models.answerers import NEEDS_LOCAL, shared_local
 
 TALK = [
-    Message("user", "My order 4711 has not come."),
+    Message("user", "My order swordfish has not come."),
     Message("assistant", "I am sorry. It left our house on Monday."),
     Message("user", "Send it again, please."),
     Message("assistant", "A second parcel is on its way."),
@@ -43,11 +43,11 @@ def request_of(transcript: Transcript) -> Request:
 
 
 def test_a_summary_is_written_and_recorded() -> None:
-    transcript, model = Transcript(TALK), Scripted([" Order 4711 is sent again. \n"])
+    transcript, model = Transcript(TALK), Scripted([" Order swordfish is sent again. \n"])
     outcome = asyncio.run(compact(transcript, planned(transcript), model))
     assert outcome.fate == "kept"
     shown = transcript.view[0]
-    assert isinstance(shown, Summary) and shown.text == "Order 4711 is sent again."
+    assert isinstance(shown, Summary) and shown.text == "Order swordfish is sent again."
     assert len(transcript.view) == 2
     assert model.terms == [{"max_tokens": 60}]
     assert model.requests[0].payload["messages"][0]["role"] == "system"
@@ -61,7 +61,7 @@ FAILURES: list[tuple[Any, str]] = [
     (" \n", "said nothing"),
     ([ToolCall("c", "look_up")], "said nothing"),
     (Parsed((Message("assistant", "No."),), finish="refused"), "refused"),
-    (Parsed((Message("assistant", "Order 4711 is"),), finish="length"), "cut off at 60 tokens"),
+    (Parsed((Message("assistant", "Order swordfish is"),), finish="length"), "cut off at 60 tokens"),
     (Parsed((Message("assistant", "Order", interrupted=True),)), "interrupted"),
 ]
 
@@ -90,7 +90,7 @@ def test_the_cause_of_a_failure_is_kept() -> None:
 
 def test_words_that_were_cut_off_are_taken_where_that_is_asked_for() -> None:
     transcript = Transcript(TALK)
-    model = Scripted([Parsed((Message("assistant", "Order 4711 is"),), finish="length")])
+    model = Scripted([Parsed((Message("assistant", "Order swordfish is"),), finish="length")])
     assert asyncio.run(compact(transcript, planned(transcript), model, accept_cut=True)).fate == "kept"
 
 
@@ -125,7 +125,7 @@ def test_what_was_said_meanwhile_stays() -> None:
 
     async def meanwhile(_: object) -> str:
         transcript.append(Message("assistant", "On Friday."))
-        return "Order 4711 is sent again."
+        return "Order swordfish is sent again."
 
     assert asyncio.run(compact(transcript, plan, Scripted([meanwhile]))).fate == "kept"
     assert [type(item) for item in transcript.view] == [Summary, Message, Message]

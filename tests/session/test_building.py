@@ -236,13 +236,15 @@ def test_summaries_beside_the_conversation_are_paid_for() -> None:
 def test_redaction_reaches_what_sections_make() -> None:
     def hide(item: Any) -> Any:
         if isinstance(item, Message):
-            return Message(item.role, item.text.replace("4711", "#"), id=item.id, created_at=item.created_at)
+            return Message(
+                item.role, item.text.replace("swordfish", "#"), id=item.id, created_at=item.created_at
+            )
         return item
 
     one = session(redact=hide)
-    one.user("card 4711")
-    payload = build(one, template(Additional("code 4711"))).render("openai").payload
-    assert "4711" not in str(payload) and "code #" in str(payload)
+    one.user("card swordfish")
+    payload = build(one, template(Additional("code swordfish"))).render("openai").payload
+    assert "swordfish" not in str(payload) and "code #" in str(payload)
 
 
 def test_counters_learn_from_what_is_reported() -> None:

@@ -18,7 +18,7 @@ from quire.session.workspace import Written
 from quire.stores import MemoryStore, Place
 from tests.session.opened import PLACE, apart, said, session, texts
 
-SECRET = "the number is 4711-0815-1234"
+SECRET = "the number is swordfish-0815-1234"
 
 
 def kept_bytes(store: MemoryStore) -> bytes:
@@ -38,7 +38,7 @@ def test_a_tombstone_stays_where_it_was() -> None:
     one.forget(first.id)
     assert is_tombstone(one.view()[0]) and one.view()[0].id == first.id
     assert texts(one.view())[0] == "[forgotten]"
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     assert texts(apart(store).view()) == texts(one.view())
     with pytest.raises(UnknownId):
         one.forget("nobody")
@@ -56,7 +56,7 @@ def test_what_was_made_from_it_goes_too() -> None:
     one.append(Summary(f"They said {SECRET}.", (Span(first.id, second[0].id),)))
     one.append(*said("e"))
     one.forget(first.id, result.id)
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     assert texts(one.view())[0] == "[forgotten]", "what the summary stood for is shown again"
     assert "long" not in one.pool
 
@@ -75,7 +75,7 @@ def test_receipts_say_that_something_was_forgotten() -> None:
     asyncio.run(one.build(template)).render("openai")
     assert SECRET in str(one.receipts()[0].payload().payload)
     one.forget(first.id)
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     with pytest.raises(Forgotten):
         one.receipts()[0].payload()
 
@@ -92,7 +92,7 @@ def test_forks_forget_with_it() -> None:
     other.refresh()
     assert texts(child.view()) == ["[forgotten]", "seen"]
     assert texts(other.view()) == ["[forgotten]"]
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 @pytest.mark.parametrize("name", ["chat.db", "chat.json", "chat.jsonl"])
@@ -100,9 +100,9 @@ def test_no_file_has_it_any_more(tmp_path: Path, name: str) -> None:
     one = Session.open("ana/q3", store=tmp_path / name)
     first = one.user(SECRET)
     one.append(*said("a", "b", "c"))
-    assert any(b"4711" in file.read_bytes() for file in tmp_path.iterdir())
+    assert any(b"swordfish" in file.read_bytes() for file in tmp_path.iterdir())
     one.forget(first.id)
-    assert not [file.name for file in tmp_path.iterdir() if b"4711" in file.read_bytes()]
+    assert not [file.name for file in tmp_path.iterdir() if b"swordfish" in file.read_bytes()]
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
@@ -130,11 +130,11 @@ def test_a_whole_conversation_with_forks_leaves_tombstones() -> None:
     one.forget()
     child.refresh()
     assert texts(child.view()) == ["[forgotten]", "[forgotten]", "[forgotten]", "seen"]
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     alone = Session.open("ana/alone", store=store)
     alone.user(SECRET)
     alone.forget()
-    assert texts(alone.view()) == ["[forgotten]"] and b"4711" not in kept_bytes(store)
+    assert texts(alone.view()) == ["[forgotten]"] and b"swordfish" not in kept_bytes(store)
 
 
 def test_every_summary_of_it_is_taken_back_also_under_others() -> None:
@@ -163,7 +163,7 @@ def test_the_description_of_a_note_goes_from_receipts_too() -> None:
     one.user("hello")
     asyncio.run(one.build(Template(History(), Catalogue(), budget=Budget(window=8_000)))).render("openai")
     one.forget(note.id)
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 class Dying(MemoryStore):
@@ -187,7 +187,7 @@ def test_what_was_begun_and_not_finished_is_finished_by_the_next() -> None:
     store.is_dying = False
     assert texts(session(store).view()) == ["[forgotten]"]
     other.refresh()
-    assert texts(other.view()) == ["[forgotten]"] and b"4711" not in kept_bytes(store)
+    assert texts(other.view()) == ["[forgotten]"] and b"swordfish" not in kept_bytes(store)
 
 
 def test_a_fork_that_is_opened_first_finishes_it_too() -> None:
@@ -203,7 +203,7 @@ def test_a_fork_that_is_opened_first_finishes_it_too() -> None:
     one.refresh()
     one.user("later")
     assert [texts([item]) for _, item in apart(store).refresh()] == []
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 def test_a_context_is_not_sent_after_another_process_forgot() -> None:
@@ -226,10 +226,10 @@ async def _repeated(ask: Ask) -> list[Message]:
 @pytest.mark.parametrize(
     "note",
     [
-        Note({"x": 1}, key="k", description="pin 4711"),
-        Note({"x": 1}, key="k", description="the number\nis 4711 all right"),
-        Note({"x": 1}, key="4711", description="a number"),
-        Note(4711, key="k"),
+        Note({"x": 1}, key="k", description="pin swordfish"),
+        Note({"x": 1}, key="k", description="the number\nis swordfish all right"),
+        Note({"x": 1}, key="swordfish", description="a number"),
+        Note("swordfish", key="k"),
     ],
 )
 def test_nothing_of_a_note_stays_in_receipts(note: Note) -> None:
@@ -242,7 +242,7 @@ def test_nothing_of_a_note_stays_in_receipts(note: Note) -> None:
     )
     asyncio.run(one.build(template)).render("openai")
     one.forget(note.id)
-    assert b"4711" not in kept_bytes(store) and len(one.pool) == 0
+    assert b"swordfish" not in kept_bytes(store) and len(one.pool) == 0
     with pytest.raises(Forgotten):
         one.receipts()[0].payload()
 
@@ -255,10 +255,10 @@ def test_what_sections_made_of_a_short_message_goes_from_receipts() -> None:
     )
     one.user("hello")
     sent = asyncio.run(one.build(template)).render("openai").payload
-    pin = one.user("PIN 4711")
+    pin = one.user("PIN swordfish")
     asyncio.run(one.build(template)).render("openai")
     one.forget(pin.id)
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     earlier, later = one.receipts()
     assert earlier.payload().payload == sent, "what was made before it was said is not made of it"
     with pytest.raises(Forgotten):
@@ -269,23 +269,23 @@ def test_what_sections_made_of_a_short_message_goes_from_receipts() -> None:
 def test_a_key_goes_with_its_note_and_what_it_replaced_stays_away() -> None:
     store = MemoryStore()
     one = session(store)
-    one.keep(Note("first", key="card 4711"))
-    second = one.keep(Note("second", key="card 4711", id="n2"))
+    one.keep(Note("first", key="card swordfish"))
+    second = one.keep(Note("second", key="card swordfish", id="n2"))
     one.keep(Note("other", key="other"))
     one.forget(second.id)
     assert [note.key for note in one.pool] == ["other"]
     first = next(item for stream, item in recorded(one) if stream == POOL)
     one.forget(first.id)
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     assert [note.key for note in apart(store).pool] == ["other"]
 
 
 def test_a_note_that_left_the_pool_leaves_no_key() -> None:
     store = MemoryStore()
     one = session(store)
-    note = one.keep(Note("first", key="card 4711"))
+    note = one.keep(Note("first", key="card swordfish"))
     one.drop(note.key or "")
     one.keep(Note("again", key="k"))
     one.forget(note.id)
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     assert [note.key for note in one.pool] == ["k"] == [note.key for note in apart(store).pool]

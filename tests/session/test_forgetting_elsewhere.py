@@ -45,7 +45,7 @@ def test_a_fork_of_one_that_is_behind_has_nothing_of_it() -> None:
     one.forget(message.id, note.id)
     fork = behind.fork("x")
     assert texts(fork.view()) == ["[forgotten]"] and len(fork.pool) == 0
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 def test_a_fork_that_is_made_meanwhile_has_nothing_of_it() -> None:
@@ -56,7 +56,7 @@ def test_a_fork_that_is_made_meanwhile_has_nothing_of_it() -> None:
     other.refresh()
     store.before[FORK] = lambda: other.forget(note.id)
     fork = one.fork("x")
-    assert b"4711" not in kept_bytes(store) and len(fork.pool) == 0
+    assert b"swordfish" not in kept_bytes(store) and len(fork.pool) == 0
 
 
 def test_a_fork_whose_maker_died_is_emptied_when_it_is_opened() -> None:
@@ -72,7 +72,7 @@ def test_a_fork_whose_maker_died_is_emptied_when_it_is_opened() -> None:
     with pytest.raises(KeyboardInterrupt):
         one.fork("x")
     fork = Session.open(scope="ana", conversation="q3/x", store=store)
-    assert len(fork.pool) == 0 and b"4711" not in kept_bytes(store)
+    assert len(fork.pool) == 0 and b"swordfish" not in kept_bytes(store)
 
 
 @pytest.mark.parametrize("keep", ["all", "result"])
@@ -90,7 +90,7 @@ def test_a_merge_of_one_that_is_behind_has_nothing_of_it(keep: Any) -> None:
     store.forget(FORK, {stored.version: stored.body for stored in twin.read(FORK)[:known]})
     store.append(FORK, later, expected=known)
     asyncio.run(one.merge(child, keep=keep))
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 def test_a_merge_during_which_it_is_forgotten() -> None:
@@ -103,9 +103,9 @@ def test_a_merge_during_which_it_is_forgotten() -> None:
     store.before[PLACE] = lambda: child.forget(secret.id)
     with pytest.raises(Forgotten, match="merge it again"):
         asyncio.run(one.merge(child))
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
     asyncio.run(one.merge(child))
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 def test_a_summary_of_a_fork_that_is_forgotten_before_it_is_kept() -> None:
@@ -122,7 +122,7 @@ def test_a_summary_of_a_fork_that_is_forgotten_before_it_is_kept() -> None:
 
     with pytest.raises(Forgotten, match="merge it again"):
         asyncio.run(one.merge(child, keep="summary", model=Scripted([forgetting])))
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 @pytest.mark.parametrize("forgotten_in", ["the fork", "the parent"])
@@ -137,7 +137,7 @@ def test_what_was_merged_is_forgotten_on_both_sides(forgotten_in: str) -> None:
     sibling = one.fork("y")
     (child if forgotten_in == "the fork" else one).forget(secret.id)
     assert texts(one.view()) == texts(child.view()) == ["go", "[forgotten]"]
-    assert texts(sibling.view())[-1] == "[forgotten]" and b"4711" not in kept_bytes(store)
+    assert texts(sibling.view())[-1] == "[forgotten]" and b"swordfish" not in kept_bytes(store)
 
 
 def test_a_draft_of_one_that_is_behind_shows_nothing_of_it() -> None:
@@ -147,7 +147,7 @@ def test_a_draft_of_one_that_is_behind_shows_nothing_of_it() -> None:
     behind.refresh()
     one.forget(first.id)
     with behind.draft() as draft:
-        assert "4711" not in str(asyncio.run(draft.build(TEMPLATE)).render("openai").payload)
+        assert "swordfish" not in str(asyncio.run(draft.build(TEMPLATE)).render("openai").payload)
 
 
 def test_a_draft_sends_nothing_after_another_forgot() -> None:
@@ -169,7 +169,7 @@ def test_a_draft_that_may_hold_it_is_not_merged() -> None:
     with pytest.raises(Forgotten, match="draft"), one.draft() as draft:
         other.forget(first.id)
         draft.assistant(f"You said: {SECRET}")
-    assert b"4711" not in kept_bytes(store)
+    assert b"swordfish" not in kept_bytes(store)
 
 
 def test_who_forgets_and_dies_is_finished_from_any_side() -> None:
@@ -187,7 +187,7 @@ def test_who_forgets_and_dies_is_finished_from_any_side() -> None:
     store.after[PLACE] = dies
     with pytest.raises(KeyboardInterrupt):
         child.forget(secret.id)
-    assert b"4711" in kept_bytes(store)
+    assert b"swordfish" in kept_bytes(store)
     again = Session.open(scope="ana", conversation="q3/x", store=Twin(store))
     assert texts(again.view())[-1] == "[forgotten]"
     parent = session(Twin(store))

@@ -102,10 +102,12 @@ async def _abandoned(store: MemoryStore) -> None:
 
 def test_summaries_are_redacted() -> None:
     def redact(item: Item) -> Item:
-        return replace(item, text=item.text.replace("4711", "####")) if isinstance(item, Summary) else item
+        return (
+            replace(item, text=item.text.replace("swordfish", "####")) if isinstance(item, Summary) else item
+        )
 
     async def conversation() -> None:
-        one = session(redact=redact, compactor=SUMMARIZE, model=Scripted(["The card is 4711."]))
+        one = session(redact=redact, compactor=SUMMARIZE, model=Scripted(["The card is swordfish."]))
         talk(one, 6)
         await one.build(TEMPLATE)
         await one.close()
