@@ -150,8 +150,8 @@ def _session(folder: Path) -> Session:
 def _results(folder: Path) -> dict[str, ToolResult]:
     session = _session(folder)
     shown = {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
-    held = {call.call_id: session.held(call.call_id) for call, _ in session.standing()}
-    return shown | {call: result for call, result in held.items() if result is not None}
+    held = [item for call, _ in session.standing() for item in session.held(call)]
+    return shown | {item.call_id: item for item in held if isinstance(item, ToolResult)}
 
 
 def _log(folder: Path) -> Counter[str]:

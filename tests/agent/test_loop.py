@@ -81,7 +81,7 @@ def test_calls_run_side_by_side_and_are_recorded_in_order() -> None:
         agent = agent_of([call("slow"), call("quick")], "Both.", tools=[slow.tool, quick.tool])
         asking = asyncio.create_task(agent.ask("both"))
         await slow.begun.wait()
-        while agent.session.held("call_quick") is None:
+        while [how for _, how in agent.session.standing()] != ["begun", "held"]:
             await asyncio.sleep(0)
         assert [standing for _, standing in agent.session.standing()] == ["begun", "held"]
         slow.go.set()

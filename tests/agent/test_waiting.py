@@ -183,7 +183,7 @@ def test_a_result_that_was_held_is_not_lost_and_its_tool_not_run_again() -> None
         slow, pay = Gate("slow"), Counted()
         agent = agent_of([call("slow"), call("pay")], tools=[slow.tool, pay.tool], store=store)
         asking = asyncio.create_task(agent.ask("go"))
-        while agent.session.held("call_pay") is None:
+        while [how for _, how in agent.session.standing()] != ["begun", "held"]:
             await asyncio.sleep(0)
         kept = MemoryStore()
         rows = store.read(agent.session.place)

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from quire import Session, ToolCall, ToolResult
+from quire import Item, Session, ToolCall, ToolResult
 from quire.session.streams import STEPS
 from quire.stores import MemoryStore, SQLiteStore, Store
 
@@ -31,7 +31,7 @@ def test_a_call_waits_is_begun_and_is_answered() -> None:
 
 
 def test_a_restart_finds_what_was_begun_and_what_was_held(tmp_path: Path) -> None:
-    async def before() -> tuple[ToolCall, ToolCall, ToolResult]:
+    async def before() -> tuple[ToolCall, ToolCall, tuple[Item, ...]]:
         one, (first, second) = asked(SQLiteStore(tmp_path / "a.db"), "a", "b")
         await one.begin(first, second)
         return first, second, await one.hold(result_of(second))
@@ -39,7 +39,7 @@ def test_a_restart_finds_what_was_begun_and_what_was_held(tmp_path: Path) -> Non
     first, second, result = asyncio.run(before())
     again = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
     assert again.standing() == [(first, "begun"), (second, "held")]
-    assert again.held(second.call_id) == result and again.held(first.call_id) is None
+    assert again.held(second) == result and again.held(first) == ()
 
 
 def test_a_held_result_is_recorded_once_and_then_no_longer_held() -> None:
@@ -47,11 +47,11 @@ def test_a_held_result_is_recorded_once_and_then_no_longer_held() -> None:
         one, (first, second) = asked(MemoryStore(), "a", "b")
         await one.begin(first, second)
         held = await one.hold(result_of(second))
-        await one.say(result_of(first), held)
+        await one.say(result_of(first), *held)
         assert one.standing() == [] and len(one.view()) == 5
         third = one.call("c")
         await one.begin(third)
-        assert one.held(second.call_id) is None and one.standing() == [(third, "begun")]
+        assert one.held(second) == () and one.standing() == [(third, "begun")]
 
     asyncio.run(steps())
 
@@ -71,14 +71,15 @@ def test_held_results_are_redacted() -> None:
 
     one = Session.open("ana/one", store=MemoryStore(), redact=redact)  # type: ignore[arg-type]
     call = one.call("a")
-    assert asyncio.run(one.hold(result_of(call, "secret"))).content == "***"
+    (held,) = asyncio.run(one.hold(result_of(call, "secret")))
+    assert isinstance(held, ToolResult) and held.content == "***"
 
 
 def test_a_held_result_can_be_forgotten(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "a.db")
     one, (call,) = asked(store, "a")
     held = asyncio.run(one.hold(result_of(call, "a secret word")))
-    one.forget(held.id)
+    one.forget(held[0].id)
     assert not any(b"a secret word" in file.read_bytes() for file in tmp_path.iterdir())
     assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
 

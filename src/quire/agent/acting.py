@@ -9,7 +9,7 @@ from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
 from quire.agent.speaker import Speaker
 from quire.agent.tools import Outcome, Tool, run
-from quire.errors import cut
+from quire.errors import CodecError, cut
 from quire.items import Item, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 
@@ -80,9 +80,13 @@ class Acting:
             return [not_run(call, f"it was refused: {type(fault).__name__}")]
         outcome = await run(tool, call.arguments, session=self._session)
         await self._session.hooks.fire_and_wait(_called(self._session, call, outcome))
-        for note in outcome.notes:
-            if note.key is not None:
-                await self._session.put(note)  # before its result, which may speak of it
+        try:
+            for note in outcome.notes:
+                if note.key is not None:
+                    await self._session.put(note)  # before its result, which may speak of it
+        except CodecError as fault:
+            words = f"It was run, and what it gave could not be kept: {fault}."
+            return [ToolResult(call.call_id, call.name, words, is_error=True)]
         result = ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error)
         return [result, *(note for note in outcome.notes if note.key is None)]
 
@@ -131,9 +135,9 @@ class _InOrder:
         async with self._recording:
             self._ended[place] = items
             if place != self._next:
-                for item in items:
-                    if isinstance(item, ToolResult):
-                        await self._session.hold(item)
+                result, *others = items
+                assert isinstance(result, ToolResult)
+                await self._session.hold(result, *others)
                 return
             due: list[Item] = []
             while self._next in self._ended:

@@ -132,7 +132,8 @@ class Answerer:
                     return loop.reply("done")
                 return await in_shape(loop, shape, await loop.run(calls))
         except BaseException as fault:
-            loop.items += await asyncio.shield(self._tidy(acting))
+            if run.has_begun.is_set():  # else what waited before still does
+                loop.items += await asyncio.shield(self._tidy(acting))
             if isinstance(fault, TimeoutError) and time.expired():
                 return loop.reply("seconds")
             if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:

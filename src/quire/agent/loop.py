@@ -48,7 +48,6 @@ class Loop:
         self._tell = tell
         self._parameters = parameters
         self._shape = shape
-        self._is_smaller = False
         self._sent = 0  # tokens of the last request, as they were counted
         self._before = session.spending + type(session.spending)()
         self.items: list[Item] = []
@@ -89,15 +88,14 @@ class Loop:
         return None
 
     async def _answer(self) -> Parsed:
-        """Ask the model, and record what it says. Where the window is exceeded, make it smaller, once."""
+        """Ask the model, and record what it says. Where the window is exceeded, ask for less, once."""
         try:
             return await self._asked(self.speaker.template)
         except WindowExceeded as exceeded:
-            if self._is_smaller:
-                raise
-            self._is_smaller = True
+            # It stays smaller for the rest of the question: the next request would be too large again.
+            self.speaker = self.speaker._replace(template=await self._smaller())
             try:
-                return await self._asked(await self._smaller())
+                return await self._asked(self.speaker.template)
             except OverBudget:
                 raise exceeded from None  # it cannot be made smaller, or not by enough
 

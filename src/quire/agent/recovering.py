@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from quire.agent.closing import not_run, uncertain
 from quire.agent.speaker import Speaker
 from quire.errors import UnknownId, cut
-from quire.items import Message, ToolCall, ToolResult
+from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
 from quire.state import View
 
@@ -20,12 +20,12 @@ _OTHERWISE = "the user said something else first"
 async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
     """Settle what an earlier turn left in doubt; the calls that are still to be run or answered."""
     left: list[ToolCall] = []
-    results: list[ToolResult] = []
+    results: list[Item] = []
     for call, standing in session.standing():
-        held = session.held(call.call_id)
+        held = session.held(call)
         tool = speaker.tools.get(call.name)
-        if held is not None:
-            results.append(held)
+        if held:
+            results += held
         elif standing == "begun" and not (tool is not None and tool.is_idempotent):
             results.append(uncertain(call, _ENDED))
         else:
@@ -41,8 +41,13 @@ async def heard(session: Session, speaker: Speaker, message: Message) -> list[To
     Where a tool asked the user something, it is the answer to that, and no message of its own.
     """
     left = await left_behind(session, speaker)
+    begun = {call.id for call, standing in session.standing() if standing == "begun"}
     asked = [call for call in left if _asks(speaker, call)]
-    closed = [not_run(call, _OTHERWISE) for call in left if not _asks(speaker, call)]
+    closed = [
+        uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE)
+        for call in left
+        if not _asks(speaker, call)
+    ]
     if not asked:
         await session.say(*closed, message)
         return []

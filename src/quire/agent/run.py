@@ -66,7 +66,7 @@ class Run:
         async def whole() -> Reply:
             try:
                 reply = await work(channel.put)
-                await channel.put(Done(reply))
+                channel.end(Done(reply))  # a listener that has stopped is not waited for
                 return reply
             finally:
                 channel.end()
@@ -97,5 +97,5 @@ class _Channel:
         self._free.release()
         return delta
 
-    def end(self) -> None:
-        self._told.put_nowait(None)
+    def end(self, last: Delta | None = None) -> None:
+        self._told.put_nowait(last)

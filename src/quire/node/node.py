@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
@@ -160,24 +160,25 @@ async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bo
 
     for one in _SIGNALS:
         loop.add_signal_handler(one, tell)
+    begun = main(node)
+    task = asyncio.ensure_future(begun) if isawaitable(begun) else None
     try:
-        begun = main(node)
-        if isawaitable(begun):
-            await _first(begun, told)
+        if task is not None:
+            await _first(task, told)
         if wait:
             await told.wait()
     finally:
-        await node.stop(grace=grace, hurry=hurry)
+        await node.stop(grace=grace, hurry=hurry)  # what `main` waits for has the same grace
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
-async def _first(begun: Awaitable[Any], told: asyncio.Event) -> None:
+async def _first(task: "asyncio.Future[Any]", told: asyncio.Event) -> None:
     """Wait for `main`, unless the process is told to stop before."""
-    task, stop = asyncio.ensure_future(begun), asyncio.ensure_future(told.wait())
-    try:
-        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            task.result()
-    finally:
-        for one in (task, stop):
-            one.cancel()
-        await asyncio.gather(task, stop, return_exceptions=True)
+    stop = asyncio.ensure_future(told.wait())
+    await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    await asyncio.gather(stop, return_exceptions=True)
+    if task.done():
+        task.result()

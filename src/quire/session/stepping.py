@@ -6,7 +6,7 @@ result that comes before its turn is held in a stream of its own, and is not los
 
 from typing import Literal
 
-from quire.items import ToolCall, ToolResult
+from quire.items import Item, ToolCall, ToolResult
 from quire.session.recording import Recording
 from quire.session.steps import begun
 from quire.session.streams import MAIN, STEPS
@@ -24,22 +24,23 @@ class Stepping(Recording):
         if calls:
             await self._aside(lambda: self._ledger.commit(lambda _: [Written(STEPS, begun(calls))]))
 
-    async def hold(self, result: ToolResult) -> ToolResult:
-        """Keep a result whose turn has not come; `say` records it in a transcript later."""
-        ready = self._ready([result])[0]
-        assert isinstance(ready, ToolResult)
-        await self._aside(lambda: self._ledger.commit(lambda _: [Written(STEPS, ready)]))
+    async def hold(self, result: ToolResult, *others: Item) -> tuple[Item, ...]:
+        """Keep a result whose turn has not come, and what came with it; `say` records it later."""
+        ready = self._ready([result, *others])
+        await self._aside(lambda: self._ledger.commit(lambda _: [Written(STEPS, item) for item in ready]))
         return ready
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
         """The calls of a transcript that wait for their result, and how far each has come."""
-        steps, calls = self._ledger.workspace.steps, self.view(name).pending()
-        return [(call, _standing(call.call_id, steps.begun, steps.held)) for call in calls]
+        begun = self._ledger.workspace.steps.begun
+        return [
+            (call, "held" if self.held(call) else "begun" if call.id in begun else "waiting")
+            for call in self.view(name).pending()
+        ]
 
-    def held(self, call_id: str) -> ToolResult | None:
-        """The result that is held for a call."""
-        return self._ledger.workspace.steps.held.get(call_id)
-
-
-def _standing(call: str, begun: set[str], held: dict[str, ToolResult]) -> Standing:
-    return "held" if call in held else "begun" if call in begun else "waiting"
+    def held(self, call: ToolCall) -> tuple[Item, ...]:
+        """What is held for a call: its result, and what came with it."""
+        held = self._ledger.workspace.steps.held.get(call.call_id, ())
+        # Call ids come again: what is on the record is the result of an earlier call.
+        known = self._ledger.workspace.transcripts.values()
+        return () if any(held[0].id in one for one in known if held) else held

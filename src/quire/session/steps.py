@@ -1,8 +1,10 @@
-"""What is known of calls that wait: which were begun, and which results are held back until their turn."""
+"""What is known of calls that wait: which were begun, and what is held back of them until their turn."""
 
 from collections.abc import Collection, Iterable
 
 from quire.items import Item, Note, ToolCall, ToolResult
+
+_BEGUN = "begun"
 
 
 class Steps:
@@ -10,21 +12,26 @@ class Steps:
 
     def __init__(self) -> None:
         self.begun: set[str] = set()
-        """Calls that were about to be run: they may have been, or have not."""
-        self.held: dict[str, ToolResult] = {}
-        """Results that came before those of earlier calls, by call."""
+        """Calls that were about to be run, by the ids of their items: call ids may come again."""
+        self.held: dict[str, tuple[Item, ...]] = {}
+        """What came before its turn: a result and what came with it, by call id."""
+        self._last = ""
 
-    def take(self, items: Iterable[Item], waiting: Collection[str]) -> None:
-        """Take in what stands in the stream of steps; `waiting` are the calls without a result."""
-        self.begun = {call for call in self.begun if call in waiting}
-        self.held = {call: result for call, result in self.held.items() if call in waiting}
+    def take(self, items: Iterable[Item], pending: Collection[ToolCall]) -> None:
+        """Take in what stands in the stream of steps; `pending` are the calls without a result."""
+        waiting, calls = {call.id for call in pending}, {call.call_id for call in pending}
+        self.begun = {item_id for item_id in self.begun if item_id in waiting}
+        self.held = {call: items for call, items in self.held.items() if call in calls}
         for item in items:
             if isinstance(item, ToolResult):
-                self.held[item.call_id] = item
-            elif isinstance(item, Note) and item.content is not None:  # of a forgotten one nothing is known
-                self.begun.update(item.content["begun"])
+                self._last = item.call_id
+                self.held[item.call_id] = (item,)
+            elif not isinstance(item, Note) or item.key is None:
+                self.held[self._last] = (*self.held.get(self._last, ()), item)
+            elif item.content is not None:  # of a forgotten one nothing is known
+                self.begun.update(item.content[_BEGUN])
 
 
 def begun(calls: Iterable[ToolCall]) -> Note:
-    """The note that says that calls are about to be run."""
-    return Note(content={"begun": [call.call_id for call in calls]}, description="begun")
+    """The note that says that calls are about to be run. Notes that tools give have no key here."""
+    return Note(content={_BEGUN: [call.id for call in calls]}, key=_BEGUN)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
-from quire.items import EDITS, JSON, KINDS, Hide, Item, Note
+from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall
 from quire.session.spending import Spending
 from quire.session.steps import Steps
 from quire.session.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, STEPS, USAGE, is_own
@@ -129,7 +129,11 @@ class Workspace:
 
     def waiting(self) -> frozenset[str]:
         """The ids of the calls that wait for a result, of all transcripts."""
-        return frozenset(call.call_id for one in self.transcripts.values() for call in one.view.pending())
+        return frozenset(call.call_id for call in self.pending())
+
+    def pending(self) -> list[ToolCall]:
+        """The calls that wait for a result, of all transcripts."""
+        return [call for one in self.transcripts.values() for call in one.view.pending()]
 
     def _apply(self, stream: str, items: list[Item]) -> None:
         first = self.version + 1
@@ -150,7 +154,7 @@ class Workspace:
         elif stream == USAGE:
             self.spending.take(items)
         elif stream == STEPS:
-            self.steps.take(items, self.waiting())
+            self.steps.take(items, self.pending())
 
     def _transcript(self, name: str) -> Transcript:
         if name not in self.transcripts:

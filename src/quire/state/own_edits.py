@@ -46,7 +46,7 @@ def own_edits(
     for position in positions(view.log, "edits", since, view.end):
         edit = view.log.item(position)
         assert is_edit(edit)
-        if _concerned(view, edit, stays_behind) <= own:
+        if _concerned(view, edit, parent, stays_behind) <= own:
             own.add(edit.id)
             stays = (
                 position in active.undone or edit.id in parent or _is_under(position, active, view, parent)
@@ -87,12 +87,13 @@ def _has_one_mark_more(ours: Item, theirs: Item, own: set[str]) -> bool:
     return isinstance(mark, str) and (earlier is None or mark.endswith(f"/{earlier}"))
 
 
-def _concerned(view: View, edit: Edit, stays_behind: Callable[[Item], bool]) -> set[str]:
-    """The ids of all that an edit is about; what stays behind is not in the way of what comes along."""
+def _concerned(view: View, edit: Edit, parent: Transcript, stays_behind: Callable[[Item], bool]) -> set[str]:
+    """The ids of all that an edit is about; the child's own that stays behind is not in its way."""
     if isinstance(edit, Mask | Pin | Undo):
         return {edit.target}
     cover = resolved(view.log, edit, view.end)
-    covered = {item.id for item in _content(view, cover.area) if not stays_behind(item)}
+    told = _content(view, cover.area)
+    covered = {item.id for item in told if item.id in parent or not stays_behind(item)}
     return covered | {view.log.item(position).id for position in cover.summaries}
 
 

@@ -18,6 +18,7 @@ from quire.agent.tools.shapes import Misfit
 from quire.agent.tools.signature import Bound
 from quire.agent.tools.tool import Tool
 from quire.errors import WrongType
+from quire.providers.wording import mended
 from quire.session import Session
 from quire.state import Pool
 from quire.tokens.numbers import number
@@ -128,7 +129,7 @@ def _words(fault: BaseException) -> str:
     except Exception:  # it may be as broken as the tool
         said = ""
     name = type(fault).__name__
-    return f"{name}: {said}" if said else name
+    return mended(f"{name}: {said}") if said else name
 
 
 def _log(tool: Tool, fault: BaseException) -> None:
