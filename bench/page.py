@@ -37,6 +37,9 @@ NOTES = {
     " whole payload again.",
     "render anthropic": "The same for its Messages API: arguments are parsed, roles take turns.",
     "render gemini": "The same for `generate_content`: arguments are parsed, roles take turns.",
+    "turn within a tenth": "The budget is a tenth of what the whole history takes; who cuts in place is given"
+    " a whole one for each turn, copied off the clock.",
+    "turn with all of it": "The budget is more than the whole history takes.",
     "import": "Beyond the bare start of the interpreter, bytecode written.",
 }
 

@@ -29,9 +29,10 @@ def main() -> None:
     """Measure Quire, its floors and its peers."""
     options = _options()
     report = _report(options)
+    # Before anything is made of it: a long run is not to be lost to a fault in a table.
+    print(json.dumps(report) if options.json else _as_text(report), flush=True)
     if options.write:
         page.write(options.write, report)
-    print(json.dumps(report) if options.json else _as_text(report))
 
 
 def _options() -> argparse.Namespace:
