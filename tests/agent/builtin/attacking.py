@@ -118,7 +118,7 @@ def hostile_paths(world: World) -> dict[str, str]:
         "absolute by address": f"file://{there}",
         "absolute by proc": f"/proc/self/root{there}",
         "proc": "/proc/self/environ",
-        "proc below": "proc/self/root/etc/passwd",
+        "proc below": f"proc/self/root{there}",
         "devices": "/dev/stdin",
         "encoded": "%2e%2e/%2e%2e/outside/secret.txt",
         "encoded slashes": "..%2f..%2foutside%2fsecret.txt",
