@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from typing import Any, Unpack
 
 from quire.agent.acting import Acting, Approver
+from quire.agent.answer_types import AnswerType, answer_type
 from quire.agent.asking import Asking, Input, message_of
 from quire.agent.closing import close_calls
-from quire.agent.correcting import in_shape
+from quire.agent.correcting import as_value
 from quire.agent.limits import Limits, Tally
 from quire.agent.loop import Loop
 from quire.agent.recovering import check_decisions, heard, last_answer, left_behind
 from quire.agent.reply import Delta, Reply
 from quire.agent.run import Run, Tell, nobody
-from quire.agent.shapes import Shape, shape_of
 from quire.agent.speaker import Speaks, speaker_now, speaker_of
 from quire.agent.tools import Tool
 from quire.compactors import Compactor
@@ -76,15 +76,15 @@ class Answerer:
         A question that is still on its way is interrupted. Where a tool has asked the user something, this is
         the answer to it. For the rest see `Asking`.
         """
-        message, shape = message_of(input), shape_of(asking.get("output"))
+        message, kind = message_of(input), answer_type(asking.get("output"))
         await self._alone()
-        return await self._run.finish(self._answered(_hearing(message), nobody, shape, asking))
+        return await self._run.finish(self._answered(_hearing(message), nobody, kind, asking))
 
     async def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """What `ask` does, told as it comes; who listens slowly is waited for, and who stops, stops it."""
-        message, shape = message_of(input), shape_of(asking.get("output"))
+        message, kind = message_of(input), answer_type(asking.get("output"))
         await self._alone()
-        told = self._run.tell(lambda tell: self._answered(_hearing(message), tell, shape, asking))
+        told = self._run.tell(lambda tell: self._answered(_hearing(message), tell, kind, asking))
         try:
             async for delta in told:
                 yield delta
@@ -100,9 +100,9 @@ class Answerer:
 
         `False` refuses, and a text refuses with the reason.
         """
-        shape = shape_of(asking.get("output"))
+        kind = answer_type(asking.get("output"))
         await self._alone()
-        return await self._run.finish(self._answered(_deciding(decisions), nobody, shape, asking))
+        return await self._run.finish(self._answered(_deciding(decisions), nobody, kind, asking))
 
     async def preview(self, *, parameters: Mapping[str, Any] | None = None) -> Context:
         """What the model would see now; nothing is recorded or sent."""
@@ -119,10 +119,10 @@ class Answerer:
             await self._run.interrupt()
         self._run = Run()
 
-    async def _answered(self, opening: Opening, tell: Tell, shape: Shape | None, asking: Asking) -> Reply:
+    async def _answered(self, opening: Opening, tell: Tell, kind: AnswerType | None, asking: Asking) -> Reply:
         run, limits = self._run, asking.get("limits") or self.limits
         acting = Acting(self.session, self._approver)
-        loop = self._loop(acting, limits, tell, asking.get("parameters"), shape)
+        loop = self._loop(acting, limits, tell, asking.get("parameters"), kind)
         time = asyncio.timeout(limits.seconds)
         try:
             async with time:
@@ -130,7 +130,7 @@ class Answerer:
                 run.has_begun.set()
                 if calls is None:
                     return loop.reply("done")
-                return await in_shape(loop, shape, await loop.run(calls))
+                return await as_value(loop, kind, await loop.run(calls))
         except BaseException as fault:
             if run.has_begun.is_set():  # else what waited before still does
                 loop.items += await asyncio.shield(self._tidy(acting))
@@ -147,7 +147,7 @@ class Answerer:
         limits: Limits,
         tell: Tell,
         parameters: Mapping[str, Any] | None,
-        shape: Shape | None,
+        kind: AnswerType | None,
     ) -> Loop:
         speaker = speaker_now(self.session.view(), self.speaker)
         return Loop(
@@ -157,7 +157,7 @@ class Answerer:
             Tally(limits, self.session),
             tell,
             parameters=parameters,
-            shape=shape,
+            kind=kind,
         )
 
     async def _tidy(self, acting: Acting) -> tuple[Item, ...]:

@@ -1,11 +1,15 @@
 """How far one question may go, and how far it has come."""
 
 from time import monotonic
+from typing import Literal
 
 import msgspec
 
-from quire.session import Session
+from quire.session import Session, Spending
 from quire.tokens.numbers import number, whole
+
+Limit = Literal["requests", "seconds", "calls", "cost"]
+"""What is limited."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,15 +36,15 @@ class Tally:
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
         self._session = session
-        self._before = session.spending + type(session.spending)()
+        self._before = session.spending + Spending()  # a copy: the session's own goes on
         self._began = monotonic()
         self.requests = 0
         self.calls = 0
 
     @property
-    def spent(self) -> float:
-        """USD, as far as prices are known."""
-        return self._session.spending.cost - self._before.cost
+    def spent(self) -> Spending:
+        """Tokens and USD, as far as prices are known."""
+        return self._session.spending.since(self._before)
 
     @property
     def seconds_left(self) -> float | None:
@@ -49,12 +53,12 @@ class Tally:
             return None
         return self._limits.seconds - (monotonic() - self._began)
 
-    def reached(self) -> str | None:
+    def reached(self) -> Limit | None:
         """The name of the limit that is reached, if one is."""
         limits, left = self._limits, self.seconds_left
         if limits.requests is not None and self.requests >= limits.requests:
             return "requests"
-        if limits.cost is not None and self.spent >= limits.cost:
+        if limits.cost is not None and self.spent.cost >= limits.cost:
             return "cost"
         return "seconds" if left is not None and left <= 0 else None
 

@@ -11,20 +11,25 @@ from typing import Any
 from msgspec.structs import replace
 
 from quire.agent.acting import Acting
+from quire.agent.answer_types import AnswerType
 from quire.agent.closing import close_calls
 from quire.agent.limits import Tally
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.run import Tell, nobody
-from quire.agent.shapes import Shape
 from quire.agent.speaker import Speaker
 from quire.context import Context, Template
 from quire.errors import OverBudget, WindowExceeded
 from quire.items import Item, ToolCall
 from quire.providers import Parsed
+from quire.providers.provider import Finish
 from quire.session import Session
 
 _SMALLER = 0.7
 """What is sent again of what was too much for a window that is smaller than it was thought to be."""
+
+
+_STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
+"""Why a reply ends, by why the model stopped; else it was done."""
 
 
 class Loop:
@@ -39,7 +44,7 @@ class Loop:
         tell: Tell,
         *,
         parameters: Mapping[str, Any] | None = None,
-        shape: Shape | None = None,
+        kind: AnswerType | None = None,
     ) -> None:
         self.session = session
         self.speaker = speaker
@@ -47,9 +52,8 @@ class Loop:
         self._tally = tally
         self._tell = tell
         self._parameters = parameters
-        self._shape = shape
+        self._kind = kind
         self._sent = 0  # tokens of the last request, as they were counted
-        self._before = session.spending + type(session.spending)()
         self.items: list[Item] = []
 
     async def run(self, calls: Sequence[ToolCall] = ()) -> Reply:
@@ -61,15 +65,15 @@ class Loop:
                     return self.reply(stop, self._acting.waiting)
             reached = self._tally.reached()
             if reached is not None:
-                return self.reply(reached)  # type: ignore[arg-type]
+                return self.reply(reached)
             parsed = await self._answer()
             calls = [item for item in parsed.items if isinstance(item, ToolCall)]
             if not calls and parsed.finish != "paused":
-                return self.reply("done" if parsed.finish in ("stop", "other") else parsed.finish)  # type: ignore[arg-type]
+                return self.reply(_STOPS.get(parsed.finish, "done"))
 
     def reply(self, stop: Stop, waiting: Sequence[ToolCall] = (), output: Any = None) -> Reply:
         """What there is to say of it now."""
-        spent = self.session.spending.since(self._before)
+        spent = self._tally.spent
         return Reply(
             tuple(self.items), stop, spent.usage, spent.cost, self.speaker.name, tuple(waiting), output
         )
@@ -105,7 +109,7 @@ class Loop:
         context = await self.build(template)
         self._sent = context.receipt.tokens
         sent = context.render(speaker.model.wire, model=speaker.model.name)
-        schema = None if self._shape is None else self._shape.schema
+        schema = None if self._kind is None else self._kind.schema
         answering = speaker.model.send(
             sent, stream=self._tell is not nobody, output=schema, max_tokens=_longest(speaker, template)
         )

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from quire.agent.turns.values import Given
+from quire.agent.tools.values import Given
 from quire.errors import TurnCancelled
 
 logger = logging.getLogger("quire.agent")

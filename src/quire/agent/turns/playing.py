@@ -10,7 +10,7 @@ from quire.agent.tools import Tool
 from quire.agent.turns.errand import Errand, Late
 from quire.agent.turns.events import Cancelled, Completed, Failed, Gave, TimedOut, TurnHooks
 from quire.agent.turns.turn import Turn
-from quire.agent.turns.values import bound_to, values_of
+from quire.agent.turns.values import bound_to, given_by
 from quire.errors import TurnTimeout, cut
 from quire.session import Session
 from quire.state import Pool
@@ -63,7 +63,7 @@ class Player:
     async def _values(self, turn: Turn, tool: Tool) -> AsyncGenerator[Any, None]:
         bound = bound_to(tool, turn.arguments, self._session, self._pool)
         time = _Time(tool.timeout if turn.timeout is None else turn.timeout)
-        async with aclosing(Errand(values_of(tool, bound))) as errand:
+        async with aclosing(Errand(given_by(tool, bound))) as errand:
             while (given := await time.spent_on(errand)) is not None:
                 await self._take(given.value)
                 turn.give(given.value, is_whole=given.is_whole)

@@ -1,15 +1,13 @@
 """Turns and notes as plain values, and back. What cannot be written or read is named by its place."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast, get_args
 
 from quire.agent.tools import StopReason
 from quire.errors import Damaged, cut
 from quire.items import JSON, Note
 from quire.items.portable import DICT, portable, restored
-
-_NOTE = "$note"
 
 
 class Fields(NamedTuple):
@@ -41,7 +39,7 @@ def read_turn(data: object) -> Fields:
         tool,
         {name: restored(value, f"$.arguments.{cut(name)}") for name, value in arguments.items()},
         fields.get("timeout"),
-        read_output(fields.get("output"), "$.output"),
+        OUTPUTS.restored(fields.get("output"), "$.output"),
         reason,
         fields.get("fault"),
         fields.get("started_at"),
@@ -49,27 +47,32 @@ def read_turn(data: object) -> Fields:
     )
 
 
-def written_output(value: Any, path: str) -> Any:
-    """What a turn gave, fit for JSON; notes are written as the items they are."""
-    if isinstance(value, Note):
-        return {_NOTE: written_notes((value,))[0]}
-    if isinstance(value, list):
-        each: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return [written_output(one, f"{path}[{index}]") for index, one in enumerate(each)]
-    written = portable(value, path, True)
-    return {DICT: written} if isinstance(value, dict) and set(written) == {_NOTE} else written
+class Outputs(NamedTuple):
+    """How what a turn gave is written for JSON and read again: things of one kind stand under a tag."""
 
+    kind: type
+    tag: str
+    write: Callable[[Any, str], Any]
+    read: Callable[[Any, str], Any]
 
-def read_output(value: Any, path: str) -> Any:
-    """What `written_output` made, turned back."""
-    if isinstance(value, list):
-        each: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return [read_output(one, f"{path}[{index}]") for index, one in enumerate(each)]
-    if isinstance(value, dict):
-        fields: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        if set(fields) == {_NOTE}:
-            return read_notes([fields[_NOTE]], path)[0]
-    return restored(value, path)
+    def written(self, value: Any, path: str) -> Any:
+        """A value, fit for JSON."""
+        if isinstance(value, self.kind):
+            return {self.tag: self.write(value, path)}
+        if isinstance(value, list):
+            each: list[Any] = value
+            return [self.written(one, f"{path}[{index}]") for index, one in enumerate(each)]
+        written = portable(value, path, True)
+        return {DICT: written} if isinstance(value, dict) and set(written) == {self.tag} else written
+
+    def restored(self, value: Any, path: str) -> Any:
+        """What `written` made, turned back."""
+        if isinstance(value, list):
+            each: list[Any] = value
+            return [self.restored(one, f"{path}[{index}]") for index, one in enumerate(each)]
+        if isinstance(value, dict) and set(cast("dict[str, Any]", value)) == {self.tag}:
+            return self.read(value[self.tag], path)
+        return restored(value, path)
 
 
 def written_notes(notes: Iterable[Note]) -> list[Any]:
@@ -94,3 +97,15 @@ def mapping_at(data: object, path: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise Damaged(f"expected a dictionary, got {type(data).__name__}", path)
     return cast(Mapping[str, Any], data)
+
+
+def _written_note(note: Note, path: str) -> Any:
+    return written_notes((note,))[0]
+
+
+def _read_note(data: Any, path: str) -> Note:
+    return read_notes([data], path)[0]
+
+
+OUTPUTS = Outputs(Note, "$note", _written_note, _read_note)
+"""Notes are written as the items they are."""

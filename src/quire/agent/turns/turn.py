@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from quire.agent.tools import StopReason, Tool
-from quire.agent.turns.saving import read_turn, written_output
+from quire.agent.turns.saving import OUTPUTS, read_turn
 from quire.errors import InvalidLimit, TurnBusy, WrongType, cut
 from quire.items import now
 from quire.items.portable import portable
@@ -87,7 +87,7 @@ class Turn:
             "tool": self.tool_name,
             "arguments": portable(dict(self._arguments), "$.arguments", True),
             "timeout": self._timeout,
-            "output": None if self.is_running else written_output(self.output, "$.output"),
+            "output": None if self.is_running else OUTPUTS.written(self.output, "$.output"),
             "stop_reason": self.stop_reason,
             "fault": self.fault,
             "started_at": self.started_at,

@@ -1,6 +1,6 @@
 """What is known in this process by name: hooks, tools and agents."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from quire.bridges.pygents.declared import DeclaredHook
 from quire.bridges.pygents.errors import (
@@ -54,92 +54,56 @@ class HookRegistry:
         cls._register.clear()
 
 
-class _Names:
-    """Things by their names, one for each name."""
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Thing = TypeVar("Thing", bound=_Named)
+
+
+class Names(Generic[Thing]):
+    """Things that are known in the whole process by their names, one for each name."""
 
     def __init__(self, what: str, missing: type[UnknownKey]) -> None:
         self._what = what
         self._missing = missing
-        self._known: dict[str, Any] = {}
-
-    def add(self, thing: Any) -> None:
-        if self._known.get(thing.name, thing) is not thing:
-            raise InvalidValue(f"another {self._what} is called {cut(thing.name)!r} already")
-        self._known[thing.name] = thing
-
-    def get(self, name: str) -> Any:
-        if name not in self._known:
-            raise self._missing(f"no {self._what} {cut(str(name))!r} is known here")
-        return self._known[name]
-
-    def remove(self, name: str) -> None:
-        self.get(name)
-        del self._known[name]
-
-    def clear(self) -> None:
-        self._known.clear()
+        self._known: dict[str, Thing] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._known
 
+    def register(self, thing: Thing) -> None:
+        """Make something known, as it does itself when it is made. Another of its name is a `ValueError`."""
+        if self._known.get(thing.name, thing) is not thing:
+            raise InvalidValue(f"another {self._what} is called {cut(thing.name)!r} already")
+        self._known[thing.name] = thing
 
-class ToolRegistry:
-    """Where turns and agents find tools. One for the process: it is used as it is, not made."""
+    def get(self, name: str) -> Thing:
+        """What is known under a name."""
+        if name not in self._known:
+            raise self._missing(f"no {self._what} {cut(str(name))!r} is known here")
+        return self._known[name]
 
-    _names: ClassVar[_Names] = _Names("tool", UnregisteredToolError)
+    def unregister(self, name: str) -> None:
+        """Know one no more, so that another may have its name; who has it keeps it."""
+        self.get(name)
+        del self._known[name]
 
-    @classmethod
-    def register(cls, tool: "Tool") -> None:
-        """Make a tool known; `tool` does so itself. Another tool of the same name is a `ValueError`."""
-        cls._names.add(tool)
+    def clear(self) -> None:
+        """Know none any more."""
+        self._known.clear()
 
-    @classmethod
-    def get(cls, name: str) -> "Tool":
-        """The tool with this name."""
-        found: Tool = cls._names.get(name)
-        return found
-
-    @classmethod
-    def unregister(cls, name: str) -> None:
-        """Know one tool no more; agents that have it keep it."""
-        cls._names.remove(name)
-
-    @classmethod
-    def clear(cls) -> None:
-        """Know no tools any more."""
-        cls._names.clear()
-
-
-class AgentRegistry:
-    """Where agents find each other. One for the process: it is used as it is, not made."""
-
-    _names: ClassVar[_Names] = _Names("agent", UnregisteredAgentError)
-
-    @classmethod
-    def register(cls, agent: "Agent") -> None:
-        """Make an agent known; agents do so themselves. Another of the same name is a `ValueError`."""
-        cls._names.add(agent)
-
-    @classmethod
-    def get(cls, name: str) -> "Agent":
-        """The agent with this name."""
-        found: Agent = cls._names.get(name)
-        return found
-
-    @classmethod
-    def unregister(cls, name: str) -> None:
-        """Know one agent no more, so that another may have its name."""
-        cls._names.remove(name)
-
-    @classmethod
-    def clear(cls) -> None:
-        """Know no agents any more."""
-        cls._names.clear()
-
-    @classmethod
-    def free_name(cls, name: str) -> str:
+    def free_name(self, name: str) -> str:
         """A name that nobody has yet: this one with a number."""
         number = 1
-        while f"{name}-{number}" in cls._names:
+        while f"{name}-{number}" in self:
             number += 1
         return f"{name}-{number}"
+
+
+ToolRegistry: "Names[Tool]" = Names("tool", UnregisteredToolError)
+"""Where turns and agents find tools."""
+
+AgentRegistry: "Names[Agent]" = Names("agent", UnregisteredAgentError)
+"""Where agents find each other."""

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 from quire.agent.tools import StopReason
 from quire.agent.turns import Turn
+from quire.agent.turns.saving import Outputs
 from quire.bridges.pygents.dicts import read_list, read_mapping
 from quire.bridges.pygents.item import ContextItem, item_as_dict
 from quire.errors import CodecError, Damaged, cut
-from quire.items.portable import DICT, portable, restored
+from quire.items.portable import portable, restored
 
 T = TypeVar("T")
-
-_ITEM = "$item"
 
 
 class Fields(NamedTuple):
@@ -41,7 +40,7 @@ def written_turn(turn: Turn, arguments: Mapping[str, Any]) -> dict[str, Any]:
             "end_time": _iso(turn.ended_at),
             "stop_reason": turn.stop_reason,
         },
-        "output": None if turn.is_running else _written(turn.output, "$.output"),
+        "output": None if turn.is_running else _OUTPUTS.written(turn.output, "$.output"),
     }
 
 
@@ -66,7 +65,7 @@ def read_turn(data: object) -> Fields:
         _seconds(told.get("start_time"), "$.metadata.start_time"),
         _seconds(told.get("end_time"), "$.metadata.end_time"),
         reason,
-        _read(fields.get("output"), "$.output"),
+        _OUTPUTS.restored(fields.get("output"), "$.output"),
     )
 
 
@@ -78,25 +77,11 @@ def inside(path: str, work: Callable[[], T]) -> T:
         raise type(fault)(str(fault.args[0]), path + fault.path.removeprefix("$")) from None
 
 
-def _written(value: Any, path: str) -> Any:
-    if isinstance(value, ContextItem):
-        return {_ITEM: item_as_dict(value, path)}  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, list):
-        each: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return [_written(one, f"{path}[{index}]") for index, one in enumerate(each)]
-    written = portable(value, path, True)
-    return {DICT: written} if isinstance(value, dict) and set(written) == {_ITEM} else written
+def _read_item(data: Any, path: str) -> ContextItem:
+    return inside(path, lambda: ContextItem.from_dict(data))
 
 
-def _read(value: Any, path: str) -> Any:
-    if isinstance(value, list):
-        each: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return [_read(one, f"{path}[{index}]") for index, one in enumerate(each)]
-    if isinstance(value, dict):
-        fields: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        if set(fields) == {_ITEM}:
-            return inside(path, lambda: ContextItem.from_dict(fields[_ITEM]))
-    return restored(value, path)
+_OUTPUTS = Outputs(ContextItem, "$item", item_as_dict, _read_item)
 
 
 def _iso(seconds: float | None) -> str | None:

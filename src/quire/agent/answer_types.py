@@ -12,7 +12,7 @@ _WRAPPED = "value"
 """The field that holds what is no object itself: providers want an object outside."""
 
 
-class Shape:
+class AnswerType:
     """A type of answers."""
 
     def __init__(self, kind: Any) -> None:
@@ -27,7 +27,7 @@ class Shape:
         self.schema = definitions.written(schema if self._is_object else _around(schema))
 
     def __repr__(self) -> str:
-        return f"<Shape {self.name}>"
+        return f"<AnswerType {self.name}>"
 
     def read(self, text: str) -> Any:
         """The value that a model wrote, or an `InvalidValue` with words that it can be told."""
@@ -47,9 +47,9 @@ class Shape:
             return self._shape.read(value, True)
 
 
-def shape_of(kind: Any) -> Shape | None:
-    """The shape of a type of answers; none where words will do."""
-    return None if kind is None or kind is str else Shape(kind)
+def answer_type(kind: Any) -> AnswerType | None:
+    """The type that an answer is to have; none where words will do."""
+    return None if kind is None or kind is str else AnswerType(kind)
 
 
 def _around(schema: dict[str, Any]) -> dict[str, Any]:
