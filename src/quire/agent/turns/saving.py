@@ -60,7 +60,7 @@ class Outputs(NamedTuple):
         if isinstance(value, self.kind):
             return {self.tag: self.write(value, path)}
         if isinstance(value, list):
-            each: list[Any] = value
+            each = cast("Iterable[Any]", value)
             return [self.written(one, f"{path}[{index}]") for index, one in enumerate(each)]
         written = portable(value, path, True)
         return {DICT: written} if isinstance(value, dict) and set(written) == {self.tag} else written
@@ -68,7 +68,7 @@ class Outputs(NamedTuple):
     def restored(self, value: Any, path: str) -> Any:
         """What `written` made, turned back."""
         if isinstance(value, list):
-            each: list[Any] = value
+            each = cast("Iterable[Any]", value)
             return [self.restored(one, f"{path}[{index}]") for index, one in enumerate(each)]
         if isinstance(value, dict) and set(cast("dict[str, Any]", value)) == {self.tag}:
             return self.read(value[self.tag], path)

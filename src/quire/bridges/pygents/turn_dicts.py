@@ -77,7 +77,7 @@ def inside(path: str, work: Callable[[], T]) -> T:
         raise type(fault)(str(fault.args[0]), path + fault.path.removeprefix("$")) from None
 
 
-def _read_item(data: Any, path: str) -> ContextItem:
+def _read_item(data: Any, path: str) -> ContextItem[Any]:
     return inside(path, lambda: ContextItem.from_dict(data))
 
 
