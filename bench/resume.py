@@ -4,7 +4,8 @@ Usage: python bench/resume.py [--kills N] [--json] [--page FILE]
 
 The turn has two replies with calls: one tool that must not run twice, one that may, and one that is slow,
 side by side. The process dies by SIGKILL before and after each append to the store, and inside each tool, at
-its beginning and at its end; then another process resumes the conversation. Each tool writes a line to a file
+its beginning and at its end; then another process goes on with the conversation: half of them resume it, the
+others say something in it. Each tool writes a line to a file
 when it begins and when it has done what it does. What must hold: every append that returned is there; the
 history is one that all four wires take; no call is without a result; a call whose result was on the record is
 not run again; one that may not run twice has not, and where it may have run without a result, it is marked.
@@ -85,7 +86,7 @@ def tools_of(steps: Steps) -> list[Any]:
     return [pay, look, slow]
 
 
-def act(folder: Path, fatal: int | None, resume: bool) -> None:
+def act(folder: Path, fatal: int | None, verb: str) -> None:
     """One process: answer, or go on with what is there; say what was acknowledged, and how many steps."""
     session = Session.open("bench/one", store=folder / "kept.db")
     steps = Steps(folder, fatal)
@@ -100,29 +101,29 @@ def act(folder: Path, fatal: int | None, resume: bool) -> None:
 
     session._ledger.store.append = counted  # type: ignore[method-assign]
     agent = Agent(session, model=Scripted([answer], repeat=True), tools=tools_of(steps))
-    asyncio.run(agent.resume() if resume else agent.ask("Do it."))
+    asyncio.run(agent.resume() if verb == "resume" else agent.ask("Do it."))
     print(f"steps {steps.count}", flush=True)
 
 
-def run(folder: Path, fatal: int | None, *, resume: bool) -> list[str]:
+def run(folder: Path, fatal: int | None, verb: str) -> list[str]:
     """What a process said before it ended."""
-    command = [sys.executable, __file__, "--act", str(folder), str(fatal or 0), str(int(resume))]
+    command = [sys.executable, __file__, "--act", str(folder), str(fatal or 0), verb]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     return done.stdout.split("\n")[:-1]
 
 
-def one_kill(fatal: int) -> Counter[str]:
-    """What is wrong after a death at one step; nothing, if all is as it must be."""
+def one_kill(fatal: int, verb: str) -> Counter[str]:
+    """What is wrong after a death at one step, gone on with by a verb; nothing, if all is as it must be."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        told = run(folder, fatal, resume=False)
+        told = run(folder, fatal, "ask")
         acknowledged = max([int(line) for line in told if line.isdigit()], default=0)
         with Store.open(folder / "kept.db") as store:
             found = Counter({"lost": int(store.version(Place("bench", "one")) < acknowledged)})
         kept = _results(folder)
         ran = _log(folder)
         begun = bool(kept or acknowledged)
-        run(folder, None, resume=begun)
+        run(folder, None, verb if begun else "ask")
         return found + _faults(folder, kept, ran, begun)
 
 
@@ -166,21 +167,24 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--act", nargs=3, metavar=("FOLDER", "STEP", "RESUME"), help=argparse.SUPPRESS)
+    parser.add_argument("--act", nargs=3, metavar=("FOLDER", "STEP", "VERB"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.act:
-        folder, fatal, resume = given.act
-        return act(Path(folder), int(fatal) or None, resume == "1")
+        folder, fatal, verb = given.act
+        return act(Path(folder), int(fatal) or None, verb)
     with tempfile.TemporaryDirectory() as name:
-        steps = int(run(Path(name), None, resume=False)[-1].split()[1])
+        steps = int(run(Path(name), None, "ask")[-1].split()[1])
     found: Counter[str] = Counter()
     for number in range(given.kills):
-        found += one_kill(number % steps + 1)
+        found += one_kill(number // 2 % steps + 1, ("resume", "ask")[number % 2])
         print(f"\r{number + 1} of {given.kills} kills, {sum(found.values())} faults", end="", file=sys.stderr)
     print(file=sys.stderr)
     told = {"steps": steps, "kills": given.kills, "faults": dict(found)}
     words = ", ".join(f"{what}: {count}" for what, count in found.items()) or "nothing wrong"
-    text = f"{given.kills} kills at {steps} steps of a turn with five calls: {words}."
+    text = (
+        f"{given.kills} kills at {steps} steps of a turn with five calls, gone on with by `resume` and by "
+        f"`ask` in turn: {words}."
+    )
     print(json.dumps(told) if given.json else text)
     if given.page:
         marked.write(given.page, "resume", text)

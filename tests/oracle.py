@@ -37,6 +37,19 @@ def is_output(item: Item) -> bool:
     return isinstance(item, ToolCall | Reasoning) or (isinstance(item, Message) and item.role == "assistant")
 
 
+def merge_of(item: Item) -> object:
+    return item.extras.get("quire.merged")
+
+
+def last_merge(item: Item) -> str | None:
+    mark = merge_of(item)
+    return mark.split("/")[0] if isinstance(mark, str) else None
+
+
+def begins(one: Item, other: Item) -> bool:
+    return one is not other and one.id == last_merge(one) == last_merge(other)
+
+
 @dataclass
 class PlainTranscript:
     """What the laws say, word for word, without a thought for speed."""
@@ -70,7 +83,7 @@ class PlainTranscript:
         latest = max((self.times[p] for p in content), default=float("-inf"))
         head = self._head(item)
         members = [self.times[p] for p in content if self.heads[p] == head]
-        if is_output(item) and members:
+        if self.reply is not None and head == self.heads[self.reply] and is_output(item):
             last = self.times[content[-1]]
             time = last if last < latest else max(time, latest)
         elif members and time < latest:
@@ -91,20 +104,20 @@ class PlainTranscript:
         if isinstance(item, ToolResult):
             call = self.call_for(item, self.open_calls())
             return self.heads[call] if call is not None else position
-        if self.reply is None or not is_output(item):
+        if not is_output(item):
             return position
-        members = [p for p in range(position) if self.heads[p] == self.heads[self.reply]]
+        if self.reply is not None and self._goes_on(self.log[self.reply], item):
+            return self.heads[self.reply]
+        first = (p for p, other in enumerate(self.log) if begins(other, item) and not is_edit(other))
+        return next((self.heads[p] for p in first), position)
+
+    def _goes_on(self, last: Item, item: Item) -> bool:
+        """Whether an output belongs to the reply that the one recorded before it is of."""
+        members = [p for p in range(len(self.log)) if self.heads[p] == self.heads[self.log.index(last)]]
         said = any(isinstance(self.log[p], Message) for p in members)
         called = any(isinstance(self.log[p], ToolCall) for p in members)
-        last = self.log[self.reply]
-        same = item.agent_id == last.agent_id and item.extras.get("quire.merged") == last.extras.get(
-            "quire.merged"
-        )
-        return (
-            self.heads[self.reply]
-            if same and (called or not said or isinstance(item, ToolCall))
-            else position
-        )
+        same = item.agent_id == last.agent_id and merge_of(item) == merge_of(last)
+        return same and (called or not said or isinstance(item, ToolCall))
 
     def config(self) -> tuple[str | None, tuple[str, ...] | None]:
         """The instructions and the tools that were set last, whatever is shown of them."""
@@ -120,11 +133,15 @@ class PlainTranscript:
         return told, tools
 
     def call_for(self, result: ToolResult, waiting: Sequence[int]) -> int | None:
-        """Of the calls of this id that wait: merged with it, of its name, of the latest reply, the first."""
+        """Of the calls of this id that wait: merged with it, of its name, of the latest reply, the first.
+
+        What was merged is for what came with it, or for the call that it was marked by.
+        """
         calls = [(p, call) for p in sorted(waiting) if isinstance(call := self.log[p], ToolCall)]
         alike = [(p, call) for p, call in calls if call.call_id == result.call_id]
-        merge = result.extras.get("quire.merged")
-        alike = [(p, c) for p, c in alike if c.extras.get("quire.merged") == merge] or alike
+        merge = last_merge(result)
+        beside = [] if merge else alike
+        alike = [(p, c) for p, c in alike if last_merge(c) == merge or c.id == merge] or beside
         alike = [(p, call) for p, call in alike if call.name == result.name] or alike
         latest = max((self.heads[p] for p, _ in alike), default=None)
         return min((p for p, _ in alike if self.heads[p] == latest), default=None)
@@ -134,7 +151,10 @@ class PlainTranscript:
         alone = [
             p
             for p, item in enumerate(self.log)
-            if isinstance(item, ToolResult) and item.call_id == call.call_id and self.group(p) == {p}
+            if isinstance(item, ToolResult)
+            and item.call_id == call.call_id
+            and self.group(p) == {p}
+            and last_merge(item) == last_merge(call)
         ]
         shown = [p for p in alone if self.times[p] > time and p in self.shown_positions()]
         return min(shown, key=self._place_of, default=None)

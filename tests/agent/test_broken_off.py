@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire import Note, Session, ToolCall
-from quire.agent import Agent, tool
+from quire.agent import Agent, Limits, tool
 from quire.errors import UnknownId, WindowExceeded
 from quire.items import Handoff
 from quire.models import Scripted
@@ -163,13 +163,13 @@ def test_what_cannot_be_written_is_told_to_the_model() -> None:
         """Give something odd."""
         if kind == "error":
             raise ValueError("cannot parse r\udce9sum\udce9.txt")
-        return Note(object(), key="k", description="an object")
+        return Note(object(), key="k" if kind == "kept" else None, description="an object")
 
     async def talk() -> None:
-        calls = [call("odd", f'{{"kind": "{kind}"}}', kind) for kind in ("error", "note")]
+        calls = [call("odd", f'{{"kind": "{kind}"}}', kind) for kind in ("error", "kept", "said")]
         agent = agent_of(calls, "Oh.", tools=[odd])
         assert (await agent.ask("go")).text == "Oh."
-        assert [one.is_error for one in results(agent)] == [True, True]
+        assert [one.is_error for one in results(agent)] == [True, True, True]
         assert_whole(agent)
 
     run(talk)
@@ -195,3 +195,41 @@ def test_a_node_that_is_told_to_stop_lets_main_have_its_answer() -> None:
 
     Node.start(main)
     assert told == ["done"]
+
+
+def test_a_limit_on_calls_leaves_what_a_person_is_asked() -> None:
+    @tool(approve=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    async def talk() -> None:
+        calls = [call("pay", "{}", "c1"), call("balance", '{"account": "A"}', "c2")]
+        agent = agent_of(calls, "Paid.", tools=[pay, balance])
+        reply = await agent.ask("pay", limits=Limits(calls=1))
+        assert reply.stop == "waiting" and [one.call_id for one in reply.waiting] == ["c1"]
+        assert "one call more" in results(agent)[0].text and results(agent)[0].call_id == "c2"
+        assert (await agent.decide({"c1": True})).text == "Paid."
+        assert results(agent)[-1].text == "paid"
+        assert_whole(agent)
+
+    run(talk)
+
+
+def test_a_call_that_waits_is_run_by_who_made_it_though_another_goes_on() -> None:
+    @tool(approve=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    async def talk() -> None:
+        session = Session.open("ana/one", store=MemoryStore())
+        bills = Agent(session, model=Scripted(["Bills."]), name="bills")
+        reply = [call("pay", "{}", "c1"), call("hand_over_to_bills")]
+        front = Agent(session, model=Scripted([reply]), tools=[pay], name="front", handoffs=[bills])
+        assert (await front.ask("pay")).stop == "waiting"
+        decided = await front.decide({"c1": True})
+        assert decided.agent == "bills" and results(front)[-1].text == "paid"
+        assert_whole(front)
+
+    run(talk)

@@ -6,9 +6,10 @@ from typing import Any, Literal
 import pytest
 
 from quire import Message, Session
-from quire.agent import Agent
+from quire.agent import Agent, tool
 from quire.agent.builtin.crew import Returns, Role
 from quire.agent.builtin.delegating import delegating_tools
+from quire.compactors import TruncateOldest
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.stores import MemoryStore
@@ -140,3 +141,57 @@ def test_roles_are_checked() -> None:
         delegating_tools(checkers.role(), checkers.role())
     with pytest.raises(InvalidValue):
         Role(name="x", description="x", make=checkers.make, returns="nothing")  # type: ignore[arg-type]
+
+
+def test_agents_of_one_conversation_are_unknown_in_another() -> None:
+    async def talk() -> None:
+        checkers = Checkers("First.")
+        tools = delegating_tools(checkers.role())
+        started = call("start_agent", '{"role": "checker"}')
+        given = call("delegate", '{"to": "checker-1", "task": "Go."}')
+        one = Agent("One.", model=Scripted([started, "Started."]), tools=tools)
+        other = Agent("Other.", model=Scripted([given, "Well."]), tools=tools)
+        assert one.session.place == other.session.place  # in memory both, and apart all the same
+        await one.ask("go")
+        await other.ask("go")
+        assert "nobody is called 'checker-1'" in results(other)[0].text
+
+    run(talk)
+
+
+def test_a_conversation_that_cannot_be_begun_is_an_error_and_no_endless_search() -> None:
+    async def talk() -> None:
+        checkers = Checkers("First.")
+        role = Role(name=".checker", description="Checks.", make=checkers.make)
+        task = call("delegate", '{"to": ".checker", "task": "Go."}')
+        parent = parent_of(role, task, "Well.")
+        assert (await parent.ask("go")).text == "Well."
+        assert results(parent)[0].is_error
+
+    run(talk)
+
+
+def test_what_was_said_comes_back_though_some_of_it_is_left_out_by_then() -> None:
+    async def talk() -> None:
+        def make(session: Session) -> Agent:
+            compactor = TruncateOldest(unit="messages", floor=1, ceiling=2)
+            replies = [[call("look", "{}", f"c{n}")] for n in range(6)]
+            return Agent(session, model=Scripted([*replies, "Looked."]), tools=[look], compactor=compactor)
+
+        role = Role(name="checker", description="Checks.", make=make, sees="all", returns="all")
+        parent = parent_of(role, call("delegate", TASK), "Well.")
+        for n in range(10):
+            parent.session.user(f"Question {n}")
+            parent.session.assistant(f"Answer {n}")
+        await parent.ask("go")
+        said = results(parent)[0].text
+        assert said.count("seen") == 6 and "Looked." in said and "Question" not in said
+
+    run(talk)
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    await asyncio.sleep(0)
+    return "seen"

@@ -89,6 +89,16 @@ def test_a_fork_goes_on_and_the_rest_stays_as_it_is(place: Place) -> None:
     assert len(place.items()) == 2 and len(place.items("ana/chat%2Fother")) == 4
 
 
+def test_a_fork_has_seen_nothing_and_is_made_smaller_all_the_same(place: Place) -> None:
+    said = ("One " * 50, "Two " * 50, "Three " * 50)
+    talked = place.talk(
+        *said, "/fork other", "/compact", "/context", "Four", "/context", replies=["1", "2", "3", "4"]
+    )
+    assert not talked.has_failed, talked.err
+    before, _, after = talked.out.partition("4\n")
+    assert "the model would see:" in before and "the model saw:" in after
+
+
 def test_what_is_saved_can_be_imported(place: Place, tmp_path: Path) -> None:
     file = tmp_path / "saved.json"
     talked = place.talk(

@@ -37,7 +37,8 @@ def test_lines_end_at_line_feeds_only() -> None:
     given = '{"role": "user", "content": "a\u2028b\u0085c"}\r\n{"role": "assistant", "content": "d"}\n'
     run = CliRunner().invoke(app, FIX, input=given)
     assert run.exit_code == 0, run.output
-    assert [message["content"] for message in json.loads(run.stdout)] == ["a\u2028b\u0085c", "d"]
+    lines = run.stdout.removesuffix("\n").split("\n")
+    assert [json.loads(line)["content"] for line in lines] == ["a\u2028b\u0085c", "d"]
 
 
 @pytest.mark.parametrize("half", ["\ud800", "\udfff"])
@@ -46,7 +47,8 @@ def test_half_a_pair_is_read_and_replaced(half: str) -> None:
     for given in (f"[{message}]", f"{message}\n{message}\n"):
         run = CliRunner().invoke(app, FIX, input=given)
         assert run.exit_code == 0, run.output
-        assert json.loads(run.stdout)[0]["content"] == "a\ufffdb\U0001f600"
+        first = json.loads(run.stdout)[0] if given[0] == "[" else json.loads(run.stdout.split("\n")[0])
+        assert first["content"] == "a\ufffdb\U0001f600"
 
 
 def test_half_a_pair_does_not_make_json_of_what_is_none() -> None:

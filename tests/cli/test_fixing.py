@@ -208,3 +208,27 @@ def test_histories_on_lines_are_each_repaired(tmp_path: Path) -> None:
     assert run.exit_code == 0
     assert "line 1: a list of messages cannot hold all of it" in run.stderr
     assert (set(first), len(second), third["max_tokens"]) == ({"system", "messages"}, 1, 3)
+
+
+def test_what_is_left_after_the_repair_is_said() -> None:
+    call: dict[str, Any] = {"type": "tool_use", "id": "t.1", "name": "f", "input": {}}
+    answer = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t.1", "content": "r"}]}
+    payload: dict[str, Any] = {
+        "messages": [USER, {"role": "assistant", "content": [call]}, answer],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "tool", "name": "gone"},
+    }
+    lines = "\n".join(map(json.dumps, [{"messages": [USER]}, payload]))
+    for given, place in ((json.dumps(payload), ""), (lines, "line 2: ")):
+        run = CliRunner().invoke(app, ["check", "-", "--provider", "anthropic", "--fix"], input=given)
+        assert run.exit_code == 1
+        assert f"{place}not repaired: tool_choice.name: there is no tool 'gone' (tool_choice)" in run.stderr
+        assert run.stderr.count("not repaired") == 1
+
+
+def test_messages_on_lines_are_repaired_on_lines() -> None:
+    called = {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f"}}]}
+    given = "\n".join(map(json.dumps, [USER, called, USER]))
+    run = CliRunner().invoke(app, ["check", "-", "--provider", "openai", "--fix"], input=given)
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [line["role"] for line in lines] == ["user", "assistant", "tool", "user"]

@@ -245,7 +245,9 @@ def test_each_context_extends_the_one_before(ops: list[Op], template: Template, 
         before = transcript.view
         play([op], transcript, PlainTranscript(), author)
         context = built(template, asked(transcript.view, number * 2.0), COUNTER, previous)
-        if previous is not None and list(transcript.view[: len(before)]) == list(before):
+        # So does what an edit had hidden, once that is undone.
+        is_moved = "recall" in template and transcript.view.shape is not before.shape
+        if previous is not None and not is_moved and list(transcript.view[: len(before)]) == list(before):
             assert context.shared >= previous.items.settled
             assert context.items[: context.shared] == previous.items[: context.shared]
         whole = PROVIDERS[wire].render(list(context.items), model=MODELS[wire], plan=_explicit(context))

@@ -61,6 +61,25 @@ def test_a_fork_beside_its_parent_shows_what_is_its_own() -> None:
         assert len(context.receipt.entries) == 3
 
 
+def test_what_answers_a_call_of_the_parent_is_shown_with_it_whatever_the_room() -> None:
+    parent = Transcript([Message("user", "go", id="go"), ToolCall("c1", "look", "{}", id="call")])
+    child = parent.fork()  # which is given an answer of its own to the call that waits
+    child.append(Message("assistant", "done " * 10, id="done"))
+    child.append(Message("user", "and?", id="and"))
+    ask = Ask(views={"main": parent.view, "sub": child.view})
+    (answer,) = (item for item in child.view if isinstance(item, ToolResult))
+    sizes = set[int]()
+    for window in range(30, 120):
+        template = Template(History(), History("sub", name="sub"), budget=Budget(window=window))
+        try:
+            context = built(template, ask, COUNTER)
+        except OverBudget:
+            continue
+        sizes.add(len(context.items))
+        assert {"go", "call", answer.id, "and"} <= {item.id for item in context.items}
+    assert sizes == {4, 5}
+
+
 def test_two_transcripts_that_have_nothing_in_common_stay_views() -> None:
     one, two = (Transcript([Message("user", text, id=text)]) for text in ("one", "two"))
     template = Template(History(), History("sub", name="sub"), budget=Budget(window=1_000))

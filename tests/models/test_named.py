@@ -24,7 +24,7 @@ NAMES = {
     "gpt-5.6": Named("openai", "gpt-5.6"),
     "claude-opus-5": Named("anthropic", "claude-opus-5"),
     "gemini-2.5-flash": Named("google", "gemini-2.5-flash"),
-    "claude-sonnet-4-v1": Named("anthropic", "claude-sonnet-4-20250514"),
+    "claude-sonnet-4-v1": Named("anthropic", "claude-sonnet-4-6"),
     "nova-micro-v1": Named("openai", "nova-micro-v1", "https://api.nova.amazon.com/v1", "NOVA_API_KEY"),
     "nova-micro-v1@http://127.0.0.1:1/v1": Named("openai", "nova-micro-v1", "http://127.0.0.1:1/v1"),
     "openai:llama@http://127.0.0.1:1/v1": Named("openai", "llama", "http://127.0.0.1:1/v1"),

@@ -1,10 +1,12 @@
 """A node: conversations side by side, turns in order, and nothing lost when it is told to stop."""
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
 import textwrap
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -142,10 +144,12 @@ def test_workers_with_nothing_to_do_are_let_go_and_their_conversations_stay() ->
         async with Node(idle=60) as node:
             node.add("echo", echoing)
             await node.send("echo", "hi", conversation="a")
-            before = node.worker("echo", "", "a")
+            await node.send("echo", "hi", conversation="held")
+            before, held = weakref.ref(node.worker("echo", "", "a")), node.worker("echo", "", "held")
             clock[0] += 61
             await node.send("echo", "hi", conversation="b")
-            assert node.worker("echo", "", "a") is not before
+            gc.collect()
+            assert before() is None and node.worker("echo", "", "held") is held  # never two of one
             assert said(node, "", "a") == ["hi", "heard: hi"]
 
     with use_clock(lambda: clock[0]):

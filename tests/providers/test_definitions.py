@@ -7,7 +7,7 @@ import pytest
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message
-from quire.providers import PROVIDERS, CachePlan
+from quire.providers import PROVIDERS, CachePlan, definitions
 from quire.state import Transcript
 
 ASKED = [Message("user", "look")]
@@ -147,3 +147,41 @@ def test_the_key_of_a_cache_can_be_written(wire: str) -> None:
         assert len(payload["prompt_cache_key"].encode()) <= 64
     with pytest.raises(WrongType):
         CachePlan(key=5)  # type: ignore[arg-type]  # pyright: ignore
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_definitions_that_stay_the_same_are_read_once(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def counting(given: Any) -> list[definitions.Tool]:
+        read.append(len(given))
+        return read_tools(given)
+
+    read_tools = definitions.read_tools
+    monkeypatch.setattr(definitions, "read_tools", counting)
+    transcript = Transcript(ASKED)
+    for _ in range(3):
+        PROVIDERS[wire].render(transcript.view, tools=[*definition(type="string"), {"name": "leave"}])
+        transcript.append(Message("user", "more"))
+    assert read == [2]
+    PROVIDERS[wire].render(transcript.view, tools=[{"name": "leave"}])
+    assert read == [2, 1]
+
+
+ALIKE: list[tuple[Any, Any]] = [(0, False), (1, 1.0), ([1], (1,)), (None, float("nan")), (["a"], {"a"})]
+
+
+@pytest.mark.parametrize(("one", "other"), [*ALIKE, *[(b, a) for a, b in ALIKE]])
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_definitions_that_only_look_the_same_are_read_anew(wire: str, one: Any, other: Any) -> None:
+    transcript = Transcript(ASKED)
+    for default in (one, other):
+        tools = definition(default=default)
+        assert _outcome(wire, transcript.view, tools) == _outcome(wire, ASKED, tools)
+
+
+def _outcome(wire: str, items: Any, tools: list[dict[str, Any]]) -> str:
+    try:
+        return json.dumps(PROVIDERS[wire].render(items, tools=tools).payload)
+    except InvalidValue as fault:
+        return str(fault)

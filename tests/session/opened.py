@@ -1,6 +1,7 @@
 """Sessions for tests: on a store in memory, alone or with another that does not share its memory."""
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from quire.items import Item, Message
 from quire.session import Session
@@ -9,6 +10,8 @@ from quire.session.workspace import Workspace
 from quire.stores import Entry, MemoryStore, Place, Store
 
 PLACE = Place("ana", "q3")
+FORK = PLACE._replace(conversation="q3/x")
+SECRET = "the number is swordfish-0815-1234"
 
 
 def session(store: Store | None = None, **options: Any) -> Session:
@@ -47,3 +50,55 @@ def ids(items: Any) -> list[str]:
 
 def said(*words: str) -> list[Item]:
     return [Message("user" if index % 2 == 0 else "assistant", word) for index, word in enumerate(words)]
+
+
+class Interrupted(MemoryStore):
+    """A store where something happens just before or after entries are added to a place, or emptied in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: dict[Place, Callable[[], Any]] = {}
+        self.after: dict[Place, Callable[[], Any]] = {}
+        self.emptied: dict[Place, Callable[[], Any]] = {}
+
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+        self.before.pop(place, lambda: None)()
+        version = super().append(place, entries, expected=expected)
+        self.after.pop(place, lambda: None)()
+        return version
+
+    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+        super().forget(place, bodies)
+        self.emptied.pop(place, lambda: None)()
+
+    def dies_after(self, place: Place) -> None:
+        """Who adds entries to a place next dies then."""
+        self.after[place] = _die
+
+    def dies_when_emptied(self, place: Place) -> None:
+        """Who empties entries of a place next dies then."""
+        self.emptied[place] = _die
+
+
+def _die() -> None:
+    raise KeyboardInterrupt
+
+
+class Family(NamedTuple):
+    """A conversation with a fork that has a secret of its own."""
+
+    store: Any
+    one: Session
+    child: Session
+    secret: Message
+
+
+def family(store: MemoryStore | None = None) -> "Family":
+    """One that says `go`, and its fork `x`, whose assistant says the secret."""
+    kept = store or MemoryStore()
+    one = session(kept)
+    one.user("go")
+    child = one.fork("x")
+    secret = child.assistant(SECRET)
+    assert secret is not None
+    return Family(kept, one, child, secret)

@@ -10,8 +10,8 @@ from quire.items import EDITS, Message, Summary, use_clock
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.session import Compacted, Compacting, Session, hook
-from quire.session.streams import PLANS
 from quire.stores import MemoryStore
+from quire.stores.streams import PLANS
 from tests.session.opened import PLACE, Twin, apart, plans, said, session, texts
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)

@@ -12,13 +12,11 @@ from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolR
 from quire.providers import PROVIDERS
 from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions, Pooled
 from quire.session import Session
-from quire.session.streams import POOL
-from quire.session.tombstones import is_tombstone
 from quire.session.workspace import Written
 from quire.stores import MemoryStore, Place
-from tests.session.opened import PLACE, apart, said, session, texts
-
-SECRET = "the number is swordfish-0815-1234"
+from quire.stores.streams import POOL
+from quire.stores.tombstones import is_tombstone
+from tests.session.opened import PLACE, SECRET, apart, said, session, texts
 
 
 def kept_bytes(store: MemoryStore) -> bytes:

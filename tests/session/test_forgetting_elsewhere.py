@@ -1,7 +1,6 @@
 """What one forgets does not come back through another who had read it: forks, merges and drafts."""
 
 import asyncio
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,29 +11,22 @@ from quire.items import Message, Note
 from quire.models import Scripted
 from quire.sections import History
 from quire.session import Session
-from quire.stores import Entry, MemoryStore, Place
-from tests.session.opened import PLACE, Twin, apart, said, session, texts
-from tests.session.test_forgetting import SECRET, kept_bytes
+from quire.stores import Entry, MemoryStore
+from tests.session.opened import (
+    FORK,
+    PLACE,
+    SECRET,
+    Interrupted,
+    Twin,
+    apart,
+    family,
+    said,
+    session,
+    texts,
+)
+from tests.session.test_forgetting import kept_bytes
 
 TEMPLATE = Template(History(), budget=Budget(window=8_000))
-
-
-class Interrupted(MemoryStore):
-    """A store where something happens just before or after entries are added to a place."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before: dict[Place, Callable[[], Any]] = {}
-        self.after: dict[Place, Callable[[], Any]] = {}
-
-    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        self.before.pop(place, lambda: None)()
-        version = super().append(place, entries, expected=expected)
-        self.after.pop(place, lambda: None)()
-        return version
-
-
-FORK = PLACE._replace(conversation="q3/x")
 
 
 def test_a_fork_of_one_that_is_behind_has_nothing_of_it() -> None:
@@ -64,11 +56,8 @@ def test_a_fork_whose_maker_died_is_emptied_when_it_is_opened() -> None:
     one, other = apart(store), apart(store)
     note = one.keep(Note(SECRET, key="card"))
     other.refresh()
-
-    def dies() -> None:
-        raise KeyboardInterrupt
-
-    store.before[FORK], store.after[FORK] = lambda: other.forget(note.id), dies
+    store.before[FORK] = lambda: other.forget(note.id)
+    store.dies_after(FORK)
     with pytest.raises(KeyboardInterrupt):
         one.fork("x")
     fork = Session.open(scope="ana", conversation="q3/x", store=store)
@@ -77,12 +66,7 @@ def test_a_fork_whose_maker_died_is_emptied_when_it_is_opened() -> None:
 
 @pytest.mark.parametrize("keep", ["all", "result"])
 def test_a_merge_of_one_that_is_behind_has_nothing_of_it(keep: Any) -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.user("go")
-    child = one.fork("x")
-    secret = child.assistant(SECRET)
-    assert secret is not None
+    store, one, child, secret = family()
     twin = Twin(store)  # another process, whose writes are put into this store by hand
     Session.open(scope="ana", conversation="q3/x", store=twin).forget(secret.id)
     known = store.version(FORK)
@@ -94,12 +78,7 @@ def test_a_merge_of_one_that_is_behind_has_nothing_of_it(keep: Any) -> None:
 
 
 def test_a_merge_during_which_it_is_forgotten() -> None:
-    store = Interrupted()
-    one = session(store)
-    one.user("go")
-    child = one.fork("x")
-    secret = child.assistant(SECRET)
-    assert secret is not None
+    store, one, child, secret = family(Interrupted())
     store.before[PLACE] = lambda: child.forget(secret.id)
     with pytest.raises(Forgotten, match="merge it again"):
         asyncio.run(one.merge(child))
@@ -109,12 +88,7 @@ def test_a_merge_during_which_it_is_forgotten() -> None:
 
 
 def test_a_summary_of_a_fork_that_is_forgotten_before_it_is_kept() -> None:
-    store = Interrupted()
-    one = session(store)
-    one.user("go")
-    child = one.fork("x")
-    secret = child.assistant(SECRET)
-    assert secret is not None
+    store, one, child, secret = family(Interrupted())
 
     async def forgetting(_: Any) -> str:
         child.forget(secret.id)
@@ -127,12 +101,7 @@ def test_a_summary_of_a_fork_that_is_forgotten_before_it_is_kept() -> None:
 
 @pytest.mark.parametrize("forgotten_in", ["the fork", "the parent"])
 def test_what_was_merged_is_forgotten_on_both_sides(forgotten_in: str) -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.user("go")
-    child = one.fork("x")
-    secret = child.assistant(SECRET)
-    assert secret is not None
+    store, one, child, secret = family()
     asyncio.run(one.merge(child))
     sibling = one.fork("y")
     (child if forgotten_in == "the fork" else one).forget(secret.id)
@@ -173,18 +142,9 @@ def test_a_draft_that_may_hold_it_is_not_merged() -> None:
 
 
 def test_who_forgets_and_dies_is_finished_from_any_side() -> None:
-    store = Interrupted()
-    one = session(store)
-    one.user("go")
-    child = one.fork("x")
-    secret = child.assistant(SECRET)
-    assert secret is not None
+    store, one, child, secret = family(Interrupted())
     asyncio.run(one.merge(child))
-
-    def dies() -> None:
-        raise KeyboardInterrupt
-
-    store.after[PLACE] = dies
+    store.dies_after(PLACE)
     with pytest.raises(KeyboardInterrupt):
         child.forget(secret.id)
     assert b"swordfish" in kept_bytes(store)

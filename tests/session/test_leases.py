@@ -11,9 +11,9 @@ from quire.items import Item, Note, Summary, now, use_clock
 from quire.models import Scripted
 from quire.session import Session, background, leases
 from quire.session.leases import lease
-from quire.session.streams import PLANS
 from quire.session.workspace import Written
 from quire.stores import MemoryStore
+from quire.stores.streams import PLANS
 from tests.session.opened import apart, plans, session
 from tests.session.test_background import SUMMARIZE, TEMPLATE, Slow, begun, has_summary, talk
 
@@ -94,6 +94,34 @@ def test_a_loop_that_ends_holds_no_plan() -> None:
     store = MemoryStore()
     asyncio.run(_abandoned(store))
     assert has_summary(asyncio.run(next_turn(store)))
+
+
+def test_turns_with_a_loop_of_their_own_come_to_a_summary() -> None:
+    store, asked = MemoryStore(), list[int]()
+
+    class Counted(Slow):
+        """Takes longer than the turn that it is asked beside."""
+
+        async def ask(self, items: Any, **options: Any) -> Any:
+            asked.append(1)
+            asyncio.get_running_loop().call_later(0.05, self.go.set)
+            return await super().ask(items, **options)
+
+    async def turn(number: int) -> None:
+        one = session(store, compactor=SUMMARIZE, model=(model := Counted()))
+        one.user(f"turn {number}")
+        await one.build(TEMPLATE)
+        one.assistant("yes")
+        if one.compaction is not None and one.compaction.metrics.pending:
+            await asyncio.wait_for(model.begun.wait(), 1)  # it is under way when the loop ends
+
+    one = session(store)
+    talk(one, 6)
+    for number in range(6):
+        asyncio.run(turn(number))
+        one.refresh()
+    assert has_summary(one) and not plans(one)
+    assert len(asked) <= 3, "not once more for each turn"
 
 
 async def _abandoned(store: MemoryStore) -> None:

@@ -163,7 +163,7 @@ def test_a_stream_that_is_left_is_marked() -> None:
     one = session()
     stream = one.listen(chunks("Hel", "lo!"))
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     said = one.view()[-1]
     assert isinstance(said, Message) and said.interrupted and said.text == "Hel"
 

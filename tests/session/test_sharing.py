@@ -13,10 +13,10 @@ from quire import Budget, Session, Template
 from quire.errors import InvalidValue, UnknownId, WrongType
 from quire.items import Message
 from quire.sections import Custom, History, Instructions
-from quire.session import Caps
+from quire.session import Adding, Caps, hook
 from quire.state import Transcript
 from quire.stores import MemoryStore, SQLiteStore, Store
-from tests.session.opened import session
+from tests.session.opened import session, texts
 
 TEMPLATE = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000))
 
@@ -94,3 +94,30 @@ def test_an_input_is_no_text() -> None:
 def test_caps_are_numbers() -> None:
     with pytest.raises(WrongType, match="a cap of tokens is a number"):
         Caps(tokens="many")  # type: ignore[arg-type]
+
+
+def test_a_merge_that_is_written_waits_for_no_reader_of_the_fork() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.user("go")
+    child = one.fork("x")
+    child.assistant("done")
+    reading, over = threading.Event(), threading.Event()
+
+    def read() -> None:  # who reads a fork again holds it, and then waits for where it began
+        with child._ledger.lock:  # pyright: ignore[reportPrivateUsage]
+            reading.set()
+            over.wait(20)
+
+    @hook(Adding, name="reads_the_fork_meanwhile")
+    async def meanwhile(event: Any) -> None:
+        threading.Thread(target=read, daemon=True).start()
+        reading.wait()
+
+    heard = session(store, hooks=[meanwhile])
+    merging = threading.Thread(target=lambda: asyncio.run(heard.merge(child)), daemon=True)
+    merging.start()
+    merging.join(10)
+    is_stuck = merging.is_alive()
+    over.set()
+    assert not is_stuck and texts(one.view()) == ["go", "done"]

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from quire import Item, Session, ToolCall, ToolResult
-from quire.session.streams import STEPS
 from quire.stores import MemoryStore, SQLiteStore, Store
+from quire.stores.streams import STEPS
 
 
 def asked(store: Store, *names: str) -> tuple[Session, list[ToolCall]]:

@@ -1,10 +1,13 @@
 """Which call a result is for, where ids come again: in one reply, in the next, and in what a child did."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.items import Item, Message, ToolCall, ToolResult
+from quire.errors import SplitsGroup
+from quire.items import Hide, Item, Message, Reasoning, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.state import Transcript, groups, merge_all, pending_calls
 from quire.state.groups import answers
@@ -136,3 +139,119 @@ def test_the_rule_is_one_in_transcripts_in_sequences_and_in_the_oracle(
     view = transcript.view
     assert [view.log.head(position) for position in range(len(items))] == plain.heads
     assert view.groups() == groups(items)
+
+
+def test_a_stale_result_of_a_child_answers_no_later_call() -> None:
+    parent = Transcript([asked(), call("first", 1.0)])
+    child = parent.fork()
+    child.append(result("late", 2.0))
+    parent.extend([result("first", 3.0), asked(4.0), call("second", 5.0, name="delete")])
+    merge_all(parent, child, agent_id="kid")
+    assert [waits.id for waits in parent.view.pending()] == ["second"]
+    parent.append(result("second", 6.0, name="delete"))
+    assert together(parent) == [{"first", "of first"}, {"of late"}, {"second", "of second"}]
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_what_a_copy_answered_is_answered_in_its_parent(deep: bool) -> None:
+    parent = Transcript([asked(), call("a", 1.0), call("b", 2.0)])
+    copy = parent.copy()
+    copied = copy.copy()
+    (copied if deep else copy).extend([result("a", 3.0), result("b", 4.0)])
+    if deep:
+        merge_all(copy, copied)
+    parent.append(call("other", 5.0))
+    merge_all(parent, copy)
+    assert [waits.id for waits in parent.view.pending()] == ["other"]
+    assert {"a", "b", "of a", "of b", "other"} in together(parent)
+
+
+def test_what_was_answered_between_two_merges_stays_together() -> None:
+    """A child answers a call that came with a merge: its parent has both, with marks of two lengths."""
+    parent = Transcript([asked()])
+    child = parent.copy()
+    grandchild = child.copy()
+    grandchild.append(call("deep", 1.0))
+    merge_all(child, grandchild)
+    child.append(result("deep", 2.0))
+    merge_all(parent, child)
+    assert together(parent) == [{"deep", "of deep"}]
+    assert not parent.view.pending()
+
+
+def test_a_reply_that_others_spoke_into_between_two_merges_is_one_group() -> None:
+    parent = Transcript([asked()])
+    child = parent.fork()
+    child.append(Reasoning("hm", id="thought", created_at=1.0))
+    merge_all(parent, child)
+    parent.append(Message("assistant", "Wait.", id="wait", created_at=2.0))
+    child.extend([call("c", 3.0), result("c", 4.0)])
+    merge_all(parent, child)
+    assert together(parent) == [{"thought", "c", "of c"}] == together(child)
+    assert groups(list(parent.view)) == parent.view.groups()
+    with pytest.raises(SplitsGroup):
+        parent.append(Hide((Span("thought", "thought"),)))
+
+
+def test_a_merged_call_takes_no_result_that_was_recorded_here() -> None:
+    parent = Transcript([asked()])
+    child = parent.fork()
+    child.extend([call("kid", 1.0), result("kid", 4.0)])
+    parent.append(result("stray", 3.0))
+    merge_all(parent, child)
+    assert together(parent) == [{"of stray"}, {"kid", "of kid"}]
+
+
+def test_an_id_with_a_slash_is_one_mark() -> None:
+    parent = Transcript([asked()])
+    child = parent.fork()
+    child.append(ToolCall("c", "look", id="x/1", created_at=1.0))
+    merge_all(parent, child)
+    other = Transcript([ToolResult("c", "look", "stale", id="x/2", created_at=2.0)])
+    merge_all(parent, other)
+    assert [waits.id for waits in parent.view.pending()] == ["x/1"]
+
+
+SIDES = st.lists(
+    st.tuples(st.sampled_from("pk"), st.sampled_from("ccrru"), st.integers(0, 1), st.integers(0, 3)),
+    max_size=14,
+)
+
+
+@pytest.mark.laws
+@given(SIDES, SIDES, st.booleans())
+def test_a_merge_joins_only_what_the_child_had_joined(
+    before: list[tuple[str, str, int, int]], after: list[tuple[str, str, int, int]], forked: bool
+) -> None:
+    parent = Transcript([asked()])
+    for at, step in enumerate(before, 1):
+        parent.append(_step(step, at))
+    child = parent.fork() if forked else parent.copy()
+    inherited = {item.id for item in child.recorded()}
+    for at, step in enumerate(after, 20):
+        (parent if step[0] == "p" else child).append(_step(step, at))
+    known = {item.id for item in child.recorded()}
+    own, pairs, earlier = known - inherited, _pairs(child), _pairs(parent)
+    merge_all(parent, child)
+    assert {pair for pair in _pairs(parent) if not pair & own} == earlier
+    assert {pair for pair in _pairs(parent) if pair & own and pair <= known} <= pairs
+    for group in (frozenset(item.id for item in group.items) for group in parent.view.groups()):
+        assert group <= known or not group & own or group & inherited, "joined what the child never saw"
+    if forked:  # a copy may go on with a reply of its parent, and no merge does
+        assert {p for p in _pairs(parent) if p <= own} == {p for p in pairs if p <= own}
+
+
+def _pairs(transcript: Transcript) -> set[frozenset[str]]:
+    """Any two that stand in one group."""
+    found = ([item.id for item in group.items] for group in transcript.view.groups())
+    return {frozenset(pair) for ids in found for pair in combinations(ids, 2)}
+
+
+def _step(step: tuple[str, str, int, int], at: int) -> Item:
+    side, kind, number, back = step
+    named = {"id": f"{side}{at:02d}", "created_at": float(at - back)}
+    if kind == "u":
+        return Message("user", "go on", **named)  # type: ignore[arg-type]
+    if kind == "c":
+        return ToolCall(f"c{number}", "look", **named)  # type: ignore[arg-type]
+    return ToolResult(f"c{number}", "look", "x", **named)  # type: ignore[arg-type]

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from quire.items import Mask, Message, Note
+from quire.errors import QuireError
+from quire.items import Hide, Item, Mask, Message, Note, Span, ToolCall, ToolResult
 from quire.state import Transcript, merge_all
 from quire.state.log import EDIT, Log
 from quire.state.positions import natural_before, natural_from
+from tests.counting import Items
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
 from tests.state.chains import play
@@ -82,3 +85,50 @@ def test_what_another_placed_in_a_shared_segment_is_not_in_the_way() -> None:
     assert child.view.log.segments[0] is parent.view.log.segments[0]
     assert [item.id for item in child.view][-4:] == ["l1", "l2", "y", "z"]
     assert [item.id for item in Transcript(child.recorded()).view] == [item.id for item in child.view]
+
+
+def test_what_comes_after_an_item_ahead_of_the_clock_is_found_a_place_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    transcript = Transcript([said("ahead", 1e9), *(said(f"i{number:05d}", number) for number in range(500))])
+    assert steps(monkeypatch, lambda: transcript.append(said("j", 500.0))) < 10, "no search, no new shape"
+    assert [item.id for item in transcript.view][-3:] == ["i00499", "j", "ahead"]
+
+
+TIMES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=25)
+
+
+@pytest.mark.laws
+@given(TIMES)
+def test_items_ahead_of_the_clock_are_shown_as_the_plain_transcript_shows_them(
+    times: list[tuple[int, int]],
+) -> None:
+    """Late ones in a row, with calls, results and edits among them, at every revision and in copies."""
+    transcript, plain = Transcript(), PlainTranscript()
+    seen: list[list[str]] = [[]]
+    for number, (what, time) in enumerate(times):
+        item = _odd_one(what, number, float(number if time < 7 else time * 100), transcript)
+        try:
+            transcript.append(item)
+        except QuireError:
+            continue
+        plain.append(item)
+        if time % 3 == 0:
+            transcript = transcript.copy()
+        if time % 2:
+            assert list(transcript.view) == plain.shown()
+        seen.append([shown.id for shown in plain.shown()])
+    assert list(transcript.view) == plain.shown()
+    assert [[item.id for item in transcript.at(n)] for n in range(len(transcript) + 1)] == seen
+    assert all(transcript.at(n).counted(Items()) == len(ids) for n, ids in enumerate(seen))
+
+
+def _odd_one(what: int, number: int, at: float, transcript: Transcript) -> Item:
+    item_id = f"{number:03d}"
+    if what == 4:
+        return ToolCall("c", "look", id=item_id, created_at=at)
+    if what == 5:
+        return ToolResult("c", "look", "x", id=item_id, created_at=at)
+    if what == 6 and len(transcript):
+        return Hide((Span(transcript.recorded()[0].id, transcript.recorded()[0].id),), id=item_id)
+    return Message("user" if what % 2 else "assistant", "x", id=item_id, created_at=at)

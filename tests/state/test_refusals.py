@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from quire.errors import InvalidLimit, QuireError, UnknownId, UnknownKey, WrongType
-from quire.items import Message
+from quire.errors import InvalidLimit, InvalidValue, QuireError, UnknownId, UnknownKey, WrongType
+from quire.items import Hide, Message, Span
 from quire.state import (
     Pool,
     Transcript,
@@ -29,7 +29,7 @@ from quire.state import (
     using_tool,
 )
 from quire.state.scroll import Scroll
-from tests.counting import Gives
+from tests.counting import Gives, Items
 
 
 def talk() -> Transcript:
@@ -96,9 +96,18 @@ def test_a_counter_that_gives_no_count_is_named(given: Any) -> None:
             truncate(talk().view, tokens=1, counter=counter)
 
 
-def test_counts_that_add_up_beyond_all_counts_are_refused() -> None:
+def test_one_item_beyond_all_counts_is_refused() -> None:
     with pytest.raises(InvalidLimit, match="'gives'"):
         talk().view.tokens(Gives(2**53))
+
+
+def test_counts_that_add_up_beyond_all_counts_are_refused_while_they_are_shown() -> None:
+    transcript = Transcript(Message("assistant", "x", id=f"{n:05}") for n in range(10_000))
+    counter = Gives(2**40)
+    with pytest.raises(InvalidLimit, match="all that is shown"):
+        transcript.view.counted(counter)
+    transcript.append(Hide((Span("00000", "08999"),)))
+    assert transcript.view.counted(counter) == 1000 * 2**40
 
 
 def test_a_counter_is_no_class_and_has_a_text_for_a_key() -> None:
@@ -109,6 +118,54 @@ def test_a_counter_is_no_class_and_has_a_text_for_a_key() -> None:
     counter.key = 3
     with pytest.raises(WrongType, match="key"):
         talk().view.tokens(counter)
+
+
+def item_at(wrong: Any) -> object:
+    return talk().view[wrong]  # pyright: ignore[reportUnknownVariableType]
+
+
+READING: dict[str, Callable[[Any], object]] = {
+    "run_at": lambda wrong: talk().view.run_at(wrong),
+    "place_at": lambda wrong: talk().view.place_at(wrong),
+    "run_tokens": lambda wrong: talk().view.run_tokens(wrong, Items()),
+    "get": lambda wrong: talk().view.get(wrong),
+    "position": lambda wrong: talk().view.position(wrong),
+    "fate": lambda wrong: talk().view.fate(wrong),
+    "item at": item_at,
+    "index from": lambda wrong: talk().view.index(None, wrong),
+    "index to": lambda wrong: talk().view.index(None, 0, wrong),
+    "counted": lambda wrong: talk().view.counted(wrong),
+    "recorded": lambda wrong: talk().recorded(wrong),
+    "at": lambda wrong: talk().at(wrong),
+}
+
+
+@pytest.mark.parametrize("wrong", [b"x", 1.5, [], object()])
+@pytest.mark.parametrize("verb", READING)
+def test_a_view_says_what_it_expected(verb: str, wrong: Any) -> None:
+    with pytest.raises(WrongType):
+        READING[verb](wrong)
+
+
+@pytest.mark.parametrize("position", [-3, 2, 10**30])
+def test_a_view_has_no_places_beyond_its_ends(position: int) -> None:
+    with pytest.raises(QuireError):
+        talk().view.run_at(position)
+    with pytest.raises(QuireError):
+        talk().view.place_at(position)
+    view = talk().view
+    assert view.place_at(-1) == view.place_at(1), "from the end, as any index"
+
+
+def test_a_view_is_searched_as_any_sequence_is() -> None:
+    view = talk().view
+    assert [view.index(item) for item in view] == [0, 1]
+    assert view.index(view[1], -1) == 1
+    with pytest.raises(InvalidValue, match="not among"):
+        view.index(view[0], 1)
+    for stranger in (Message("user", "hello", id="other"), None, "u"):
+        with pytest.raises(InvalidValue, match="not among"):
+            view.index(stranger)
 
 
 @pytest.mark.parametrize("tools", [[1, None], ["read", 5], {None}, [b"read"]])

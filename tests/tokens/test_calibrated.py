@@ -123,6 +123,23 @@ def test_what_was_learned_survives_a_restart() -> None:
     assert len(calibrated.state.samples) == WINDOW
 
 
+REPORTS = st.lists(st.tuples(st.integers(1, 10**7), st.integers(1, 10**8)), min_size=1, max_size=40)
+
+
+@given(REPORTS, st.integers(0, 40))
+def test_one_that_was_kept_and_taken_up_again_goes_on_as_if_never_stopped(
+    reports: list[tuple[int, int]], stop: int
+) -> None:
+    steady, resumed = Calibrated(COUNTER), Calibrated(COUNTER)
+    for index, (counted, reported) in enumerate(reports):
+        steady.learn(counted, reported)
+        resumed.learn(counted, reported)
+        if index >= stop:
+            resumed = Calibrated(COUNTER, resumed.state)
+        assert (resumed.factor, resumed.overhead) == (steady.factor, steady.overhead)
+    assert resumed.state == steady.state
+
+
 def test_what_was_learned_with_another_counter_is_not_used() -> None:
     state = taught(1.3, 20, 0.02, seed=4).state
     assert Calibrated(Estimate(2.0), state).factor == 1

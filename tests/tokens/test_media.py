@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import Audio, File, Image
+from quire.items.parts import Detail
 from quire.tokens import MEDIA, media_tokens, size_of
 from quire.tokens.images import USUAL_SIZE, Budgeted, Crops, Grid, Patches, Tiles
+from quire.tokens.media import MOST_PAGES, MOST_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,7 @@ from quire.tokens.images import USUAL_SIZE, Budgeted, Crops, Grid, Patches, Tile
         ("gpt-4o", 1024, 1024, "high", 765),
         ("gpt-4o", 2048, 4096, "high", 1105),
         ("gpt-4o", 4096, 8192, "low", 85),
+        ("gpt-4o", 3001, 6002, "high", 1105),
         ("gpt-4o", 512, 512, "auto", 255),
         ("gpt-4o-mini", 512, 512, "auto", 2833 + 5667),
         ("o1", 512, 512, "high", 225),
@@ -37,6 +40,8 @@ from quire.tokens.images import USUAL_SIZE, Budgeted, Crops, Grid, Patches, Tile
         ("claude-high", 1092, 1092, "auto", 1521),
         ("gemini-2", 384, 384, "auto", 258),
         ("gemini-2", 960, 540, "auto", 6 * 258),
+        ("gemini-2", 6144, 6144, "auto", 16 * 258),
+        ("gemini-2", 5546, 5546, "auto", 16 * 258),
         ("gemini-3", 4000, 3000, "auto", 1120),
         ("gemini-3", 4000, 3000, "low", 280),
     ],
@@ -55,6 +60,34 @@ def test_every_image_costs_something_and_turning_it_changes_nothing(
     formula = MEDIA[media].image
     assert formula.tokens(width, height, detail) >= 1
     assert formula.tokens(width, height, detail) == formula.tokens(height, width, detail)
+
+
+CLAIMED = st.one_of(st.integers(1, 2**32 - 1), st.sampled_from([1, 2**24, 2**31, 2**32 - 1]))
+DEAREST = 40_000
+"""More than any provider takes for one picture: it shrinks what is larger."""
+
+
+@given(st.sampled_from(sorted(MEDIA)), CLAIMED, CLAIMED, st.sampled_from(["auto", "low", "high"]))
+def test_a_header_that_claims_any_size_costs_what_a_provider_would_take(
+    media: str, width: int, height: int, detail: Detail
+) -> None:
+    claimed = Image(data=a_png(width, height), detail=detail)
+    assert 1 <= media_tokens(claimed, MEDIA[media]) <= DEAREST
+
+
+@given(st.sampled_from(sorted(MEDIA)), st.floats(1e5, 1e9, exclude_max=True))
+def test_lengths_beyond_what_any_provider_takes_are_not_believed(media: str, length: float) -> None:
+    longest = media_tokens(Audio(url="x", seconds=MOST_SECONDS), MEDIA[media])
+    assert media_tokens(Audio(url="x", seconds=length), MEDIA[media]) == longest
+    thickest = media_tokens(File(url="x", pages=MOST_PAGES), MEDIA[media])
+    assert media_tokens(File(url="x", pages=int(length)), MEDIA[media]) == thickest
+    claimed = File(data=b"/Type /Page" * (MOST_PAGES + 1))
+    assert media_tokens(claimed, MEDIA[media]) == thickest
+
+
+@given(SIDES, SIDES)
+def test_gemini_keeps_within_its_crops(width: int, height: int) -> None:
+    assert MEDIA["gemini-2"].image.tokens(width, height, "auto") <= 24 * 258
 
 
 @given(SIDES, SIDES)

@@ -3,6 +3,7 @@
 from quire.agent.agent import Agent
 from quire.agent.asking import Asking, Input
 from quire.agent.limits import Limits
+from quire.agent.opening import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.tools import Outcome, Tool, Toolset, run, tool, tools_of
 
@@ -10,6 +11,7 @@ __all__ = [
     "Agent",
     "Asking",
     "Began",
+    "Decisions",
     "Delta",
     "Done",
     "Ended",

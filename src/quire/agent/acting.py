@@ -9,8 +9,8 @@ from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
 from quire.agent.speaker import Speaker
 from quire.agent.tools import Outcome, Tool, run
-from quire.errors import CodecError, cut
-from quire.items import Item, ToolCall, ToolResult
+from quire.errors import CodecError, WrongType, cut
+from quire.items import JSON, Item, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 
 Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
@@ -25,7 +25,13 @@ class Acting:
         self._approver = approver
         self.waiting: list[ToolCall] = []
         self.decided: dict[str, bool | str] = {}
+        """What a person said of calls, by the ids of their items."""
         self._handed: Speaker | None = None
+
+    @property
+    def waiting_ids(self) -> set[str]:
+        """Those that wait for a person, by the ids of their items."""
+        return {call.id for call in self.waiting}
 
     async def act(self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell) -> list[Item]:
         """Run calls, and record what they give; those that wait for a person stay as they are."""
@@ -34,15 +40,19 @@ class Acting:
         for call in calls:
             verdict = await self._verdict(call, speaker.tools.get(call.name))
             if isinstance(verdict, str):
-                refused[call.call_id] = verdict
+                refused[call.id] = verdict
             if verdict is None:
                 self.waiting.append(call)
             else:
                 ready.append(call)
-        await self._session.begin(*(call for call in ready if call.call_id not in refused))
+        await self._session.begin(*(call for call in ready if call.id not in refused))
         return await _InOrder(self._session, ready, tell).run(
-            lambda call: self._result(call, speaker, refused.get(call.call_id))
+            lambda call: self._result(call, speaker, refused.get(call.id))
         )
+
+    def hand_to(self, speaker: Speaker) -> None:
+        """Let another go on after the calls that are run next."""
+        self._handed = speaker
 
     def next_speaker(self, speaker: Speaker) -> Speaker:
         """Who goes on: the one it was handed to, if it was."""
@@ -51,17 +61,17 @@ class Acting:
 
     async def _verdict(self, call: ToolCall, tool: Tool | None) -> bool | str | None:
         """Whether a call may be run: yes, no with the reason, or nobody has said yet."""
-        if tool is None:
-            return True  # it is answered in words
-        if tool.asks_person:
-            return None
-        if not tool.needs_approval(call.arguments):
-            return True
-        given = self.decided.get(call.call_id)
-        if given is None and self._approver is not None:
-            asked = self._approver(call)
-            given = await asked if isawaitable(asked) else asked
-        return None if given is None else "it was not approved" if given is False else given
+        given = self.decided.get(call.id)
+        if given is None:
+            if tool is None:
+                return True  # it is answered in words
+            if tool.asks_person:
+                return None
+            if not tool.needs_approval(call.arguments):
+                return True
+            asked = None if self._approver is None else self._approver(call)
+            given = checked_verdict(await asked if isawaitable(asked) else asked)
+        return (given or "it was not approved") if given is not None else None
 
     async def _result(self, call: ToolCall, speaker: Speaker, refused: str | None) -> list[Item]:
         """What is recorded for one call: its result, and the notes that came with it."""
@@ -81,6 +91,7 @@ class Acting:
         outcome = await run(tool, call.arguments, session=self._session)
         await self._session.hooks.fire_and_wait(_called(self._session, call, outcome))
         try:
+            JSON.encode([note for note in outcome.notes if note.key is None])  # they come with the result
             for note in outcome.notes:
                 if note.key is not None:
                     await self._session.put(note)  # before its result, which may speak of it
@@ -89,6 +100,14 @@ class Acting:
             return [ToolResult(call.call_id, call.name, words, is_error=True)]
         result = ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error)
         return [result, *(note for note in outcome.notes if note.key is None)]
+
+
+def checked_verdict(given: bool | str | None) -> bool | str | None:
+    """What somebody said of a call. Nothing but a plain yes lets it be run."""
+    if given is None or isinstance(given, bool | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return given
+    kind = type(given).__name__
+    raise WrongType(f"a call is approved by True, and refused by False or a reason, not by a {kind}")
 
 
 def _called(session: Session, call: ToolCall, outcome: Outcome) -> Called:

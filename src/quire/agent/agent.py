@@ -8,7 +8,6 @@ from typing import Any, Unpack
 from quire.agent.answerer import Answerer
 from quire.agent.asking import Asking, Input
 from quire.agent.reply import Reply
-from quire.agent.run import Run
 from quire.agent.syncing import wait_for
 from quire.agent.turns import Running, Turn, Turns
 from quire.context import Context
@@ -34,11 +33,16 @@ class Agent(Answerer):
         """Run the turns that wait, until none is left; each with what it gives, as it comes."""
         return self.turns.run()
 
-    def branch(self, name: str) -> "Agent":
-        """The same agent in a fork of its conversation; both go their own ways."""
-        branch = copy(self)
-        branch.session, branch._run = self.session.fork(name), Run()
-        branch.__dict__.pop("turns", None)
+    def branch(self, name: str | None = None) -> "Agent":
+        """The same agent in a fork of its conversation, with copies of the turns that wait.
+
+        Both go their own ways. Without a name the fork has one of its own.
+        """
+        branch, turns = copy(self), self.turns.branch(name)
+        session = turns.kept_in.session
+        assert session is not None
+        branch.turns = turns
+        branch._begin_in(session)
         return branch
 
     def ask_sync(self, input: Input, **asking: Unpack[Asking]) -> Reply:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from quire.agent.tools.arguments import read_json
-from quire.agent.tools.shapes import Definitions, Misfit, Shaper
+from quire.agent.tools.shapes import Definitions, Misfit, Shape, Shaper
 from quire.errors import InvalidValue, WrongType, cut
 
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
@@ -15,8 +15,14 @@ _WRAPPED = "value"
 class AnswerType:
     """A type of answers."""
 
+    schema: dict[str, Any] | None = None
+    """What a model is held to; none where any words will do."""
+
     def __init__(self, kind: Any) -> None:
         self.name = getattr(kind, "__name__", str(kind))
+        self._shape: Shape | None = None
+        if kind is str:
+            return
         try:
             self._shape = Shaper().shape(kind)
         except NameError as fault:
@@ -31,25 +37,28 @@ class AnswerType:
 
     def read(self, text: str) -> Any:
         """The value that a model wrote, or an `InvalidValue` with words that it can be told."""
+        if self._shape is None:
+            return text
         fenced = _FENCED.match(text)
         try:
             fields: Any = read_json(fenced.group(1) if fenced else text)
             if not self._is_object:
                 fields = _inside(fields)
-            return self._read(fields)
+            return _read(self._shape, fields)
         except Misfit as fault:
             raise InvalidValue(str(fault)) from None
 
-    def _read(self, value: Any) -> Any:
-        try:
-            return self._shape.read(value, False)
-        except Misfit:
-            return self._shape.read(value, True)
-
 
 def answer_type(kind: Any) -> AnswerType | None:
-    """The type that an answer is to have; none where words will do."""
-    return None if kind is None or kind is str else AnswerType(kind)
+    """The type that an answer is to have; none where nobody asks for a value."""
+    return None if kind is None else AnswerType(kind)
+
+
+def _read(shape: Shape, value: Any) -> Any:
+    try:
+        return shape.read(value, False)
+    except Misfit:
+        return shape.read(value, True)
 
 
 def _around(schema: dict[str, Any]) -> dict[str, Any]:

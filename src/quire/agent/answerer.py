@@ -1,7 +1,7 @@
 """Who answers in a conversation: what is asked of it, and how that is begun, broken off and tidied up."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from quire.agent.acting import Acting, Approver
@@ -11,22 +11,19 @@ from quire.agent.closing import close_calls
 from quire.agent.correcting import as_value
 from quire.agent.limits import Limits, Tally
 from quire.agent.loop import Loop
-from quire.agent.recovering import check_decisions, heard, last_answer, left_behind
+from quire.agent.opening import Decisions, Opening, deciding, hearing
 from quire.agent.reply import Delta, Reply
-from quire.agent.run import Run, Tell, nobody
-from quire.agent.speaker import Speaks, speaker_now, speaker_of
+from quire.agent.run import Run, Tell, nobody, refuse_from_within
+from quire.agent.speaker import Floor, Speaks, speaker_of
 from quire.agent.tools import Tool
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import WrongType
-from quire.items import Item, Message, ToolCall
+from quire.items import Item, ToolCall
 from quire.models import AnyModel, Model
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens.numbers import named
-
-Opening = Callable[[Loop, Acting], Awaitable[Sequence[ToolCall] | None]]
-"""Puts on the record what a turn begins with; the calls to be run first, or none where all is done."""
 
 
 class Answerer:
@@ -46,16 +43,15 @@ class Answerer:
         approver: Approver | None = None,
         handoffs: Sequence[Speaks] = (),
     ) -> None:
-        self.session, told = _session_and_words(session)
+        given, told = _session_and_words(session)
         self.model = Model(model) if isinstance(model, str) else model
         self.limits = limits or Limits()
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, told or instructions, tools, handoffs
         )
         self._approver = approver
-        self._run = Run()
-        if compactor is not None:
-            self.session.use(compactor, self.model)
+        self._compactor = compactor
+        self._begin_in(given)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} of {self.session.place}, {self.model.name}>"
@@ -76,33 +72,30 @@ class Answerer:
         A question that is still on its way is interrupted. Where a tool has asked the user something, this is
         the answer to it. For the rest see `Asking`.
         """
-        message, kind = message_of(input), answer_type(asking.get("output"))
-        await self._alone()
-        return await self._run.finish(self._answered(_hearing(message), nobody, kind, asking))
+        return await self._finish(hearing(message_of(input)), asking)
 
-    async def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
+    def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """What `ask` does, told as it comes; who listens slowly is waited for, and who stops, stops it."""
-        message, kind = message_of(input), answer_type(asking.get("output"))
-        await self._alone()
-        told = self._run.tell(lambda tell: self._answered(_hearing(message), tell, kind, asking))
-        try:
-            async for delta in told:
-                yield delta
-        finally:
-            await told.aclose()
+        return self._tell(hearing(message_of(input)), asking)
 
     async def resume(self, **asking: Unpack[Asking]) -> Reply:
         """Go on where a turn was left: by a crash, a limit or an error."""
         return await self.decide({}, **asking)
 
-    async def decide(self, decisions: Mapping[str, bool | str], **asking: Unpack[Asking]) -> Reply:
+    def resume_stream(self, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
+        """What `resume` does, told as it comes."""
+        return self.decide_stream({}, **asking)
+
+    async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
         """Say of calls that wait for it whether they may be run, by their ids; then go on.
 
         `False` refuses, and a text refuses with the reason.
         """
-        kind = answer_type(asking.get("output"))
-        await self._alone()
-        return await self._run.finish(self._answered(_deciding(decisions), nobody, kind, asking))
+        return await self._finish(deciding(decisions), asking)
+
+    def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
+        """What `decide` does, told as it comes."""
+        return self._tell(deciding(decisions), asking)
 
     async def preview(self, *, parameters: Mapping[str, Any] | None = None) -> Context:
         """What the model would see now; nothing is recorded or sent."""
@@ -113,33 +106,67 @@ class Answerer:
         """Stop what is on its way, and wait until it is on the record."""
         await self._run.interrupt()
 
+    def _begin_in(self, session: Session) -> None:
+        """Answer in a conversation, in which nothing is on its way yet."""
+        self.session = session
+        self._run = Run(session)
+        self._floor = Floor()
+        if self._compactor is not None:
+            session.use(self._compactor, self.model)
+
+    async def _finish(self, opening: Opening, asking: Asking) -> Reply:
+        kind = answer_type(asking.get("output"))
+        await self._alone()
+        return await self._run.finish(self._answered(opening, nobody, kind, asking))
+
+    async def _tell(self, opening: Opening, asking: Asking) -> AsyncGenerator[Delta, None]:
+        kind = answer_type(asking.get("output"))
+        await self._alone()
+        told = self._run.tell(lambda tell: self._answered(opening, tell, kind, asking))
+        try:
+            async for delta in told:
+                yield delta
+        finally:
+            await told.aclose()
+
     async def _alone(self) -> None:
         """Make sure that nothing else is on its way, and that what comes next is the only one."""
+        refuse_from_within(self.session)
         while not self._run.is_over:
             await self._run.interrupt()
-        self._run = Run()
+        self._run = Run(self.session)
 
     async def _answered(self, opening: Opening, tell: Tell, kind: AnswerType | None, asking: Asking) -> Reply:
         run, limits = self._run, asking.get("limits") or self.limits
         acting = Acting(self.session, self._approver)
         loop = self._loop(acting, limits, tell, asking.get("parameters"), kind)
         time = asyncio.timeout(limits.seconds)
-        try:
-            async with time:
-                calls = await opening(loop, acting)
-                run.has_begun.set()
-                if calls is None:
-                    return loop.reply("done")
-                return await as_value(loop, kind, await loop.run(calls))
-        except BaseException as fault:
-            if run.has_begun.is_set():  # else what waited before still does
-                loop.items += await asyncio.shield(self._tidy(acting))
-            if isinstance(fault, TimeoutError) and time.expired():
-                return loop.reply("seconds")
-            if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
-                _go_on()
-                return loop.reply("interrupted")
-            raise
+        with loop.tally:
+            try:
+                async with time:
+                    calls = await self._opened(opening, loop, acting)
+                    run.has_begun.set()
+                    reply = await loop.again() if calls is None else await loop.run(calls)
+                    return await as_value(loop, kind, reply)
+            except BaseException as fault:
+                if run.has_begun.is_set():  # else what waited before still does
+                    loop.items += await asyncio.shield(self._tidy(acting))
+                if isinstance(fault, TimeoutError) and time.expired():
+                    return loop.reply("seconds")
+                if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
+                    _go_on()
+                    return loop.reply("interrupted")
+                raise
+
+    async def _opened(self, opening: Opening, loop: Loop, acting: Acting) -> Sequence[ToolCall] | None:
+        """Put on the record what a turn begins with; who made the calls of it may have handed over since."""
+        calls = await opening(loop, acting)
+        speaker = self._floor.speaker(self.session.view(), self.speaker)
+        if not calls:
+            loop.speaker = speaker
+        elif speaker is not loop.speaker:
+            acting.hand_to(speaker)
+        return calls
 
     def _loop(
         self,
@@ -149,10 +176,9 @@ class Answerer:
         parameters: Mapping[str, Any] | None,
         kind: AnswerType | None,
     ) -> Loop:
-        speaker = speaker_now(self.session.view(), self.speaker)
         return Loop(
             self.session,
-            speaker,
+            self._floor.caller(self.session.view(), self.speaker),
             acting,
             Tally(limits, self.session),
             tell,
@@ -162,29 +188,7 @@ class Answerer:
 
     async def _tidy(self, acting: Acting) -> tuple[Item, ...]:
         """Leave no call without a result, but those that a person is still to answer."""
-        keep = {call.call_id for call in acting.waiting}
-        return await close_calls(self.session, "the turn was broken off", keep)
-
-
-def _hearing(message: Message) -> Opening:
-    async def opening(loop: Loop, acting: Acting) -> Sequence[ToolCall]:
-        return await heard(loop.session, loop.speaker, message)
-
-    return opening
-
-
-def _deciding(decisions: Mapping[str, bool | str]) -> Opening:
-    async def opening(loop: Loop, acting: Acting) -> Sequence[ToolCall] | None:
-        left = await left_behind(loop.session, loop.speaker)
-        check_decisions(left, decisions)
-        acting.decided.update(decisions)
-        answer = None if left else last_answer(loop.session.view())
-        if answer is not None:
-            loop.items.append(answer)
-            return None
-        return left
-
-    return opening
+        return await close_calls(self.session, "the turn was broken off", acting.waiting_ids)
 
 
 def _go_on() -> None:

@@ -27,11 +27,11 @@ def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
 
 
 async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> tuple[Item, ...]:
-    """Give each call that waits a result, but for some; those that were begun are uncertain."""
+    """Give each call that waits a result, but for some, by their ids; those that were begun are uncertain."""
     kept = set(keep)
     results: list[Item] = []
     for call, standing in session.standing():
-        if call.call_id not in kept:
+        if call.id not in kept:
             closed = uncertain if standing == "begun" else not_run
             results += session.held(call) or (closed(call, why),)
     return await session.say(*results) if results else ()

@@ -1,7 +1,9 @@
 """How far one question may go, and how far it has come."""
 
+from contextvars import ContextVar, Token
+from copy import copy
 from time import monotonic
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
@@ -13,7 +15,10 @@ Limit = Literal["requests", "seconds", "calls", "cost"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one question may take: so many requests to the model, seconds, calls of tools, and USD."""
+    """What one question may take: so many requests to the model, seconds, calls of tools, and USD.
+
+    The money is also that of agents that are asked on the way, by a tool; the requests and calls are not.
+    """
 
     requests: int | None = 100
     seconds: float | None = 600.0
@@ -31,20 +36,51 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tally:
-    """What one question has taken so far."""
+    """What one question has taken so far, with what agents took that were asked on the way to its answer.
+
+    It counts while it is entered; whoever is asked meanwhile, from the same context, finds it and counts for
+    it too.
+    """
 
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
         self._session = session
-        self._before = session.spending + Spending()  # a copy: the session's own goes on
+        self._before = copy(session.spending)  # the session's own goes on
         self._began = monotonic()
+        self._outer: Tally | None = None
+        self._inner: list[Tally] = []
+        self._taken: Spending | None = None  # by those that have ended
+        self._entered: Token[Tally | None] | None = None
         self.requests = 0
         self.calls = 0
+
+    def __enter__(self) -> Self:
+        outer = _counting.get()
+        self._outer = outer if outer is not None and outer._entered is not None else None
+        if self._outer is not None and not self._outer._counts(self._session):
+            self._outer._inner.append(self)
+        self._entered = _counting.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._entered is not None:
+            _counting.reset(self._entered)
+            self._entered = None
+        if self._outer is not None and self in self._outer._inner:
+            # From here on the conversation spends for others.
+            self._outer._inner.remove(self)
+            taken = self._outer._taken
+            self._outer._taken = self.spent if taken is None else taken + self.spent
 
     @property
     def spent(self) -> Spending:
         """Tokens and USD, as far as prices are known."""
-        return self._session.spending.since(self._before)
+        spent = self._session.spending.since(self._before)
+        if self._taken is not None:
+            spent += self._taken
+        for inner in tuple(self._inner):
+            spent += inner.spent
+        return spent
 
     @property
     def seconds_left(self) -> float | None:
@@ -53,12 +89,20 @@ class Tally:
             return None
         return self._limits.seconds - (monotonic() - self._began)
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the money is, its own or that of the question on whose way it is."""
+        cost = self._limits.cost
+        if cost is not None and self.spent.cost >= cost:
+            return True
+        return self._outer is not None and self._outer._entered is not None and self._outer.is_spent
+
     def reached(self) -> Limit | None:
         """The name of the limit that is reached, if one is."""
         limits, left = self._limits, self.seconds_left
         if limits.requests is not None and self.requests >= limits.requests:
             return "requests"
-        if limits.cost is not None and self.spent.cost >= limits.cost:
+        if self.is_spent:
             return "cost"
         return "seconds" if left is not None and left <= 0 else None
 
@@ -67,3 +111,17 @@ class Tally:
         if self._limits.calls is None:
             return calls
         return max(min(calls, self._limits.calls - self.calls), 0)
+
+    def _counts(self, session: Session) -> bool:
+        """Whether what a session spends is counted already: it is the one of this question, or around it."""
+        if is_same_conversation(self._session, session):
+            return True
+        return self._outer is not None and self._outer._counts(session)
+
+
+def is_same_conversation(one: Session, other: Session) -> bool:
+    """Whether two sessions are of one conversation: all that are open in a process share what it spent."""
+    return one.spending is other.spending
+
+
+_counting: ContextVar[Tally | None] = ContextVar("quire.agent.counting", default=None)

@@ -49,7 +49,7 @@ class Loop:
         self.session = session
         self.speaker = speaker
         self._acting = acting
-        self._tally = tally
+        self.tally = tally
         self._tell = tell
         self._parameters = parameters
         self._kind = kind
@@ -63,7 +63,7 @@ class Loop:
                 stop = await self._act(calls)
                 if stop is not None:
                     return self.reply(stop, self._acting.waiting)
-            reached = self._tally.reached()
+            reached = self.tally.reached()
             if reached is not None:
                 return self.reply(reached)
             parsed = await self._answer()
@@ -71,23 +71,31 @@ class Loop:
             if not calls and parsed.finish != "paused":
                 return self.reply(_STOPS.get(parsed.finish, "done"))
 
+    async def again(self) -> Reply:
+        """The answer that is there already, told once more."""
+        reply = self.reply("done")
+        await self._tell(Words(reply.text))
+        return reply
+
     def reply(self, stop: Stop, waiting: Sequence[ToolCall] = (), output: Any = None) -> Reply:
         """What there is to say of it now."""
-        spent = self._tally.spent
+        spent = self.tally.spent
         return Reply(
             tuple(self.items), stop, spent.usage, spent.cost, self.speaker.name, tuple(waiting), output
         )
 
     async def _act(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run calls; why to stop, if there is a reason."""
-        allowed = self._tally.allows(len(calls))
-        self._tally.calls += allowed
+        allowed = self.tally.allows(len(calls))
+        self.tally.calls += allowed
         self.items += await self._acting.act(calls[:allowed], self.speaker, self._tell)
         if allowed < len(calls):
-            self.items += await close_calls(self.session, "it was one call more than is allowed")
-            return "calls"
+            why = "it was one call more than is allowed"
+            self.items += await close_calls(self.session, why, self._acting.waiting_ids)
         if self._acting.waiting:
             return "waiting"
+        if allowed < len(calls):
+            return "calls"
         self.speaker = self._acting.next_speaker(self.speaker)
         return None
 
@@ -105,7 +113,7 @@ class Loop:
 
     async def _asked(self, template: Template) -> Parsed:
         speaker = self.speaker
-        self._tally.requests += 1
+        self.tally.requests += 1
         context = await self.build(template)
         self._sent = context.receipt.tokens
         sent = context.render(speaker.model.wire, model=speaker.model.name)

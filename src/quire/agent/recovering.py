@@ -6,9 +6,10 @@ not can still be run; one that was is run again only if its tool is declared ide
 
 from collections.abc import Mapping
 
+from quire.agent.acting import checked_verdict
 from quire.agent.closing import not_run, uncertain
 from quire.agent.speaker import Speaker
-from quire.errors import UnknownId, cut
+from quire.errors import InvalidValue, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
 from quire.state import View
@@ -41,6 +42,9 @@ async def heard(session: Session, speaker: Speaker, message: Message) -> list[To
     Where a tool asked the user something, it is the answer to that, and no message of its own.
     """
     left = await left_behind(session, speaker)
+    if not left:
+        await session.say(message)
+        return []
     begun = {call.id for call, standing in session.standing() if standing == "begun"}
     asked = [call for call in left if _asks(speaker, call)]
     closed = [
@@ -66,11 +70,20 @@ def last_answer(view: View) -> Message | None:
     return None
 
 
-def check_decisions(left: list[ToolCall], decisions: Mapping[str, bool | str]) -> None:
-    """An error where a decision is about a call that does not wait for one."""
-    for call_id in decisions:
-        if not any(call.call_id == call_id for call in left):
-            raise UnknownId(f"no call {cut(call_id)!r} waits for a decision")
+def decided(
+    left: list[ToolCall], decisions: Mapping[str, bool | str], speaker: Speaker
+) -> dict[str, bool | str]:
+    """Decisions by the ids of the items they are about: call ids may come again."""
+    found: dict[str, bool | str] = {}
+    for call_id, decision in decisions.items():
+        about = [call for call in left if call.call_id == call_id]
+        if not about:
+            raise UnknownId(f"no call {cut(str(call_id))!r} waits for a decision")
+        if any(_asks(speaker, call) for call in about):
+            raise InvalidValue(f"the call {cut(call_id)!r} asks the user something: `ask` answers it")
+        checked_verdict(decision)
+        found |= {call.id: decision for call in about}
+    return found
 
 
 def _asks(speaker: Speaker, call: ToolCall) -> bool:

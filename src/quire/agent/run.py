@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextvars import ContextVar, copy_context
 from typing import Any
 
+from quire.agent.limits import is_same_conversation
 from quire.agent.reply import Delta, Done, Reply
 from quire.errors import InvalidValue
+from quire.session import Session
 
 Tell = Callable[[Delta], Awaitable[None]]
 """Takes what is told on the way; who listens slowly is waited for."""
@@ -21,7 +24,8 @@ async def nobody(_: Delta) -> None:
 class Run:
     """A task that can be interrupted from outside, and that is never left half done."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self._task: asyncio.Task[Reply] | None = None
         self.is_interrupted = False
         self.has_begun = asyncio.Event()
@@ -47,17 +51,21 @@ class Run:
         task = self._task
         if task is None or task.done():
             return
-        if task is asyncio.current_task():
-            raise InvalidValue("an agent is at work on a question: it cannot be asked another from within it")
         await self.has_begun.wait()
         self.is_interrupted = True
         task.cancel()
         await asyncio.wait([task])
 
     def _begin(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:
-        self._task = asyncio.ensure_future(work)
-        self._task.add_done_callback(lambda _: self.has_begun.set())  # it may be cancelled before it begins
-        return self._task
+        context = copy_context()
+        context.run(_under_way.set, (*_under_way.get(), self))
+        self._task = task = asyncio.get_running_loop().create_task(work, context=context)
+        task.add_done_callback(self._end)
+        return task
+
+    def _end(self, _: object) -> None:
+        self.has_begun.set()  # it may have been cancelled before it began
+        self._task = None  # which holds its context, and that this
 
     async def tell(self, work: Callable[[Tell], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
         """What the work tells, as it comes, and its reply last. Who stops listening stops the work."""
@@ -79,6 +87,19 @@ class Run:
         finally:
             task.cancel()
             await asyncio.wait([task])
+
+
+_under_way: ContextVar[tuple[Run, ...]] = ContextVar("quire.agent.under_way", default=())
+"""The questions on whose way something is done, the outermost first."""
+
+
+def refuse_from_within(session: Session) -> None:
+    """An error where the conversation is asked by what its own question waits for, such as a tool."""
+    for run in _under_way.get():
+        if not run.is_over and is_same_conversation(run.session, session):
+            raise InvalidValue(
+                "an agent is at work on a question: its conversation cannot be asked another from within it"
+            )
 
 
 class _Channel:

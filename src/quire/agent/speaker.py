@@ -1,14 +1,15 @@
 """Who speaks: a name, a model, what it sees and the tools it has. Agents that hand over change speakers."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import dropwhile
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from quire.agent.tools import Tool, tools_of
 from quire.context import Template
 from quire.errors import InvalidValue, cut
-from quire.items import Handoff
+from quire.items import EDITS, Handoff, Item
 from quire.models import AnyModel
 from quire.sections import History, Instructions
 from quire.state import View
@@ -45,15 +46,45 @@ class Speaks(Protocol):
         ...
 
 
-def speaker_now(view: View, own: Speaker) -> Speaker:
+class Floor:
     """Who speaks in a conversation: the one it was handed to last, if it was."""
-    if not own.handoffs:
-        return own
-    crew = _crew(own)
-    for item in reversed(view):
+
+    def __init__(self) -> None:
+        self._seen: View | None = None
+        self._name: str | None = None
+
+    def speaker(self, view: View, own: Speaker) -> Speaker:
+        """Who speaks now; only what came since somebody asked is looked at, unless something was edited."""
+        if not own.handoffs:
+            return own
+        crew = _crew(own)
+        if self._seen is None or _may_differ(self._seen, view):
+            self._name = _handed_to(reversed(view), crew)
+        self._seen = view
+        return crew.get(self._name or own.name, own)
+
+    def caller(self, view: View, own: Speaker) -> Speaker:
+        """Who spoke when the calls were made that wait; where none does, who speaks now."""
+        waiting = view.pending() if own.handoffs else []
+        if not waiting:
+            return self.speaker(view, own)
+        crew = _crew(own)
+        before = dropwhile(lambda item: item.id != waiting[0].id, reversed(view))
+        return crew.get(_handed_to(before, crew) or own.name, own)
+
+
+def _may_differ(before: View, view: View) -> bool:
+    if before.log is not view.log or view.revision < before.revision:
+        return True
+    new = view.log.items(before.revision, view.revision)
+    return any(isinstance(item, Handoff) or type(item) in EDITS for item in new)
+
+
+def _handed_to(backwards: Iterable[Item], crew: Container[str]) -> str | None:
+    for item in backwards:
         if isinstance(item, Handoff) and item.to_agent in crew:
-            return crew[item.to_agent]
-    return own
+            return item.to_agent
+    return None
 
 
 def handing_over(others: Iterable[Speaks]) -> tuple[dict[str, Speaks], list[Definition]]:

@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Unpack
 
 from quire.errors import InvalidValue, MissingExtra
-from quire.models import Answering, AnyModel, Asks, Local, Model, Terms, local
+from quire.models import Answering, AnyModel, Asks, Local, Model, Terms
 from quire.models.naming import LOCAL, read_name
 from quire.providers import Rendered
 
@@ -63,7 +63,7 @@ async def closed(model: AnyModel) -> None:
 
 def _local(path: str | None, *, is_asked_for: bool) -> Local:
     try:
-        return local(path)
+        return Local(path)
     except (InvalidValue, MissingExtra) as fault:
         if is_asked_for:
             raise

@@ -109,6 +109,6 @@ def _check_forks(store: "Store", place: "Place") -> None:
 
 
 def _is_fork(store: "Store", place: "Place") -> bool:
-    from quire.session.streams import ORIGIN
+    from quire.stores.streams import ORIGIN
 
     return any(entry.stream == ORIGIN for entry in store.read(place)[:1])

@@ -57,12 +57,12 @@ class Chat:
         self.has_failed = False
         self._stop: Callable[[], object] = bool  # what an interrupt does: now nothing
         self.seen: Context | None = None
-        """What the model saw last; before anything was sent, what it would see."""
+        """What the model saw last in this conversation."""
         self.go_on_in(opening(Hook(self._see, (Built,), name="quire.chat.seen")))
 
     def go_on_in(self, session: Session) -> None:
         """Go on in a conversation."""
-        self.agent = self._make(session, self._approve)
+        self.agent, self.seen = self._make(session, self._approve), None
 
     def run(self) -> None:
         """Talk until the input ends, or the person has enough. An interrupt stops what is on its way."""

@@ -1,10 +1,9 @@
 """What a person can tell a conversation to do, in lines that begin with a slash."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from os.path import expanduser
 from typing import TYPE_CHECKING, NamedTuple
 
-from quire.agent import Agent, Delta, Done, Words
 from quire.cli import formats
 from quire.cli.showing import item_rows
 from quire.cli.words import named, several
@@ -98,18 +97,16 @@ def _save(chat: "Chat", file: str) -> None:
 def _resume(chat: "Chat", _: str) -> None:
     if not len(chat.agent.session.view()):
         raise InvalidValue("nothing was said yet")
-    chat.follow(_resumed(chat.agent))
-
-
-async def _resumed(agent: Agent) -> AsyncGenerator[Delta, None]:
-    reply = await agent.resume()
-    yield Words(reply.text)
-    yield Done(reply)
+    chat.follow(chat.agent.resume_stream())
 
 
 def _seen(chat: "Chat") -> Context:
     """What the model saw last; where nothing was sent, what it would see."""
-    return chat.seen or chat.wait(chat.agent.preview())
+    if chat.seen is not None:
+        return chat.seen
+    would_see = chat.wait(chat.agent.preview())
+    chat.seen = None  # it was built, and nobody saw it
+    return would_see
 
 
 def _spent(spending: Spending) -> str:

@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from quire.cli.arguments import AsJson, BudgetTokens, File, Source
-from quire.cli.counting import read_items
 from quire.cli.files import as_json, read_histories, write_text
-from quire.cli.fitting import COUNTED_AS, checked_policy
+from quire.cli.fitting import checked_policy
 from quire.cli.plotting import chart
 from quire.cli.progress import progress
-from quire.cli.simulating import report, simulated, with_keep_all
+from quire.cli.simulating import model_for, played, report, simulated, with_keep_all
 from quire.cli.telling import clear_errors
 from quire.context.policies import POLICIES
 from quire.errors import cut
@@ -26,7 +25,10 @@ def simulate(
     policy: Annotated[
         list[str] | None, typer.Option(help="a policy to replay with; may be repeated; all if left out")
     ] = None,
-    model: Annotated[str, typer.Option(help="count, and charge, as this model does")] = COUNTED_AS,
+    model: Annotated[
+        str | None,
+        typer.Option(help="count and charge as this model does; the one in the file if left out"),
+    ] = None,
     source: Source = None,
     volatile: Annotated[
         int, typer.Option(min=0, help="tokens of a block that is another one in each call")
@@ -37,11 +39,13 @@ def simulate(
     """Replay histories call by call under policies, and compare what each would have cost."""
     with clear_errors():
         names = [checked_policy(name) for name in policy or POLICIES]
-        histories = [read_items(history, source) for history in read_histories(file)]
-        steps = sum(map(len, histories)) * len(with_keep_all(names))
+        found_there = read_histories(file)
+        going_by = model_for(found_there, model)
+        histories = [played(history, source) for history in found_there]
+        steps = sum(len(each.items) for each in histories) * len(with_keep_all(names))
         with progress(steps) as advance:
             done = simulated(
-                histories, names, budget=budget, model=model, volatile=volatile, progress=advance
+                histories, names, budget=budget, model=going_by, volatile=volatile, progress=advance
             )
         found = report(done)
         if svg is not None:

@@ -16,7 +16,7 @@ from quire.compactors import Cascade, Offload, Summarize
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.items import Summary, ToolCall
-from quire.models import Local, local
+from quire.models import Local
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Built, Compacted, Hook, Session
 from quire.stores import Store
@@ -148,7 +148,7 @@ def _compactor() -> Cascade:
 
 def _embedded_model() -> Local | None:
     try:
-        model = local(context=_CONTEXT)
+        model = Local(context=_CONTEXT)
     except (InvalidValue, MissingExtra) as fault:
         print(f"No real model here, so all of it is played from a script: {fault}.")
         return None

@@ -14,13 +14,15 @@ from quire.providers.checking import HISTORY
 
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
+_LINES = (".jsonl", ".ndjson")
 
 
 class History(NamedTuple):
-    """One history and where it was: `line` is none where it is the whole file."""
+    """One history and where it was: `line` is none where it is the whole file, be it of a message a line."""
 
     payload: Any
     line: int | None = None
+    in_lines: bool = False
 
 
 def read_histories(name: str) -> list[History]:
@@ -29,12 +31,20 @@ def read_histories(name: str) -> list[History]:
     if not text.strip():
         raise Damaged("there is nothing in it", name)
     try:
-        return [History(_checked(_decode(text), name))]
+        whole = _checked(_decode(text), name)
+        if not _is_single_line(text, name):
+            return [History(whole)]
+        lines = [(1, text)]
     except msgspec.DecodeError as fault:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
             raise Damaged(f"it is not JSON: {fault}", name) from None
     return _from_lines(list(_decoded(lines, name)), name)
+
+
+def _is_single_line(text: str, name: str) -> bool:
+    """Whether a file of lines has only one, which is JSON as a whole as well: its name tells."""
+    return name.lower().endswith(_LINES) and "\n" not in text.strip()
 
 
 def write_text(text: str, name: str | None) -> None:
@@ -104,11 +114,11 @@ def _decoded(lines: list[tuple[int, str]], name: str) -> Iterator[tuple[int, Any
 def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
     """Each line a history, if all lines are; else each a message of one history."""
     if all(_is_whole(value) for _, value in values):
-        return [History(value, number) for number, value in values]
+        return [History(value, number, in_lines=True) for number, value in values]
     for number, value in values:
         if not isinstance(value, dict) or _is_whole(value):
             raise Damaged("lines are messages, or lines are histories, not both", f"{name}, line {number}")
-    return [History([value for _, value in values])]
+    return [History([value for _, value in values], in_lines=True)]
 
 
 def fields_of(value: Any) -> dict[str, Any]:

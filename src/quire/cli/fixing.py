@@ -3,15 +3,8 @@
 from typing import Any, cast
 
 from quire.cli.files import fields_of
+from quire.cli.formats import READ
 from quire.providers.checking import HISTORY
-
-_READ = {
-    "openai": {"messages", "tools"},
-    "openai-responses": {"input", "instructions", "tools"},
-    "anthropic": {"messages", "system", "tools"},
-    "gemini": {"contents", "system_instruction", "systemInstruction", "tools"},
-}
-"""Fields that are read into items and tools, and so are in what is rendered."""
 
 _MADE_UP = ("tools", "tool_choice")
 """Fields that a list of messages has not, and that are only added so that calls in it have their tools."""
@@ -58,7 +51,7 @@ def outgrown(fixed: Any, original: Any) -> str | None:
 
 
 def _unread(fields: dict[str, Any], provider: str) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in _READ[provider]}
+    return {name: value for name, value in fields.items() if name not in READ[provider]}
 
 
 def _gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,22 @@ from typing import Any
 import msgspec
 
 from quire.cli.files import fields_of, list_of
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, cut
 from quire.items import JSON, Item
 from quire.providers import PROVIDERS, Downgrade, provider_for
 
 OWN = "quire"
 FORMATS = (*PROVIDERS, OWN)
+
+READ: dict[str, set[str]] = {
+    "openai": {"messages", "tools"},
+    "openai-responses": {"input", "instructions", "tools"},
+    "anthropic": {"messages", "system", "tools"},
+    "gemini": {"contents", "system_instruction", "systemInstruction", "tools"},
+}
+"""Fields that are read into items and tools, and so are in what is rendered."""
+
+_MOST = 20  # fields that are named
 
 
 def guessed(payload: Any, given: str | None) -> str:
@@ -40,6 +50,19 @@ def written(
         return msgspec.json.decode(JSON.encode(items)), ()
     rendered = provider_for(format_name).render(items, model=model, tools=tools)
     return rendered.payload, rendered.downgrades
+
+
+def unwritten(payload: Any, source: str, to: str) -> str | None:
+    """What to say of fields that are in no conversation, such as settings, and so are not written."""
+    read = READ.get(source, set())
+    fields = {name: value for name, value in fields_of(payload).items() if name not in read}
+    config = fields_of(fields.pop("config", None)) if source == "gemini" else {}
+    fields |= {f"config.{name}": value for name, value in config.items() if name not in read}
+    names = [cut(name) for name, value in fields.items() if value is not None]
+    if to == OWN and tools_of(payload):
+        names.append("tools")
+    more = [f"and {len(names) - _MOST} more"] if len(names) > _MOST else []
+    return f"not written: {', '.join([*names[:_MOST], *more])}" if names else None
 
 
 def tools_of(payload: Any) -> list[Any]:

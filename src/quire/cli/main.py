@@ -84,6 +84,8 @@ def convert(
         write_payloads([payload for payload, _ in converted], histories, output)
         for history, (_, downgrades) in zip(histories, converted, strict=True):
             print_downgrades(history, downgrades)
+            read_as = formats.guessed(history.payload, source)
+            print_note(history, formats.unwritten(history.payload, read_as, to))
 
 
 @app.command()
@@ -132,13 +134,17 @@ def _shown(histories: list[History]) -> Iterable[History]:
 
 
 def _fix(histories: list[History], provider: str, model: str | None, output: str | None) -> bool:
-    """Write what was read with its faults repaired; whether a fault is left."""
+    """Write what was read with its faults repaired; whether a fault is left, which is said."""
     repaired = [_repaired(history, provider, model) for history in histories]
     write_payloads([payload for payload, _ in repaired], histories, output)
     for history, (payload, downgrades) in zip(histories, repaired, strict=True):
         print_downgrades(history, downgrades)
         print_note(history, outgrown(payload, history.payload))
-    return any(provider_for(provider).check(payload, model) for payload, _ in repaired)
+    left = [provider_for(provider).check(payload, model) for payload, _ in repaired]
+    for history, faults in zip(histories, left, strict=True):
+        for fault in faults:
+            print_note(history, f"not repaired: {fault}")
+    return any(left)
 
 
 def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:

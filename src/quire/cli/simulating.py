@@ -4,6 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from quire.cli import formats
+from quire.cli.counting import read_items
+from quire.cli.files import History
+from quire.cli.fitting import COUNTED_AS
 from quire.compactors.rates import RATIOS, known_prices
 from quire.context.policies import KEEP_ALL, compactor_for
 from quire.context.replaying import Replay, replay
@@ -12,6 +16,28 @@ from quire.items import Item
 from quire.tokens import Prices, counter_for, facts_for
 
 _MILLION = 1_000_000
+
+
+class Played(NamedTuple):
+    """One history to be replayed, with the tools that are defined beside it."""
+
+    items: Sequence[Item]
+    tools: Sequence[Any]
+
+
+def played(history: History, source: str | None) -> Played:
+    """A history as it was read from a file."""
+    return Played(read_items(history, source), formats.tools_of(history.payload))
+
+
+def model_for(histories: Sequence[History], asked: str | None) -> str:
+    """The model to count and to charge for: the one that is asked for, or that the histories name."""
+    if asked is not None:
+        return asked
+    named = sorted({model for each in histories if (model := formats.model_of(each.payload)) is not None})
+    if len(named) > 1:
+        raise InvalidValue(f"the histories are for {len(named)} models: say with --model which one to go by")
+    return named[0] if named else COUNTED_AS
 
 
 class Simulation(NamedTuple):
@@ -34,7 +60,7 @@ class Simulation(NamedTuple):
 
 
 def simulated(
-    histories: Sequence[Sequence[Item]],
+    histories: Sequence[Played],
     policies: Sequence[str],
     *,
     budget: int,
@@ -47,15 +73,16 @@ def simulated(
     for name in with_keep_all(policies):
         replays[name] = [
             replay(
-                items,
+                each.items,
                 compactor_for(name, model),
                 tokens=None if name == KEEP_ALL else budget,
                 counter=counter_for(model),
                 model=model,
                 volatile=volatile,
+                tools=each.tools,
                 progress=partial(progress, name),
             )
-            for items in histories
+            for each in histories
         ]
     found = Simulation(budget, model, volatile, replays)
     if not found.calls:

@@ -139,4 +139,4 @@ _NOTED = {
     ".plans": _plan,
     ".forgotten": _forgotten,
 }
-"""The session's own streams, by the names that `quire.session.streams` gives them."""
+"""The session's own streams, by the names that `quire.stores.streams` gives them."""

@@ -7,15 +7,17 @@ from rich.console import Console
 from rich.table import Table
 
 from quire.cli.escaping import visible_json
-from quire.cli.files import History, as_json, as_line, write_text
+from quire.cli.files import History, as_json, as_line, list_of, write_text
 
 
 def write_payloads(payloads: list[Any], histories: list[History], name: str | None) -> None:
-    """One payload as JSON, or each on a line where the histories were on lines."""
-    if histories[0].line is None:
+    """One payload as JSON, or each on a line where the histories were on lines, or their messages."""
+    if not histories[0].in_lines:
         write_text(as_json(payloads[0]), name)
+    elif histories[0].line is None and isinstance(payloads[0], list):
+        write_text("".join(map(as_line, list_of(payloads[0]))), name)
     else:
-        write_text("".join(as_line(payload) for payload in payloads), name)
+        write_text("".join(map(as_line, payloads)), name)
 
 
 def one_or_all(values: list[Any], histories: list[History]) -> Any:

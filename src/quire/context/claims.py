@@ -75,13 +75,12 @@ class Claims:
 
     def _staying(self, index: int) -> frozenset[str]:
         if index not in self._stays:
-            piece = self._pieces[index]
-            self._stays[index] = staying_ids(piece.content, piece.source)
+            self._stays[index] = staying_ids(self._pieces[index])
         return self._stays[index]
 
     def _meet(self, index: int, other: int) -> bool:
         """Whether two histories may have items in common."""
-        one, two = (_view_of(self._pieces[place]) for place in (index, other))
+        one, two = (self._pieces[place].origin for place in (index, other))
         return one is None or two is None or not apart(one, two)
 
     def _rest(self, index: int, earlier: list[int]) -> Content:
@@ -101,10 +100,6 @@ class Claims:
         for group in content.groups() if isinstance(content, View) else groups(content):
             if any(item.id in stays or item.id not in had for item in group.items):
                 yield from group.items
-
-
-def _view_of(piece: Piece) -> View | None:
-    return piece.content if isinstance(piece.content, View) else piece.source
 
 
 def _is_fixed(piece: Piece) -> bool:

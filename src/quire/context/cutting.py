@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from quire.context.gathering import Content
+from quire.context.gathering import Content, Piece
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
 from quire.sections.sifted import Sifted
@@ -36,13 +36,21 @@ class Steps(NamedTuple):
         """How much goes: enough, and a multiple of the step."""
         return -(-max(asked - self.steady, 0) // self.step) * self.step
 
+    def going_of(self, may_go: int, stays: int) -> int:
+        """The same where only some may go; just what has to, where that is less than the step asks for."""
+        going = self.going(may_go + stays)
+        return going if going <= may_go else max(may_go + stays - self.granted, 0)
 
-def steps_in(room: int, base: int, within: int, granted: int) -> Steps:
-    """The steps for a room that is some of a base; `within` stays in each turn, beyond both."""
+
+def steps_in(room: int, base: int, within: int, granted: int, elsewhere: int) -> Steps:
+    """The steps for a room that is some of a base; `within` stays in each turn, beyond both.
+
+    What is shown `elsewhere` of the same history takes of the room, too.
+    """
     if min(room, base) < _SMALLEST:
         return Steps(granted, granted, max(granted // 2, 1))
     level = _level(room, base)
-    return Steps(granted, level + within, max(min(base // 2, level * 2 // 3), 1))
+    return Steps(granted, level + within - elsewhere, max(min(base // 2, level * 2 // 3), 1))
 
 
 def _level(room: int, whole: int) -> int:
@@ -75,49 +83,66 @@ class Sums:
         return counted
 
 
-def cut_view(view: View, steps: Steps, sums: Sums) -> Scroll:
+def cut_view(piece: Piece, view: View, steps: Steps, sums: Sums) -> Scroll:
     """The newest of a view, within what is granted. `Irreducible` where what must stay is larger."""
-    asked = view.counted(sums)
+    source = piece.origin or view
+    # What is shown elsewhere of the source is neither cut nor granted here.
+    asked, elsewhere = view.counted(sums), source.counted(sums) - view.counted(sums)
     try:
-        return newest(view, tokens=max(asked - steps.going(asked), 0), counter=sums)
+        cut = newest(source, tokens=max(asked - steps.going(asked) + elsewhere, 0), counter=sums)
     except Irreducible:
-        return newest(view, tokens=steps.granted, counter=sums)
+        cut = newest(source, tokens=steps.granted + elsewhere, counter=sums)
+    return cut if source is view else Scroll(cut.before, view, cut.start)
 
 
-def cut_newest(items: Sequence[Item], steps: Steps, sums: Sums, source: View | None) -> tuple[Item, ...]:
+def cut_newest(piece: Piece, items: Sequence[Item], steps: Steps, sums: Sums) -> tuple[Item, ...]:
     """The newest of a list that grows at its end, as with a view; what must stay of its source stays."""
     if isinstance(items, Sifted):
-        return cut_sifted(items, steps, sums, source)
+        return cut_sifted(piece, items, steps, sums)
     found = groups(items)
+    must = frozenset(_must_stay(found, piece.origin))
     sizes = [sum(map(sums.count, group.items)) for group in found]
-    must = set(_must_stay(found, source))
     needed = sum(sizes[index] for index in must)
+    may_go = list(accumulate((0 if index in must else size for index, size in enumerate(sizes)), initial=0))
     if needed > steps.granted:
         raise _irreducible(needed, steps, (i for index in sorted(must) for i in found[index].items))
-    going = min(steps.going(sum(sizes)), sum(sizes) - needed)
-    gone: set[int] = set()
-    for index in range(len(found)):
-        if going > 0 and index not in must:
-            gone.add(index)
-            going -= sizes[index]
-    ids = {item.id for index in gone for item in found[index].items}
-    return tuple(item for item in items if item.id not in ids)
+    turns = [index for index, group in enumerate(found) if _is_users(group.items[0])]
+    going = steps.going_of(may_go[-1], needed)
+    cut = place_of_cut(turns, range(len(found)), going, may_go.__getitem__, ends=piece.apart is not None)
+    gone = {item.id for i, group in enumerate(found[:cut]) if i not in must for item in group.items}
+    return tuple(item for item in items if item.id not in gone)
 
 
-def cut_sifted(items: Sifted, steps: Steps, sums: Sums, source: View | None) -> tuple[Item, ...]:
+def cut_sifted(piece: Piece, items: Sifted, steps: Steps, sums: Sums) -> tuple[Item, ...]:
     """The same of what was chosen from a history, without going through what is left out."""
-    counted, must = items.sums(sums), items.staying(source or items.view)
-    kept = list(accumulate((counted[place + 1] - counted[place] for place in must), initial=0))
+    before, must = items.counted_before(sums), items.staying(piece.origin or items.view)
+    kept = list(accumulate(map(sums.count, items.at_places(must)), initial=0))
     if kept[-1] > steps.granted:
-        raise _irreducible(kept[-1], steps, (items[place] for place in must))
-    total = counted[len(items)]
-    going = min(steps.going(total), total - kept[-1])
+        raise _irreducible(kept[-1], steps, items.at_places(must))
 
     def gone_before(place: int) -> int:
-        return counted[place] - kept[bisect_left(must, place)]
+        return before(place) - kept[bisect_left(must, place)]
 
-    cut = bisect_left(range(len(items)), going, key=gone_before)
+    going = steps.going_of(gone_before(items.reach.stop), kept[-1])
+    cut = place_of_cut(items.turns, items.reach, going, gone_before, ends=items.ends)
     return items.from_place(cut, must)
+
+
+def place_of_cut(
+    turns: Sequence[int], reach: range, going: int, gone_before: Callable[[int], int], *, ends: bool
+) -> int:
+    """The first turn before which enough goes; inside the last, where no turn is late enough.
+
+    Of what ends with its last turn, all may go at once: the turn after it is shown elsewhere.
+    """
+    first, end = bisect_left(turns, reach.start), bisect_left(turns, reach.stop)
+    at = bisect_left(turns, going, first, end, key=gone_before)
+    if at < end:
+        return turns[at]
+    if ends:
+        return reach.stop
+    last = range(turns[end - 1] if first < end else reach.start, reach.stop)
+    return last.start + bisect_left(last, going, key=gone_before)
 
 
 def _irreducible(needed: int, steps: Steps, must: Iterable[Item]) -> Irreducible:
@@ -136,27 +161,26 @@ def cut_last(items: Sequence[Item], room: int, size: Callable[[Sequence[Item]], 
     return tuple(item for item in items if item.id in kept)
 
 
-def core(content: Content, source: View | None, sums: Sums) -> list[Item]:
+def core(piece: Piece, content: Content, sums: Sums) -> list[Item]:
     """What no cut takes from a history."""
     if isinstance(content, View):
-        try:
-            return list(newest(content, tokens=0, counter=sums))
-        except Irreducible as fault:
-            parts = set(fault.parts)
-            return [item for item in content if item.id in parts]
+        stays = staying_ids(piece)
+        return [item for item in content if item.id in stays]
     if isinstance(content, Sifted):
-        return [content[place] for place in content.staying(source or content.view)]
+        return content.at_places(content.staying(piece.origin or content.view))
     found = groups(content)
-    return [item for index in _must_stay(found, source) for item in found[index].items]
+    return [item for index in _must_stay(found, piece.origin) for item in found[index].items]
 
 
-def staying_ids(content: Content, source: View | None) -> frozenset[str]:
+def staying_ids(piece: Piece) -> frozenset[str]:
     """The ids of what must stay of a history; some may not be shown at all."""
+    content, source = piece.content, piece.origin
     if isinstance(content, View):
-        stays = {*must_stay(content), *content.shape.summaries}
-        return frozenset(content.log.item(position).id for position in stays)
+        view = source or content
+        stays = {*must_stay(view), *view.shape.summaries}
+        return frozenset(view.log.item(position).id for position in stays)
     if isinstance(content, Sifted):
-        return frozenset(content[place].id for place in content.staying(source or content.view))
+        return frozenset(item.id for item in content.at_places(content.staying(source or content.view)))
     found = groups(content)
     return frozenset(item.id for index in _must_stay(found, source) for item in found[index].items)
 
@@ -174,8 +198,18 @@ def _must_stay(found: Sequence[Group], source: View | None) -> Iterator[int]:
     else:
         ids = {item.id for item in _to_be_answered(found)}
     for index, group in enumerate(found):
-        if group.pending or structural(group.items[0]) or any(item.id in ids for item in group.items):
+        is_framing = group.pending or structural(group.items[0])
+        if is_framing or any(item.id in ids for item in group.items) or _answers_elsewhere(group, source):
             yield index
+
+
+def _answers_elsewhere(group: Group, source: View | None) -> bool:
+    """Whether it is what is left of a group whose call another history shows: it stays with that."""
+    first = group.items[0]
+    if source is None or not isinstance(first, ToolResult):
+        return False
+    position = source.log.find(first.id, source.end)
+    return position is not None and source.log.head(position) != position
 
 
 def _to_be_answered(found: Sequence[Group]) -> Iterator[Item]:

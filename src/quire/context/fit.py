@@ -26,6 +26,7 @@ from quire.context.gathering import Content, Piece
 from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, WrongType
 from quire.items import Item
+from quire.sections import Input
 from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.scroll import Scroll
@@ -117,7 +118,7 @@ class _Fit:
                 return self._shared(claims, sizes, allowed, {})
             except Irreducible:
                 pass  # what must stay of something elastic is more than its share: it comes before all shares
-        stays = {index: core(contents[index], self._source(index), self._sums) for index in claims.elastic}
+        stays = {index: core(self._pieces[index], contents[index], self._sums) for index in claims.elastic}
         cores = {i: sum(map(self._count, kept)) + self._answers(contents[i]) for i, kept in stays.items()}
         if sum(cores.values()) > room:
             needed = {index: sizes[index] for index in claims.fixed} | cores
@@ -170,9 +171,9 @@ class _Fit:
         answers = self._answers(content)
         steps = self._steps(index, max(grant - answers, 0))
         if isinstance(content, View):
-            shown = cut_view(content, steps, self._sums)
+            shown = cut_view(piece, content, steps, self._sums)
         else:
-            shown = Scroll(cut_newest(content, steps, self._sums, self._source(index)))
+            shown = Scroll(cut_newest(piece, content, steps, self._sums))
         return Fitted(piece, shown, shown.counted(self._sums) + answers, _OLDEST, answers)
 
     def _steps(self, index: int, grant: int) -> Steps:
@@ -183,17 +184,23 @@ class _Fit:
         """
         within = self._frame_within()
         stable = self._capacity.steady - self._static() - within
-        most = self._share(index).maximum
+        piece, most = self._pieces[index], self._share(index).maximum
         base = stable if most is None else min(stable, most - within)
-        room = min(grant - within, base)
-        if base == stable and any(map(_comes_and_goes, self._pieces)):
+        elsewhere = 0 if piece.apart is None else self._count(piece.apart)
+        room = min(grant + elsewhere - within, base)
+        if base == stable and any(map(self._comes_and_goes, self._pieces)):
             room = min(room, base - 1)
-        return steps_in(room, base, within, grant)
+        return steps_in(room, base, within, grant, elsewhere)
 
-    def _source(self, index: int) -> View | None:
-        """The view that something elastic is from, which says what must stay of it."""
-        piece = self._pieces[index]
-        return piece.content if isinstance(piece.content, View) else piece.source
+    def _comes_and_goes(self, piece: Piece) -> bool:
+        """Whether there is now more of it, now less, and it is not part of what a history has."""
+        if piece.section.stability == "static" or piece.is_elastic:
+            return False
+        return not isinstance(piece.section, Input) or not all(map(self._is_recorded, piece.content))
+
+    def _is_recorded(self, item: Item) -> bool:
+        views = (piece.origin for piece in self._pieces if piece.origin is not None)
+        return any(view.log.find(item.id, view.end) is not None for view in views)
 
     def _static(self) -> int:
         """The counts of what is the same in each turn, outside of histories."""
@@ -201,8 +208,8 @@ class _Fit:
         return sum(map(self._size, static))
 
     def _frame_within(self) -> int:
-        views = (piece.content for piece in self._pieces if isinstance(piece.content, View))
-        return sum(frame_tokens(view, self._sums) for view in views)
+        views = (piece.origin for piece in self._pieces if not isinstance(piece.content, Sifted))
+        return sum(frame_tokens(view, self._sums) for view in views if view is not None)
 
     def _whole(self, index: int, content: Content, size: int) -> Fitted:
         piece = self._pieces[index]
@@ -228,10 +235,6 @@ class _Fit:
         sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
         largest = max(stays, key=self._count, default=None)
         return over_budget(sizes, self._schemas, self._budget.available, self._counter, largest)
-
-
-def _comes_and_goes(piece: Piece) -> bool:
-    return piece.section.stability != "static" and not piece.is_elastic
 
 
 def _beyond(share: Share, core: int) -> Share:

@@ -18,12 +18,21 @@ Content = View | Sequence[Item]
 
 
 class Piece(NamedTuple):
-    """One section, and what it has to show: a view as it is, or items; `source` is the view they are from."""
+    """One section, and what it has to show: a view as it is, or items; `source` is the view they are from.
+
+    `apart` is the last of the source, where that is the input and another section shows it.
+    """
 
     section: Settings
     content: Content
     failure: str | None = None
     source: View | None = None
+    apart: Item | None = None
+
+    @property
+    def origin(self) -> View | None:
+        """The view that something elastic is from, which says what must stay of it."""
+        return self.content if self.source is None and isinstance(self.content, View) else self.source
 
     @property
     def is_elastic(self) -> bool:
@@ -38,12 +47,18 @@ async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
 
 def enabled(sections: Sequence[Section], ask: Ask) -> list[Section]:
     """The sections that are to be asked, the history without an input that has a section of its own."""
-    if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
+    given = checked_ask(ask).input
     shown = [section for section in sections if settings_of(section).enabled]
-    if ask.input is not None and any(isinstance(section, Input) for section in shown):
+    if given is not None and any(isinstance(section, Input) for section in shown):
         return [section.without_input() if isinstance(section, History) else section for section in shown]
     return shown
+
+
+def checked_ask(ask: object) -> Ask:
+    """The ask, if it is one."""
+    if not isinstance(ask, Ask):
+        raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
+    return ask
 
 
 async def asked(section: Section, ask: Ask) -> Piece:
@@ -51,12 +66,13 @@ async def asked(section: Section, ask: Ask) -> Piece:
     settings = settings_of(section)
     try:
         source = ask.view(section.transcript) if isinstance(section, History) else None
+        apart = section.apart(ask) if isinstance(section, History) else None
         items = section.items(ask)
         if not isinstance(items, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"`items` of section {cut(settings.name)!r} is to be an async function")
         content = await items
         shown = content if isinstance(content, View | Sifted) else items_of(content, settings.name)
-        return Piece(settings, shown, source=source)
+        return Piece(settings, shown, source=source, apart=apart)
     except Exception as fault:
         if settings.required:
             fault.add_note(f"in section {settings.name!r}")

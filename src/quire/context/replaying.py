@@ -19,10 +19,12 @@ from quire.errors import Irreducible, OverBudget
 from quire.items import Item, Message, Summary
 from quire.providers import Provider, provider_for
 from quire.sections import Ask, History, Settings
+from quire.sections.waiting import function
 from quire.state import Pool, Transcript
 from quire.state.groups import checked_items, is_output
-from quire.tokens import Budget, Counter, Prices
+from quire.tokens import Budget, Counter, Prices, schema_tokens
 from quire.tokens.asking import checked_counter
+from quire.tokens.counter import Definition
 from quire.tokens.numbers import whole
 
 UNBOUNDED = 2**40
@@ -91,22 +93,32 @@ def replay(
     counter: Counter,
     model: str = "gpt-5.6",
     volatile: int = 0,
+    tools: Sequence[Definition] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Replay:
     """Record the items one by one, and before each reply of the model build what it would have been sent.
 
     `tokens` is the budget, none for all there is; `volatile` adds a block of about that many tokens that is
-    another one in each call. A summary that is asked for is taken to be written, in the size asked for.
+    another one in each call; the definitions of `tools` are sent with each, the same ones. A summary that is
+    asked for is taken to be written, in the size asked for.
     """
     given = checked_items(items)
     whole(volatile, "volatile", least=0)
     compactor = None if compactor is None else checked_compactor(compactor)
-    return _Replayer(compactor, tokens, checked_counter(counter), model, volatile).played(given, progress)
+    progress = None if progress is None else function(progress, "progress")
+    replayer = _Replayer(compactor, tokens, checked_counter(counter), model, volatile, Ask(tools=tools))
+    return replayer.played(given, progress)
 
 
 class _Replayer:
     def __init__(
-        self, compactor: Compactor | None, tokens: int | None, counter: Counter, model: str, volatile: int
+        self,
+        compactor: Compactor | None,
+        tokens: int | None,
+        counter: Counter,
+        model: str,
+        volatile: int,
+        ask: Ask,
     ) -> None:
         self._transcript = Transcript()
         self._pool = Pool()
@@ -117,6 +129,8 @@ class _Replayer:
         self._counter = counter
         self._wire: Provider = provider_for("openai")
         self._volatile = volatile
+        self._ask = ask
+        self._schemas = schema_tokens(ask.tools, counter) if ask.tools else 0
         self._sizes: dict[int, tuple[dict[str, Any], int]] = {}
         self._before: Sequence[dict[str, Any]] = ()
 
@@ -141,10 +155,11 @@ class _Replayer:
         # Without a plan: marks for a cache stand elsewhere in each call, and no cache takes them for content.
         rendered = self._wire.render(context.items, model=self._template.model)
         messages = rendered.payload["messages"]
-        cached = self._shared(messages)
+        # Definitions of tools come before all messages, and are the same in each call.
+        cached = self._shared(messages) + (self._schemas if number else 0)
         faults = len(self._wire.check(rendered.payload, self._template.model))
         budget = self._template.budget.available
-        tokens = sum(map(self._size, messages))
+        tokens = sum(map(self._size, messages)) + self._schemas
         over = context.receipt.tokens > budget or tokens > budget
         asked = plan.request if plan is not None else None
         prompt = 0 if asked is None else sum(map(self._counter.count, asked.prompt))
@@ -154,7 +169,7 @@ class _Replayer:
         if self._compactor is None:
             return None
         view = self._transcript.view
-        beside = block + answers_counted(view, self._counter.count)
+        beside = block + self._schemas + answers_counted(view, self._counter.count)
         plan = self._compactor.plan(
             view, Room(max(self._template.budget.available - beside, 0), self._counter)
         )
@@ -167,7 +182,7 @@ class _Replayer:
         pieces = [Piece(History(), self._transcript.view)]
         if block:
             pieces.append(Piece(Settings("volatile"), block))
-        return self._template.fit(tuple(pieces), Ask(), counter=self._counter)
+        return self._template.fit(tuple(pieces), self._ask, counter=self._counter)
 
     def _block(self, number: int) -> tuple[Item, ...]:
         if not self._volatile:

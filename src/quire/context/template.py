@@ -8,7 +8,7 @@ from quire.context.advice import absent_input, advice
 from quire.context.context import Context, Heard
 from quire.context.counts import Counts
 from quire.context.fit import fit
-from quire.context.gathering import Piece, gather
+from quire.context.gathering import Piece, checked_ask, gather
 from quire.context.receipt import Receipt
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.sections import Ask, Section, Settings, settings_of
@@ -26,6 +26,8 @@ class Template:
     def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
         if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the budget of a template is a Budget, not {type(budget).__name__}")
+        if not isinstance(model, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"the model of a template is given by its name, not as {type(model).__name__}")
         self.sections = sections
         self.budget = budget
         self.model = model
@@ -99,7 +101,7 @@ class Template:
         """The context of what was gathered: pure, the same for the same. `heard` is told of renderings."""
         model = model or self.model
         counter = counter_for(model or COMMON) if counter is None else checked_counter(counter)
-        schemas = self._counts.schemas(ask.tools, counter)
+        schemas = self._counts.schemas(checked_ask(ask).tools, counter)
         count = self._counts.of(counter)
         fitted = fit(pieces, budget=self.budget, counter=counter, schemas=schemas, count=count)
         told = [*absent_input(fitted, ask.input), *advice(fitted, model)]

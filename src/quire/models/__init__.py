@@ -3,7 +3,7 @@
 from quire.models.aliases import ALIASES, Alias
 from quire.models.answering import Answering, Delta
 from quire.models.chat import ChatReply
-from quire.models.local import Local, local
+from quire.models.local import Local
 from quire.models.model import AnyModel, Asks
 from quire.models.named import Model
 from quire.models.patience import Patience, Retries
@@ -30,6 +30,5 @@ __all__ = [
     "Terms",
     "asking",
     "compact",
-    "local",
     "summarized",
 ]

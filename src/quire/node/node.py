@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self
+from weakref import WeakValueDictionary
 
-from quire.agent import Agent, Asking, Delta, Input, Reply
+from quire.agent import Agent
 from quire.errors import InvalidValue, Stopped, UnknownKey, cut
 from quire.items import now
-from quire.node.worker import State, Worker
+from quire.node.sending import Sending
+from quire.node.worker import Worker
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens.numbers import named, number
@@ -33,7 +35,7 @@ class _Key(NamedTuple):
     conversation: str
 
 
-class Node:
+class Node(Sending):
     """Hosts agents in this process. Conversations go on side by side; the turns of each are in order.
 
     A worker that has had nothing to do for `idle` seconds is let go; its conversation is in the store.
@@ -44,6 +46,8 @@ class Node:
         self._idle = number(idle, "idle", 0)
         self._makers: dict[str, Make] = {}
         self._workers: dict[_Key, Worker] = {}
+        # One that was let go may still be held, such as by a stream that nobody has read yet.
+        self._known: WeakValueDictionary[_Key, Worker] = WeakValueDictionary()
         self._swept_at = now()
         self._is_stopped = False
 
@@ -83,23 +87,7 @@ class Node:
         """Host an agent no longer; what is being answered has so many seconds."""
         if self._makers.pop(name, None) is None:
             raise UnknownKey(f"no agent {cut(name)!r} on the node")
-        await self._stop([key for key in self._workers if key.name == name], grace, asyncio.Event())
-
-    async def send(
-        self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
-    ) -> Reply:
-        """The answer of an agent to a message in a conversation, after those that were sent before it."""
-        return await self.worker(name, scope, conversation).send(input, **asking)
-
-    def send_stream(
-        self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
-    ) -> AsyncGenerator[Delta, None]:
-        """What `send` does, told as it comes."""
-        return self.worker(name, scope, conversation).send_stream(input, **asking)
-
-    def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
-        """What a conversation does."""
-        return self.worker(name, scope, conversation).state
+        await self._stop([key for key in list(self._known) if key.name == name], grace, asyncio.Event())
 
     def worker(self, name: str, scope: str = "", conversation: str = "") -> Worker:
         """The worker of a conversation of an agent."""
@@ -110,9 +98,11 @@ class Node:
             raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
         self._let_go()
         key = _Key(name, scope, conversation)
-        if key not in self._workers:
-            self._workers[key] = Worker(lambda: self._makers[name](self.session(*key)))
-        return self._workers[key]
+        worker = self._workers.get(key) or self._known.get(key)
+        if worker is None:
+            worker = self._known[key] = Worker(lambda: self._makers[name](self.session(*key)))
+        self._workers[key] = worker
+        return worker
 
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
         """A conversation of an agent, whether or not a worker has it: to be read, or to be added to."""
@@ -126,7 +116,7 @@ class Node:
         """
         self._is_stopped = True
         logger.info("stopping, with %d conversations at hand", len(self._workers))
-        await self._stop(list(self._workers), number(grace, "grace", 0), hurry or asyncio.Event())
+        await self._stop(list(self._known), number(grace, "grace", 0), hurry or asyncio.Event())
 
     async def __aenter__(self) -> Self:
         return self
@@ -137,8 +127,10 @@ class Node:
         await self.stop()
 
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
-        workers = [self._workers.pop(key) for key in keys if key in self._workers]
-        await asyncio.gather(*(worker.stop(grace, hurry) for worker in workers))
+        workers = [self._known.pop(key, None) for key in keys]
+        for key in keys:
+            self._workers.pop(key, None)
+        await asyncio.gather(*(worker.stop(grace, hurry) for worker in workers if worker is not None))
 
     def _let_go(self) -> None:
         """Let go of workers that have had nothing to do, once in a while."""

@@ -1,12 +1,14 @@
 """One conversation of one agent on a node: its turns one after the other, in the order they were sent."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Literal, Unpack
 
-from quire.agent import Agent, Asking, Delta, Input, Reply
+from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
+from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
-from quire.items import now
+from quire.items import ToolCall, now
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -42,30 +44,28 @@ class Worker:
             return "running"
         return "waiting" if self.agent.session.standing() else "idle"
 
+    @property
+    def waiting(self) -> tuple[ToolCall, ...]:
+        """The calls that a person is to answer or to approve of."""
+        if self.is_busy:
+            return ()
+        return tuple(call for call, standing in self.agent.session.standing() if standing == "waiting")
+
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """The answer to a message, once those before it are answered."""
-        self._sent += 1
-        try:
-            async with self._turn:
-                self._refuse_if_stopped()
-                return await self.agent.ask(input, **asking)
-        finally:
-            self._left()
+        return await self._answer(lambda agent: agent.ask(input, **asking))
 
-    async def send_stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
+    async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
+        """Say of calls that wait whether they may be run, after the messages before; then go on."""
+        return await self._answer(lambda agent: agent.decide(decisions, **asking))
+
+    def send_stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """What `send` does, told as it comes."""
-        self._sent += 1
-        try:
-            async with self._turn:
-                self._refuse_if_stopped()
-                deltas = self.agent.stream(input, **asking)
-                try:
-                    async for delta in deltas:
-                        yield delta
-                finally:
-                    await deltas.aclose()
-        finally:
-            self._left()
+        return self._told(lambda agent: agent.stream(input, **asking))
+
+    def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
+        """What `decide` does, told as it comes."""
+        return self._told(lambda agent: agent.decide_stream(decisions, **asking))
 
     async def stop(self, grace: float, hurry: asyncio.Event) -> None:
         """Let the message that is answered come to its end, for so many seconds; the others are refused."""
@@ -86,10 +86,36 @@ class Worker:
         async with self._turn:
             pass
 
-    def _refuse_if_stopped(self) -> None:
+    async def _answer(self, ask: Callable[[Agent], Awaitable[Reply]]) -> Reply:
+        self._arrive()
+        try:
+            async with self._turn:
+                return await ask(self._ready())
+        finally:
+            self._leave()
+
+    async def _told(
+        self, begin: Callable[[Agent], AsyncGenerator[Delta, None]]
+    ) -> AsyncGenerator[Delta, None]:
+        self._arrive()
+        try:
+            async with self._turn, aclosing(begin(self._ready())) as deltas:
+                async for delta in deltas:
+                    yield delta
+        finally:
+            self._leave()
+
+    def _arrive(self) -> None:
+        if self._agent is not None:
+            refuse_from_within(self._agent.session)  # it would wait for itself
+        self._sent += 1
+
+    def _ready(self) -> Agent:
+        """The agent, for whoever's turn it is."""
         if self._is_stopped:
             raise Stopped("the node was stopped before this message was begun")
+        return self.agent
 
-    def _left(self) -> None:
+    def _leave(self) -> None:
         self._sent -= 1
         self.used_at = now()

@@ -1,8 +1,10 @@
 """Tool definitions, read from any provider's shape, to be written in another's."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from quire.errors import InvalidValue, cut
 from quire.providers.json_values import Json, exact_copy, fields_in, is_object
@@ -13,6 +15,10 @@ from quire.tokens.schemas import read_definition, single_definitions
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 _READ = frozenset(("name", "description", "strict", "type", "function", *_SCHEMAS))
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[Any]).decode
 
 
 class Tool(NamedTuple):
@@ -31,6 +37,34 @@ class Tool(NamedTuple):
     """Whose way of defining a tool it was, where that can be told."""
     exact: bytes = b""
     """The definition as JSON: what tells `0` from `False`, which Python takes for the same."""
+
+
+class Reading(NamedTuple):
+    """Tools, and the definitions that they were read from, as values and as JSON."""
+
+    tools: list[Tool]
+    given: list[Any]
+    exact: bytes
+
+
+def reading(definitions: Sequence[Definition], before: Reading | None) -> Reading:
+    """The tools of a turn; those of an earlier one, if the definitions are the same to the letter.
+
+    That they are equal is not enough, for `0` is equal to `False`; nor is the same JSON, for it has a list
+    where there was a set, which is refused.
+    """
+    exact = _exact(definitions)
+    if before is not None and exact and exact == before.exact and before.given == [*definitions]:
+        return before
+    return Reading(read_tools(definitions), _decode(exact) if exact else [], exact)
+
+
+def _exact(definitions: Sequence[Definition]) -> bytes:
+    """Definitions as JSON; nothing of what is no list, or cannot be written so."""
+    try:
+        return _encode(definitions) if isinstance(definitions, list | tuple) else b""
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
 
 
 def read_tools(definitions: Iterable[Definition]) -> list[Tool]:

@@ -21,6 +21,7 @@ Change = Literal[
     "schema_mended",
     "state_foreign",
     "state_stale",
+    "thoughts_left_out",
     "tools_added",
     "tools_left_out",
     "turn_added",
@@ -32,10 +33,14 @@ CHANGES: frozenset[str] = frozenset(get_args(Change))
 HARMLESS: frozenset[Change] = frozenset(
     (
         *("empty_left_out", "fields_left_out", "id_renamed", "instructions_moved", "media_moved"),
-        *("name_renamed", "schema_mended", "tools_added", "turn_added", "unspoken", "words_moved"),
+        *("name_renamed", "schema_mended", "thoughts_left_out", "tools_added", "turn_added", "unspoken"),
+        "words_moved",
     )
 )
-"""Changes that cost no words of the conversation: these are no error when strict."""
+"""Changes that cost no words of the conversation: these are no error when strict.
+
+Thoughts that a model's own service gives to be read, and takes back from nobody, are none of it.
+"""
 
 
 class Downgrade(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from quire.errors import InvalidValue, WrongType
 from quire.items import KINDS, Item
 from quire.providers.caching import CachePlan
-from quire.providers.definitions import Tool, read_tools
+from quire.providers.definitions import Reading, Tool, reading
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
 from quire.providers.downgrades import Downgrade, refuse_losses
 from quire.state import View
@@ -30,7 +30,7 @@ class WireWriter(Writer, Protocol):
         """The same writer, to be finished; both go on on their own."""
         ...
 
-    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         ...
 
@@ -101,17 +101,17 @@ def render(
 ) -> Rendered:
     """Items and tools as a payload of a wire."""
     _check_arguments(items, plan, model, strict)
-    definitions = read_tools(tools)
     scroll = _scroll(items)
+    definitions = _read(wire, tools, scroll)
     boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
     static = _static(begin, model, definitions, scroll[: plan.static]) if plan and plan.static else 0
     dialogue = _settled(begin, wire, scroll, model, definitions, boundary)
     try:
-        rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
+        rendered = _finished(dialogue, scroll, plan, boundary, static)
     except LateResult:
         # What is volatile answers what was given up. The draft knows nothing of it, and so may go on.
         knowing = _knowing(begin, scroll, model, definitions, boundary, len(scroll))
-        rendered = _finished(knowing, scroll, definitions, plan, boundary, static)
+        rendered = _finished(knowing, scroll, plan, boundary, static)
     _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
     if strict:
         refuse_losses(rendered.downgrades)
@@ -169,7 +169,7 @@ def _taken(
     # The draft is taken away until the payload is finished: another thread begins its own.
     kept = None if items.view is None else memos(items.view)
     draft = cast("_Draft | None", kept.pop(_key(wire, model, items, boundary), None)) if kept else None
-    if draft is None or draft.boundary > boundary or _exactly(draft.tools) != _exactly(tools):
+    if draft is None or draft.boundary > boundary or not _alike(draft.tools, tools):
         return None
     added = items.added_since(draft.scroll)
     if added is not None and boundary < items.settled:
@@ -182,8 +182,19 @@ def _key(wire: str, model: str | None, items: Scroll, boundary: int) -> tuple[ob
     return (wire, model) if boundary == items.settled else (wire, model, "slow")
 
 
-def _exactly(tools: list[Tool]) -> list[bytes]:
-    return [tool.exact for tool in tools]
+def _alike(some: list[Tool], others: list[Tool]) -> bool:
+    return some is others or [tool.exact for tool in some] == [tool.exact for tool in others]
+
+
+def _read(wire: str, tools: Sequence[Definition], items: Scroll) -> list[Tool]:
+    """The tools, read again only where their definitions changed since the turn before."""
+    if items.view is None:
+        return reading(tools, None).tools
+    before = cast("Reading | None", memos(items.view).get((wire, "tools")))
+    read = reading(tools, before)
+    if read is not before:
+        keep(items.view, (wire, "tools"), read)
+    return read.tools
 
 
 def _keep(wire: str, model: str | None, draft: _Draft) -> None:
@@ -203,7 +214,6 @@ def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[
 def _finished(
     dialogue: Dialogue,
     items: Scroll,
-    tools: list[Tool],
     plan: CachePlan | None,
     boundary: int,
     static: int,
@@ -219,7 +229,7 @@ def _finished(
     if boundary < len(items):
         rest.feed(items[boundary:])
         rest.close()
-    payload = writer.finish(tools, None if plan is None else Marks(static, slow, plan))
+    payload = writer.finish(None if plan is None else Marks(static, slow, plan))
     sheet = writer.sheet
     sent = len(sheet.messages)
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from quire.items import ConfigChange, Item, Message, Opaque
+from quire.items import ConfigChange, Item, Message, Opaque, Reasoning
 from quire.providers import wording
-from quire.providers.binding import Prefix
+from quire.providers.binding import Prefix, same_model
 from quire.providers.downgrades import Change, Downgrade
 from quire.providers.media import split
 from quire.providers.names import Alphabet, Names
@@ -73,6 +73,15 @@ class Sheet:
     def left_out(self, item: Item) -> None:
         """Note that there was nothing to write, or nothing in a part."""
         self.note(item, "empty_left_out", "it has no content, or a part that has none")
+
+    def unsent(self, item: Reasoning, reason: str) -> None:
+        """Note that thoughts have no way back; those that came from here without one are no loss."""
+        state = item.state
+        is_own = state is not None and state.provider == self.provider and not state.data
+        if is_own and state and self.model and same_model(state.model, self.model):
+            self.note(item, "thoughts_left_out", reason)
+        else:
+            self.note(item, "reasoning_left_out", reason)
 
     def words(self, item: Message | ConfigChange) -> str:
         """What is said or ordered where only words can be; media are described."""

@@ -8,6 +8,7 @@ from quire.errors import InvalidValue
 from quire.items import Item
 from quire.sections.section import Ask, Options, Settings
 from quire.sections.shown import without_last
+from quire.sections.sifted import Sifted
 from quire.sections.sifting import Change, Question, Sift, is_users
 from quire.sections.waiting import function
 from quire.state import View
@@ -69,15 +70,22 @@ class History(Settings):
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
         """The view itself where nothing is left out of it."""
-        view = ask.view(self.transcript)
-        if self.leaves_input and _is_last(view, ask.input):
-            shorter = without_last(view)
-            if not isinstance(shorter, View):
-                return [item for item in self._chosen(view) if item.id != view[-1].id]
-            view = shorter
-        return self._chosen(view)
+        chosen = self._chosen(ask.view(self.transcript))
+        if self.apart(ask) is None:
+            return chosen
+        return without_last(chosen) if isinstance(chosen, View) else chosen.without_last()
 
-    def _chosen(self, view: View) -> View | Sequence[Item]:
+    def apart(self, ask: Ask) -> Item | None:
+        """The input, where it is the last of this history and another section shows it.
+
+        All else is chosen as if it were here, and so is what must stay: the next call has it in its place.
+        """
+        view, given = ask.view(self.transcript), ask.input
+        if not self.leaves_input or given is None or not is_users(given) or not len(view):
+            return None
+        return view[-1] if view[-1].id == given.id else None
+
+    def _chosen(self, view: View) -> View | Sifted:
         is_sifted = self._where is not None or self._transform is not None
         if not is_sifted and self._messages is None and self._turns is None:
             return view
@@ -97,7 +105,3 @@ class History(Settings):
             return 0
         users = (index for index in range(len(items) - 1, -1, -1) if is_users(items[index]))
         return next(islice(users, self._turns - 1, None), 0)
-
-
-def _is_last(view: View, item: Item | None) -> bool:
-    return item is not None and is_users(item) and len(view) > 0 and view[-1].id == item.id

@@ -46,7 +46,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, name: str = "main") -> View:
         """The view of a transcript by its name."""
-        if name not in self.views:
+        if named(name, "the name of a transcript") not in self.views:
             known = ", ".join(map(repr, self.views)) or "none at all"
             raise UnknownKey(f"no transcript {cut(name)!r} here; there is {known}")
         return self.views[name]
@@ -58,6 +58,9 @@ def _check_ask(ask: Ask) -> None:
         ("the pool", ask.pool, Pool),
         ("parameters", ask.parameters, dict),
         ("the inbox", ask.inbox, Sequence),
+        ("the tools", ask.tools, Sequence),
+        ("the scope", ask.scope, str),
+        ("the conversation", ask.conversation, str),
     )
     for what, value, kind in given:
         if not isinstance(value, kind):  # pyright: ignore[reportUnnecessaryIsInstance]

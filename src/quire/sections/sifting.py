@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from quire.errors import WrongType
 from quire.items import KINDS, Item, Message, ToolResult
+from quire.sections.rows import Chosen, Row
 from quire.sections.shown import NEVER_SHOWN, Shown, last_shown, last_user_position, members
-from quire.sections.sifted import Chosen, Row, Sifted
+from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.groups import answers
 from quire.state.growing import added_since
@@ -26,7 +27,7 @@ Change = Callable[[Item], Item | None]
 class Sift:
     """What is kept of a view, and what is needed to go on from there."""
 
-    __slots__ = ("_before", "_change", "_indexes", "_keep", "_row", "_spared", "_view")
+    __slots__ = ("_before", "_change", "_indexes", "_keep", "_row", "_spared", "_turns", "_view")
 
     def __init__(self, keep: Question | None, change: Change | None) -> None:
         self._keep = keep
@@ -35,6 +36,7 @@ class Sift:
         self._row = Row()
         self._indexes: dict[int, int] = {}  # where in the view a position is, in the view's order
         self._before = array("L", (0,))  # for each place in the view, how much is kept before it
+        self._turns = array("L", (0,))  # for each place in the view, how many turns begin before it
         self._spared: int | None = None  # the position of a message that is kept for being the last
 
     @property
@@ -58,7 +60,7 @@ class Sift:
         self._row = self._row.with_end(kept, self._sifted(new, kept, last_user_position(view)))
         self._view = view
 
-    def newest(self, view: View, cut: int) -> Sequence[Item]:
+    def newest(self, view: View, cut: int) -> Sifted:
         """What is kept from a place on, the rest of the groups there, and what always stays."""
         row = Sifted(self._row, view)
         if not cut:
@@ -66,7 +68,7 @@ class Sift:
         positions = (p for head in set(self._row.heads[cut:]) for p in members(view, head))
         places = {self._row.indexes.get(position, cut) for position in positions}
         places.update(row.staying(view))
-        return [*(self.kept[place] for place in sorted(places) if place < cut), *self.kept[cut:]]
+        return Sifted(self._row, view, cut, sorted(place for place in places if place < cut))
 
     def _first_touched(self, view: View, new: Sequence[Shown]) -> int:
         """The first place in the view whose verdict may change, or where what is new begins."""
@@ -90,7 +92,7 @@ class Sift:
             position, _ = self._indexes.popitem()
             if position == self._spared:
                 self._spared = None
-        del self._before[start + 1 :]
+        del self._before[start + 1 :], self._turns[start + 1 :]
 
     def _sifted(self, new: Sequence[Shown], kept: int, last_user: int | None) -> list[Chosen]:
         """What is kept of what is new, after so many that are kept before it."""
@@ -103,9 +105,10 @@ class Sift:
         chosen: list[Chosen] = []
         for shown in new:
             self._indexes[shown.position] = len(self._indexes)
+            self._turns.append(self._turns[-1] + is_users(shown.item))
             item = verdicts.get(shown.position)
             if item is not None:
-                chosen.append(Chosen(item, shown.position, shown.head))
+                chosen.append(Chosen(item, shown.position, shown.head, self._turns[-1]))
             self._before.append(kept + len(chosen))
         return chosen
 

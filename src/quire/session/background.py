@@ -10,43 +10,33 @@ import logging
 from functools import partial
 from typing import Literal
 
-import msgspec
-
 from quire.compactors import Compactor, Outcome, Plan, Request, Room, record
 from quire.errors import Irreducible, QuireError
-from quire.items import Note, now
+from quire.items import Note
 from quire.models import AnyModel, summarized
 from quire.session.events import Compacted, Compacting
 from quire.session.hooks import Hooks
-from quire.session.leases import RENEWAL, ended, handed_over, is_held, lease, replaced
+from quire.session.leases import (
+    RENEWAL,
+    broken_off,
+    ended,
+    handed_over,
+    is_broken_off,
+    is_held,
+    lease,
+    replaced,
+)
 from quire.session.ledger import Ledger
 from quire.session.metering import Metered
-from quire.session.streams import MAIN, PLANS, POOL
+from quire.session.resting import Metrics, Rests
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Redact, redacted
 from quire.state import View
+from quire.stores.streams import MAIN, PLANS, POOL
+
+__all__ = ["Background", "Metrics"]
 
 logger = logging.getLogger("quire.session")
-
-_FIRST_PAUSE = 5.0
-_LONGEST_PAUSE = 600.0
-
-
-class Metrics(msgspec.Struct):
-    """What the compaction of a session has done.
-
-    `hits` are turns whose history was small enough as it was, `misses` those that had to be cut because no
-    compaction had come in time.
-    """
-
-    hits: int = 0
-    misses: int = 0
-    started: int = 0
-    completed: int = 0
-    discarded: int = 0
-    failed: int = 0
-    pending: int = 0
-    fault: str | None = None
 
 
 class Background:
@@ -71,9 +61,21 @@ class Background:
         self._marker: Note | None = None
         self._metered: Metered | None = None
         self._forgotten = 0  # how much had been forgotten when a plan was made
-        self._rests_until = 0.0
-        self._pause = _FIRST_PAUSE
+        self._is_handing_over = False
+        self._rests = Rests()
         self.metrics = Metrics()
+
+    async def consider_or_wait(self, view: View, room: Room, *, was_cut: bool) -> None:
+        """`consider`, and wait for it where it was broken off before: there is no beside for it then.
+
+        Who runs each turn in a loop of its own ends the loop, and what is under way in it, with the turn.
+        """
+        is_due_now = any(is_broken_off(plan) for plan in self._open_plans(self._ledger.workspace))
+        self.consider(view, room, was_cut=was_cut)
+        if is_due_now and self._task is not None:
+            await asyncio.wait([self._task])
+        else:
+            await asyncio.sleep(0)  # it has begun, and can tell if the loop ends with this turn
 
     def consider(self, view: View, room: Room, *, was_cut: bool) -> None:
         """Look at what a turn showed, and begin to make it smaller where that is due, beside the turn."""
@@ -82,7 +84,7 @@ class Background:
         else:
             self.metrics.hits += 1
         if not self._is_busy():
-            self._forgotten = self._ledger.workspace.forgotten
+            self._forgotten, self._is_handing_over = self._ledger.workspace.forgotten, False
             self._task = asyncio.get_running_loop().create_task(self._work(view, room))
 
     async def work(self, view: View, room: Room) -> bool:
@@ -104,12 +106,14 @@ class Background:
             done, _ = await asyncio.wait([task], timeout=timeout)
             if done:
                 return
+        self._is_handing_over = True
         task.cancel()
         await asyncio.wait([task])
 
     def _is_busy(self) -> bool:
-        under_way = self._task is not None and not self._task.done()
-        return under_way or now() < self._rests_until or self._is_others()
+        task = self._task
+        under_way = task is not None and not task.done() and not task.get_loop().is_closed()
+        return under_way or self._rests.is_resting or self._is_others()
 
     def _is_others(self) -> bool:
         """Whether another process is at work on it."""
@@ -119,8 +123,9 @@ class Background:
         try:
             return self._compactor.plan(view, room)
         except Irreducible as fault:
+            if self.metrics.fault != str(fault):  # once, and not in every turn
+                logger.warning("nothing of %s can be made smaller: %s", self._ledger.place, fault)
             self.metrics.fault = str(fault)
-            logger.warning("nothing of %s can be made smaller: %s", self._ledger.place, fault)
             return None
 
     async def _is_refused(self, plan: Plan) -> bool:
@@ -143,7 +148,11 @@ class Background:
 
     async def _plan_and_carry_out(self, view: View, room: Room) -> None:
         """What takes long is done in a thread, so that turns go on meanwhile."""
-        plan = await asyncio.to_thread(self._planned, view, room)
+        try:
+            plan = await asyncio.to_thread(self._planned, view, room)
+        except asyncio.CancelledError:
+            self._note_broken_off(view, room)
+            raise
         if plan is None:
             self._drop_left_behind()
         elif not await self._is_refused(plan):
@@ -152,10 +161,21 @@ class Background:
             elif self._model is not None and self._note(plan):
                 await self._carry_out(plan, plan.request, self._model)
 
+    def _note_broken_off(self, view: View, room: Room) -> None:
+        """Note that there was no time for a plan that is due: the turn that finds this waits for it."""
+        if self._is_handing_over or self._open_plans(self._ledger.workspace):
+            return
+        plan = self._planned(view, room)
+        if plan is not None:
+            marker = broken_off(self._leased(plan))
+            self._ledger.commit(lambda ws: [] if self._open_plans(ws) else [Written(PLANS, marker)])
+
+    def _leased(self, plan: Plan) -> Note:
+        return lease({"by": plan.by, "transcript": self._name, "version": self._ledger.workspace.version})
+
     def _note(self, plan: Plan) -> bool:
         """Note in the log that a plan is under way, unless another is; those left behind are over."""
-        content = {"by": plan.by, "transcript": self._name, "version": self._ledger.workspace.version}
-        marker = lease(content)
+        marker = self._leased(plan)
 
         def change(workspace: Workspace) -> list[Written]:
             found = self._open_plans(workspace)
@@ -179,7 +199,7 @@ class Background:
         except QuireError as fault:
             await self._hooks.fire_and_wait(self._fail(plan, fault))
         except asyncio.CancelledError:  # whoever closed the session or its loop: another may go on
-            self._hand_over()
+            self._let_go()
             raise
         finally:
             renewing.cancel()
@@ -192,9 +212,10 @@ class Background:
             await asyncio.to_thread(self._replace, marker, lease(marker.content))
             await asyncio.sleep(RENEWAL)
 
-    def _hand_over(self) -> None:
+    def _let_go(self) -> None:
         if self._marker is not None:
-            self._replace(self._marker, handed_over(self._marker))
+            left = handed_over if self._is_handing_over else broken_off
+            self._replace(self._marker, left(self._marker))
             self._marker = None
 
     def _replace(self, marker: Note, other: Note) -> None:
@@ -206,11 +227,11 @@ class Background:
         outcome = await asyncio.to_thread(self._finish, plan, text)
         if outcome.fate == "kept":
             self.metrics.completed += 1
-            self._pause, self.metrics.fault = _FIRST_PAUSE, None
+            self._rests, self.metrics.fault = Rests(), None
         else:
             self.metrics.discarded += 1
             if text is not None:  # words that were paid for: the same model may write the same again
-                self._rest_a_while()
+                self._rests.begin()
         await self._hooks.fire_and_wait(Compacted(self._ledger.place, self._name, plan, outcome))
 
     def _finish(self, plan: Plan, text: str | None) -> Outcome:
@@ -239,15 +260,10 @@ class Background:
         """Count a failure, and rest before the next try."""
         self.metrics.failed += 1
         self.metrics.fault = fault
+        pause = self._rests.begin()
         logger.warning(
-            "the compaction of %s failed, next try in %.0f s: %s", self._ledger.place, self._pause, fault
+            "the compaction of %s failed, next try in %.0f s: %s", self._ledger.place, pause, fault
         )
-        self._rest_a_while()
-
-    def _rest_a_while(self) -> None:
-        """Rest before the next try, longer each time."""
-        self._rests_until = now() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def _fail(self, plan: Plan, fault: QuireError) -> Compacted:
         """Let go of a plan that failed; it can be made again."""

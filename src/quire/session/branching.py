@@ -13,10 +13,10 @@ from quire.session.merging import kept_of, summary_of, told_once, woven
 from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
 from quire.session.stepping import Stepping
-from quire.session.streams import MAIN, ORIGIN, POOL, checked_name, free_name, labelled
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript, View, fork_scoped
 from quire.stores import place_at
+from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, POOL, checked_name, free_name, labelled
 
 Keep = Literal["all", "result", "summary"]
 
@@ -101,7 +101,7 @@ class Branching(Stepping):
     ) -> tuple[Item, ...]:
         metered, guard = Metered(model), _Guard(self._ledger, child._ledger)
         theirs = child._ledger.workspace.transcripts[MAIN]
-        summary = await summary_of(self._ledger.workspace, theirs, asking(metered), agent_id)
+        summary = await summary_of(self._ledger.workspace, theirs, asking(metered), agent_id, self._redact)
         spent = metered.written()
         self._ledger.commit(lambda _: spent)
         guard.check()
@@ -158,11 +158,15 @@ class _Guard:
         for ledger in (ours, theirs):
             ledger.catch_up()
             finish_forgetting(ledger)
-        self._then = (ours.workspace.forgotten, theirs.workspace.forgotten)
+        self._then, self._read = ours.workspace.forgotten, theirs.workspace.version
 
     def check(self, ours: Workspace | None = None) -> None:
-        """`Forgotten` where something was since; `ours` is the state that is about to be written to."""
-        self._theirs.catch_up()
-        found = (ours or self._ours.workspace).forgotten, self._theirs.workspace.forgotten
-        if found != self._then:
+        """`Forgotten` where something was since; `ours` is the state that is about to be written to.
+
+        The fork's entries are looked at in the store: who reads a fork again waits for the conversation that
+        it left, and that one may be waiting here.
+        """
+        new = self._theirs.store.read(self._theirs.place, after=self._read)
+        is_forgotten = any(entry.stream == FORGOTTEN for entry in new)
+        if is_forgotten or (ours or self._ours.workspace).forgotten != self._then:
             raise Forgotten("something of the fork was forgotten meanwhile: merge it again")

@@ -10,7 +10,6 @@ from quire.errors import UnknownId
 from quire.items import Item
 from quire.providers import Rendered
 from quire.sections import Ask, Section, settings_of
-from quire.session.writing import Redact, redacted
 from quire.state import View
 from quire.tokens import Calibrated
 
@@ -61,24 +60,3 @@ async def _ended(tasks: Sequence["asyncio.Future[Piece]"]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def redacted_pieces(redact: Redact | None, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Pieces as they may be sent. What is in a transcript was redacted when it was kept."""
-    if redact is None:
-        return tuple(pieces)
-    return tuple(_redacted_piece(redact, piece) for piece in pieces)
-
-
-def _redacted_piece(redact: Redact, piece: Piece) -> Piece:
-    if isinstance(piece.content, View):
-        return piece
-    source = piece.source
-    return piece._replace(
-        content=tuple(
-            item
-            if source is not None and source.log.find(item.id, source.end) is not None
-            else redacted(redact, item)
-            for item in piece.content
-        )
-    )

@@ -11,13 +11,16 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from quire.errors import Forgotten
+from quire.items import Item
 from quire.session.branching import Branching
 from quire.session.held import RECORDING, Held
 from quire.session.ledger import Ledger
 from quire.session.merging import joined, left_behind
 from quire.session.spending import Spending
 from quire.session.workspace import Workspace, Written
+from quire.state import Pool, View
 from quire.stores import MemoryStore
+from quire.stores.streams import MAIN
 
 S = TypeVar("S")
 Raised = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
@@ -44,6 +47,22 @@ class Drafting(Branching):
     def _is_draft(self) -> bool:
         return self._left is not None
 
+    def view(self, name: str = MAIN) -> View:
+        """What a transcript shows now."""
+        self._check_known()
+        return super().view(name)
+
+    def recorded(self, name: str = MAIN) -> list[Item]:
+        """All items of a transcript in the order they came, edits and what they hide included."""
+        self._check_known()
+        return super().recorded(name)
+
+    @property
+    def pool(self) -> Pool:
+        """The notes at hand: a copy that may be read at leisure, and that changes nothing."""
+        self._check_known()
+        return super().pool
+
     def _outermost(self) -> tuple[Ledger, Spending | None]:
         """The log that all of this is merged into, and for a draft what had been spent when it began."""
         ledger, before, left = self._ledger, self._before, self._left
@@ -65,9 +84,12 @@ class Drafting(Branching):
 
     def _check_left(self) -> None:
         """`Forgotten` where something was forgotten since this draft began: it may hold it still."""
-        ledger, _ = self._outermost()
-        ledger.catch_up()
-        if self._left is not None and ledger.workspace.forgotten != self._forgotten:
+        self._outermost()[0].catch_up()
+        self._check_known()
+
+    def _check_known(self) -> None:
+        """The same, as far as is known without looking."""
+        if self._left is not None and self._outermost()[0].workspace.forgotten != self._forgotten:
             raise Forgotten(_BEGIN_AGAIN)
 
     def _merge_draft(self, draft: "Drafting") -> None:

@@ -1,6 +1,6 @@
 """Conversations that share items: where a fork began, where that one did, and all forks of the first."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 
 from quire.errors import Forgotten
@@ -18,17 +18,23 @@ def pasts(ledger: Ledger) -> Iterator[Ledger]:
         origin = ledger.workspace.origin
 
 
-def family(ledger: Ledger) -> list[Ledger]:
-    """The first of them, then all its forks and theirs; this ledger itself stands for its own place."""
-    first = [ledger, *pasts(ledger)][-1]
-    return [ledger if one.place == ledger.place else one for one in (first, *_forks(first))]
+def first_of(ledger: Ledger) -> Ledger:
+    """The conversation that a fork, or what it was forked from, has its past from; else the ledger itself."""
+    return [ledger, *pasts(ledger)][-1]
 
 
-def _forks(ledger: Ledger) -> Iterator[Ledger]:
+def forks_of(ledger: Ledger, *, but: Container[Place] = ()) -> list[Ledger]:
+    """All forks of a conversation, and theirs, but for some places."""
     scope, name = ledger.place
-    for other in ledger.store.conversations(scope):
-        if other.startswith(f"{name}/"):
-            with suppress(Forgotten):  # it has its past from another that had this address before
-                fork = shared_ledger(ledger.store, Place(scope, other))
-                if fork.workspace.origin is not None:
-                    yield fork
+    places = (Place(scope, other) for other in ledger.store.conversations(scope))
+    return list(
+        _opened(ledger, (p for p in places if p.conversation.startswith(f"{name}/") and p not in but))
+    )
+
+
+def _opened(ledger: Ledger, places: Iterator[Place]) -> Iterator[Ledger]:
+    for place in places:
+        with suppress(Forgotten):  # it has its past from another that had this address before
+            fork = shared_ledger(ledger.store, place)
+            if fork.workspace.origin is not None:
+                yield fork

@@ -2,70 +2,155 @@
 
 It reaches all conversations that may hold it: the one, its forks, and where they began. It is noted in each
 before anything is emptied, so that who reads on reads again until it is done, who is about to write what he
-read before is stopped, and who opens a conversation after a crash can finish it.
+read before is stopped, and who opens a conversation after a crash can finish it. What was made of it is noted
+too: once some of it is empty, nobody could find the rest.
 """
 
 import logging
+import os
 from collections.abc import Collection, Iterable
 from functools import partial
+from threading import RLock
+from weakref import WeakKeyDictionary
 
 from quire.errors import UnknownId, cut
-from quire.items import JSON, Item, Note, Undo
+from quire.items import JSON, Note, Summary, Undo
 from quire.session.emptying import Emptying, copied_notes, emptied_notes
-from quire.session.families import family, pasts
+from quire.session.families import first_of, forks_of, pasts
 from quire.session.ledger import Ledger
-from quire.session.streams import FORGOTTEN, POOL, STEPS, is_own
-from quire.session.tombstones import is_tombstone, texts_of
+from quire.session.traces import Read, Traces
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
+from quire.stores import Place, Store
+from quire.stores.streams import FORGOTTEN, POOL, STEPS, is_own
+from quire.stores.tombstones import is_tombstone
 
 logger = logging.getLogger("quire.session")
 
+_at_work: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
+"""Who forgets in a store of this process: one at a time, or all would do the work of each other."""
+
+os.register_at_fork(after_in_child=_at_work.clear)
+
 
 def forget(ledger: Ledger, ids: Collection[str]) -> None:
-    """Forget items of a conversation, here and wherever forks and merges took them.
-
-    The others are emptied first: as long as the items are here, one knows what to look for.
-    """
+    """Forget items that a conversation has, here and wherever forks and merges took them or their past."""
     ledger.catch_up()
-    recorded = ledger.recorded()
-    for item_id in set(ids) - {item.id for _, item in recorded}:
-        raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
-    texts = {text for _, item in recorded if item.id in ids for text in texts_of(item)}
-    concerned = _begun(ledger, ids)
-    for one in sorted(concerned, key=lambda one: one is ledger):
-        _empty(one, set(ids), texts)
-    # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
-    ledger.store.forget(ledger.place, {})
-    for one in reversed(concerned):
-        _finish(one, set(ids))
+    for item_id in set(ids) - {item.id for _, item in ledger.recorded()}:
+        _check_inherited(ledger, item_id)
+    with _alone(ledger.store):
+        _carry_out(ledger, ids)
     logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
 def forget_all(ledger: Ledger) -> None:
-    """Forget all that was said and kept in a conversation."""
+    """Forget all that was said and kept in a conversation; of a fork, not what it began with."""
     forget(ledger, {item.id for stream, item in ledger.recorded() if _is_said(stream)})
+
+
+def finish_forgetting(ledger: Ledger) -> None:
+    """Forget what somebody began to and did not finish: here, or where a fork has its past from."""
+    if _begun_in(ledger):
+        with _alone(ledger.store):
+            if ids := _begun_in(ledger):  # who was at work may have finished meanwhile
+                _carry_out(ledger, ids)
+    _forget_as_the_past(ledger)
 
 
 def _is_said(stream: str) -> bool:
     return stream in (POOL, STEPS) or not is_own(stream)
 
 
-def finish_forgetting(ledger: Ledger) -> None:
-    """Forget what somebody began to and did not finish: here, or where a fork has its past from."""
-    for one in (*reversed(list(pasts(ledger))), ledger):
-        for begun in list(one.workspace.forgetting.values()):
-            _forget_again(ledger, set(begun.content["ids"]))
-    _forget_as_the_past(ledger)
+def _alone(store: Store) -> RLock:
+    return _at_work.setdefault(store, RLock())
 
 
-def _forget_again(ledger: Ledger, ids: set[str]) -> None:
-    concerned = family(ledger)
+def _check_inherited(ledger: Ledger, item_id: str) -> None:
+    """`UnknownId` for an item that is not here, and for one that a draft only sees."""
+    if not ledger.workspace.inherits(item_id):
+        raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
+    if ledger.workspace.origin is None:
+        raise UnknownId(f"item {cut(item_id)!r} is not of the draft: forget it in {ledger.place} itself")
+
+
+def _begun_in(ledger: Ledger) -> set[str]:
+    """All that somebody began to forget, here or in the past of a fork."""
+    found = set[str]()
+    for one in (ledger, *pasts(ledger)):
+        one.catch_up()
+        found.update(*(begun.content["ids"] for begun in one.workspace.forgetting.values()))
+    return found
+
+
+def _carry_out(ledger: Ledger, ids: Collection[str]) -> None:
+    """Note it everywhere, find what was made of it, note that too, and empty it all."""
+    concerned = _noted(ledger, ids)
+    logs = {one.place: _read(one) for one in concerned}
+    traces = Traces(ids)
+    traces.follow(list(logs.values()))
     for one in concerned:
-        if ids <= {item.id for _, item in one.recorded()}:
-            forget(one, ids)
-    for one in reversed(concerned):
-        _finish(one, ids)
+        one.commit(partial(_begun, traces.ids))
+    # Where the items themselves are comes last: as long as they are there, one knows what to look for.
+    for one in sorted(concerned, key=lambda one: _has(logs[one.place], ids)):
+        _empty(one, traces)
+    # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
+    ledger.store.forget(ledger.place, {})
+    for one in concerned:
+        _finish(one, traces.ids)
+
+
+def _noted(ledger: Ledger, ids: Collection[str]) -> list[Ledger]:
+    """Note that it begins, the first conversation of all first; a fork made meanwhile is found too."""
+    first = first_of(ledger)
+    noted: dict[Place, Ledger] = {}
+    new = [first]
+    while new:
+        for one in new:
+            one.commit(partial(_begun, ids))
+            noted[one.place] = one
+        new = [ledger if one.place == ledger.place else one for one in forks_of(first, but=noted)]
+    return list(noted.values())
+
+
+def _begun(ids: Collection[str], workspace: Workspace) -> list[Written]:
+    """What says that it begins, unless somebody said so."""
+    if any(set(ids).issubset(begun.content["ids"]) for begun in workspace.forgetting.values()):
+        return []
+    return [Written(FORGOTTEN, Note(content={"ids": sorted(ids)}, description="forgetting"))]
+
+
+def _read(ledger: Ledger) -> Read:
+    with ledger.lock:
+        written = ledger.reload()
+        return Read(ledger.workspace, written)
+
+
+def _has(log: Read, ids: Collection[str]) -> bool:
+    return any(item.id in ids for _, item in log.recorded)
+
+
+def _empty(ledger: Ledger, traces: Traces) -> None:
+    with ledger.lock:
+        while True:  # others may write it again meanwhile
+            log = _read(ledger)
+            traces.follow([log])
+            bodies = {version: JSON.encode_item(left) for version, left in Emptying(log, traces).left()}
+            if not bodies:
+                return
+            ledger.store.forget(ledger.place, bodies)
+
+
+def _finish(ledger: Ledger, ids: Collection[str]) -> None:
+    """Say that it is done, also what others began of it, and take back summaries that are empty."""
+    with ledger.lock:
+        ledger.reload()
+        ledger.commit(lambda workspace: [*_done(workspace, ids), *_taken_back(workspace)])
+
+
+def _done(workspace: Workspace, ids: Collection[str]) -> Iterable[Written]:
+    for begun in workspace.forgetting.values():
+        if set(begun.content["ids"]).issubset(ids):
+            yield Written(FORGOTTEN, Note(content={"of": begun.id}, description="forgotten"))
 
 
 def _forget_as_the_past(ledger: Ledger) -> None:
@@ -78,49 +163,12 @@ def _forget_as_the_past(ledger: Ledger) -> None:
         forget(ledger, gone)
 
 
-def _begun(ledger: Ledger, ids: Collection[str]) -> list[Ledger]:
-    """Note that it begins, the first conversation of all first; a fork made meanwhile is found too."""
-    begun: dict[object, Ledger] = {}
-    while new := [one for one in family(ledger) if one.place not in begun]:
-        for one in new:
-            note = Note(content={"ids": sorted(ids)}, description="forgetting")
-            one.commit(partial(_noted, note))
-            begun[one.place] = one
-    return list(begun.values())
-
-
-def _noted(note: Note, _: Workspace) -> list[Written]:
-    return [Written(FORGOTTEN, note)]
-
-
-def _done(begun: Note) -> Written:
-    return Written(FORGOTTEN, Note(content={"of": begun.id}, description="forgotten"))
-
-
-def _empty(ledger: Ledger, ids: set[str], texts: set[str]) -> None:
-    with ledger.lock:
-        emptying = Emptying(ledger.workspace, ids, texts)
-        try:
-            while bodies := {v: JSON.encode_item(left) for v, left in emptying.left(ledger.recorded())}:
-                ledger.store.forget(ledger.place, bodies)  # others may write it again meanwhile
-        finally:
-            ledger.reload()
-
-
-def _finish(ledger: Ledger, ids: set[str]) -> None:
-    """Say that it is done, also what others began of it, and take back summaries that are empty."""
-    with ledger.lock:
-        ledger.reload()
-        begun = [note for note in ledger.workspace.forgetting.values() if ids.issuperset(note.content["ids"])]
-        ledger.commit(lambda workspace: [*map(_done, begun), *_taken_back(workspace)])
-
-
 def _taken_back(workspace: Workspace) -> list[Written]:
     """What brings back what emptied summaries stood for: each of them, also those under others."""
     undone: list[Written] = []
     for name, transcript in workspace.transcripts.items():
         trial = transcript.copy()
-        while shown := list(filter(is_tombstone, _summaries(trial))):
+        while shown := [one for one in _summaries(trial) if one.spans and is_tombstone(one)]:
             for summary in shown:
                 undo = Undo(summary.id)
                 trial.append(undo)
@@ -128,6 +176,7 @@ def _taken_back(workspace: Workspace) -> list[Written]:
     return undone
 
 
-def _summaries(transcript: Transcript) -> Iterable[Item]:
+def _summaries(transcript: Transcript) -> Iterable[Summary]:
     view = transcript.view
-    return [view.log.item(position) for position in view.shape.summaries]
+    found = (view.log.item(position) for position in view.shape.summaries)
+    return [summary for summary in found if isinstance(summary, Summary)]

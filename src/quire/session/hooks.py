@@ -182,6 +182,10 @@ class Hooks:
             except Exception as fault:
                 self._report(one, event, fault)
 
+    def are_async(self, events: Iterable[type]) -> bool:
+        """Whether a hook that hears one of the events has to be awaited."""
+        return any(one.is_async and not set(one.events).isdisjoint(events) for one in self._hooks)
+
     def refuse_async(self, events: Iterable[type]) -> None:
         """An error where a hook that hears one of the events has to be awaited."""
         for one in self._hooks:

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from quire.items import Hide, Note, Span, now
-from quire.session.streams import PLANS
 from quire.session.workspace import Workspace, Written
+from quire.stores.streams import PLANS
 
 LEASE = 60.0
 """Seconds for which a note is believed after it was written or renewed."""
@@ -29,6 +29,16 @@ def lease(content: Mapping[str, object]) -> Note:
 def handed_over(marker: Note) -> Note:
     """The note that a plan was begun and is nobody's now."""
     return Note(content={**marker.content, "until": 0.0, "process": None}, description="plan")
+
+
+def broken_off(marker: Note) -> Note:
+    """The note that a plan was begun, and that the loop it was carried out in has ended."""
+    return Note(content={**handed_over(marker).content, "is_broken_off": True}, description="plan")
+
+
+def is_broken_off(marker: Note) -> bool:
+    """Whether a plan was given up though nobody wanted that: its loop ended, or its process did."""
+    return bool(marker.content.get("is_broken_off")) or _is_gone(marker.content.get("process"))
 
 
 def is_held(marker: Note) -> bool:

@@ -13,12 +13,12 @@ from threading import RLock
 from time import sleep
 from weakref import WeakSet
 
-from quire.errors import Conflict, Damaged, Forgotten, InvalidValue, QuireError, StoreDamaged, cut
+from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, cut
 from quire.items import JSON, Item, ToolResult
-from quire.session.streams import FORGOTTEN
 from quire.session.workspace import Workspace, Written, settled
 from quire.stores import Entry, Place, Store, Stored
-from quire.stores.seals import is_sealed
+from quire.stores.decoding import items_in
+from quire.stores.streams import FORGOTTEN
 
 logger = logging.getLogger("quire.session")
 
@@ -51,6 +51,7 @@ class Ledger:
         self.lock = RLock()
         self._origin = origin
         self._known = b""  # the last entry that was taken in
+        self._mark: int | None = None  # what tells whether all entries are as they were read last
         _ALL.add(self)
         self.workspace = origin()
         self.catch_up()
@@ -59,14 +60,20 @@ class Ledger:
         """Take in what others have written, and give it."""
         with self.lock:
             if self.workspace.forgetting:
-                self.reload()  # until it is done, nobody knows how far it has come
+                self._look_again()
                 return []
             stored = self.store.read(self.place, after=max(self.workspace.version - 1, 0))
             if self.workspace.version and (not stored or stored[0].body != self._known):
-                stored = self._begin_again()
-            elif self.workspace.version:
-                stored = stored[1:]
-            return self._taken(stored)
+                return self.reload()
+            return self._taken(stored[1:] if self.workspace.version else stored)
+
+    def _look_again(self) -> None:
+        """Read everything again, where it is another: until it is forgotten, nobody knows how far that came.
+
+        The past of a fork may be another though its own entries are the same.
+        """
+        if self.workspace.origin is not None or _mark_of(self.store.read(self.place)) != self._mark:
+            self.reload()
 
     def recorded(self) -> list[Written]:
         """All entries of the log, in order."""
@@ -80,10 +87,19 @@ class Ledger:
         stored = self.store.read(self.place, after=min(versions) - 1)
         return [item for _, item in read_entries(self.place, [e for e in stored if e.version in wanted])]
 
-    def reload(self) -> None:
-        """Read everything again, because something before the end has changed."""
+    def reload(self) -> list[Written]:
+        """Read everything again, because something before the end has changed, and give it.
+
+        Where that fails, what was known stays.
+        """
         with self.lock:
-            self._taken(self._begin_again())
+            stored = self.store.read(self.place)
+            written = read_entries(self.place, stored)
+            workspace = self._origin()
+            self._apply(workspace, written)
+            self.workspace, self._known = workspace, stored[-1].body if stored else b""
+            self._mark = _mark_of(stored)
+            return written
 
     def append(self, name: str, item: Item, *, is_new: bool = False) -> Item:
         """Write one item that is no edit to a transcript: what happens most, so without a trial.
@@ -178,29 +194,21 @@ class Ledger:
         self.catch_up()
 
     def _taken(self, stored: Sequence[Stored]) -> list[Written]:
-        if not stored:
-            return []
-        if is_sealed(stored[0].body):
-            raise InvalidValue(f"{self.place} is sealed: open its store with its key")
         written = read_entries(self.place, stored)
         if any(stream == FORGOTTEN for stream, _ in written) and self.workspace.version:
             self.reload()  # what was forgotten is in the entries read before
-            return written
-        self._apply(written, stored)
+        elif written:
+            self._apply(self.workspace, written)
+            self._known = stored[-1].body
         return written
 
-    def _apply(self, written: list[Written], stored: Sequence[Stored]) -> None:
+    def _apply(self, workspace: Workspace, written: list[Written]) -> None:
         try:
-            self.workspace.apply(written)
+            workspace.apply(written)
         except (StoreDamaged, Forgotten):
             raise
         except QuireError as fault:
             raise StoreDamaged(f"{self.place}: what is stored does not fit together: {fault}") from fault
-        self._known = stored[-1].body
-
-    def _begin_again(self) -> list[Stored]:
-        self.workspace, self._known = self._origin(), b""
-        return self.store.read(self.place)
 
     def _check_answers(self, written: Iterable[Written], waiting: frozenset[str]) -> None:
         """Two may append side by side; two may not answer the same call."""
@@ -208,6 +216,10 @@ class Ledger:
         for _, item in written:
             if isinstance(item, ToolResult) and item.call_id in waiting - still:
                 raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
+def _mark_of(stored: Sequence[Stored]) -> int:
+    return hash(tuple(entry.body for entry in stored))
 
 
 def _appended(name: str, items: Sequence[Item], is_new: bool, workspace: Workspace) -> list[Written]:
@@ -221,17 +233,6 @@ def appending(name: str, items: Sequence[Item], *, is_new: bool) -> Change:
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> list[Written]:
-    """What stored entries say. They are read as one array, which is a good deal faster than one by one."""
-    whole = b"[" + b",".join(entry.body for entry in stored) + b"]"
-    try:
-        items = JSON.decode(whole)
-    except Damaged:
-        items = [_read(place, entry) for entry in stored]
+    """What stored entries say."""
+    items = items_in(place, stored)
     return [Written(entry.stream, item) for entry, item in zip(stored, items, strict=True)]
-
-
-def _read(place: Place, entry: Stored) -> Item:
-    try:
-        return JSON.decode_item(entry.body)
-    except Damaged as fault:
-        raise StoreDamaged(f"{place}: the entry of version {entry.version} is damaged: {fault}") from fault

@@ -3,13 +3,17 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from quire.compactors.telling import in_words
 from quire.errors import Conflict, cut
 from quire.items import Item, Note, Summary, ToolCall, ToolResult
 from quire.session.receipts import bare, is_receipt, shifted
-from quire.session.streams import MAIN, RECEIPTS, USAGE
 from quire.session.workspace import Workspace, Written
+from quire.session.writing import Redact, redacted
 from quire.state import Transcript, View, merge_all, merge_result, plan_summary
+from quire.stores.streams import MAIN, RECEIPTS, USAGE
+from quire.stores.tombstones import TOLD
 
 _PROMPT = """\
 Another agent worked on a part of this conversation. Say in a few sentences what it did and what came of it.
@@ -60,11 +64,23 @@ def _check_answers(drafted: Sequence[Written], workspace: Workspace) -> None:
 
 
 async def summary_of(
-    workspace: Workspace, child: Transcript, ask: Callable[[str], Awaitable[str]], agent_id: str | None
+    workspace: Workspace,
+    child: Transcript,
+    ask: Callable[[str], Awaitable[str]],
+    agent_id: str | None,
+    redact: Redact | None,
 ) -> Summary | None:
-    """What a model writes of what a fork did; none where there is nothing new to tell."""
+    """What a model writes of what a fork did; none where there is nothing new to tell.
+
+    It says what it tells of, so that it can be forgotten with that.
+    """
     plan = plan_summary(workspace.transcripts[MAIN], child, agent_id)
-    return None if plan is None else plan.summary(await ask(_PROMPT.format(work=in_words(plan.items))))
+    if plan is None:
+        return None
+    summary = plan.summary(
+        await ask(_PROMPT.format(work=in_words([redacted(redact, i) for i in plan.items])))
+    )
+    return summary and replace(summary, extras={TOLD: [item.id for item in plan.items]})
 
 
 def told_once(workspace: Workspace, summaries: Sequence[Item]) -> list[Item]:

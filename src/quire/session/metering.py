@@ -7,8 +7,8 @@ from quire.items import Item
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
 from quire.session.spending import spent_on
-from quire.session.streams import USAGE
 from quire.session.workspace import Written
+from quire.stores.streams import USAGE
 
 
 class Metered:

@@ -15,10 +15,10 @@ from quire.session.events import (
     Removed,
     Removing,
 )
-from quire.session.streams import POOL
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Verbs
 from quire.state import Pool
+from quire.stores.streams import POOL
 from quire.tokens.numbers import whole
 
 

@@ -7,7 +7,7 @@ of the bytes tells whether anything has changed since.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +16,11 @@ from quire.context import Context
 from quire.errors import Forgotten, StoreDamaged
 from quire.items import Item, Note
 from quire.providers import CachePlan, Rendered, provider_for
-from quire.session.streams import RECEIPTS
-from quire.session.tombstones import is_tombstone
 from quire.session.workspace import Workspace, Written, mark_of
-from quire.state import View
+from quire.state import Transcript, View
 from quire.state.scroll import Scroll
+from quire.stores.streams import RECEIPTS
+from quire.stores.tombstones import is_tombstone
 
 KIND = "receipt"
 
@@ -49,7 +49,7 @@ class Kept:
         """The items that the model saw, in order."""
         content, view = self._content, None
         if content.get("transcript") is not None:
-            view = self._workspace.transcripts[content["transcript"]].at(content["revision"])
+            view = self._transcript(content["transcript"]).at(content["revision"])
         before = tuple(map(self._found, content["before"]))
         return Scroll(before, view, content["start"], tuple(map(self._found, content["after"])))
 
@@ -68,6 +68,16 @@ class Kept:
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
             raise StoreDamaged(f"the request of version {self.version} cannot be shown as it was")
         return rendered
+
+    def _transcript(self, name: str) -> Transcript:
+        """A transcript as it was shown: some of what others wrote may have been redacted on the way."""
+        transcript = self._workspace.transcripts[name]
+        redacted = [self._made[version] for version in self._content.get("redacted", ())]
+        if not redacted:
+            return transcript
+        instead = {item.id: item for item in redacted}
+        recorded = transcript.recorded()[: self._content["revision"]]
+        return Transcript(instead.get(item.id, item) for item in recorded)
 
     def _tools(self) -> list[dict[str, Any]]:
         version = self._content.get("tools")
@@ -107,14 +117,21 @@ def receipts_in(stored: Mapping[int, Item], workspace: Workspace) -> list[Kept]:
     ]
 
 
+class Source(NamedTuple):
+    """A transcript that was shown: its name, and what was shown in place of some of its items, by id."""
+
+    name: str
+    redacted: Mapping[str, Item]
+
+
 class Sending:
     """A request that is about to be sent, and what has to be kept of it."""
 
     def __init__(
-        self, context: Context, provider: str, model: str | None, digest: str, names: Mapping[int, str]
+        self, context: Context, provider: str, model: str | None, digest: str, sources: Mapping[int, Source]
     ) -> None:
         self._context = context
-        self._names = names  # of the transcripts, by which log is theirs
+        self._sources = sources  # by which log is theirs
         self._content: dict[str, Any] = {
             "provider": provider,
             "model": model,
@@ -127,21 +144,51 @@ class Sending:
     def written(self, workspace: Workspace) -> list[Written]:
         """The receipt, after what it names that was not kept before."""
         scroll = self._context.items
-        if scroll.view is not None and id(scroll.view.log) not in self._names:
+        source = None if scroll.view is None else self._sources.get(id(scroll.view.log))
+        if scroll.view is not None and source is None:
             scroll = Scroll(tuple(scroll[: scroll.settled]), after=scroll.after)  # it is in no log of ours
-        view, new = scroll.view, dict[bytes, Item]()
+        naming = _Naming(scroll.view, source, workspace)
         content = {
             **self._content,
-            "before": [_named(item, view, workspace, new) for item in scroll.before],
-            "after": [_named(item, view, workspace, new) for item in scroll.after],
+            "before": [naming.named(item) for item in scroll.before],
+            "after": [naming.named(item) for item in scroll.after],
             "start": scroll.start,
         }
         if self._context.tools:
-            content["tools"] = _named(_as_note(self._context.tools), None, workspace, new)
-        if view is not None:
-            content |= {"transcript": self._names[id(view.log)], "revision": view.revision}
-        made = [Written(RECEIPTS, item) for item in new.values()]
+            content["tools"] = naming.kept(_as_note(self._context.tools))
+        if scroll.view is not None and source is not None:
+            content |= {"transcript": source.name, "revision": scroll.view.revision}
+            if source.redacted:
+                content["redacted"] = list(map(naming.kept, source.redacted.values()))
+        made = [Written(RECEIPTS, item) for item in naming.new.values()]
         return [*made, Written(RECEIPTS, Note(content=content, description=KIND))]
+
+
+class _Naming:
+    """How a receipt names items: by their ids, or by versions; `new` is what has to be kept for that."""
+
+    def __init__(self, view: View | None, source: Source | None, workspace: Workspace) -> None:
+        self._view, self._workspace = view, workspace
+        self._redacted: Mapping[str, Item] = {} if source is None else source.redacted
+        self.new: dict[int, Item] = {}
+        self._versions: dict[bytes, int] = {}
+
+    def named(self, item: Item) -> str | int:
+        """An item by its id where the log has it as it is, else by the version under which it is kept."""
+        if self._view is not None and item.id not in self._redacted:
+            position = self._view.log.find(item.id, self._view.end)
+            if position is not None and self._view.log.item(position) == item:
+                return item.id
+        return self.kept(item)
+
+    def kept(self, item: Item) -> int:
+        """The version under which an item is kept, from now on if it was not."""
+        mark = mark_of(item)
+        version = self._workspace.made.get(mark) or self._versions.get(mark)
+        if version is None:
+            version = self._versions[mark] = self._workspace.version + 1 + len(self.new)
+            self.new[version] = item
+        return version
 
 
 def shifted(item: Item, by: int) -> Item:
@@ -149,8 +196,9 @@ def shifted(item: Item, by: int) -> Item:
     if not isinstance(item, Note) or not is_receipt(item):
         return item
     content = dict(item.content)
-    for part in ("before", "after"):
-        content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
+    for part in ("before", "after", "redacted"):
+        if part in content:
+            content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
     if content.get("tools") is not None:
         content["tools"] += by
     return replace(item, content=content)
@@ -158,7 +206,7 @@ def shifted(item: Item, by: int) -> Item:
 
 def bare(receipt: Note) -> Note:
     """A receipt that says that something was sent, to whom and how much, but not what."""
-    nothing: dict[str, Any] = {"before": [], "after": [], "start": 0, "is_bare": True}
+    nothing: dict[str, Any] = {"before": [], "after": [], "redacted": [], "start": 0, "is_bare": True}
     content = {**receipt.content, **nothing, "transcript": None, "tools": None}
     return replace(receipt, content=content)
 
@@ -166,19 +214,6 @@ def bare(receipt: Note) -> Note:
 def digest_of(payload: Mapping[str, Any]) -> str:
     """The digest of a payload's bytes."""
     return hashlib.sha256(msgspec.json.encode(payload)).hexdigest()
-
-
-def _named(item: Item, view: View | None, workspace: Workspace, new: dict[bytes, Item]) -> str | int:
-    """An item by its id where the log has it as it is, else by the version under which it is kept."""
-    if view is not None:
-        position = view.log.find(item.id, view.end)
-        if position is not None and view.log.item(position) == item:
-            return item.id
-    mark = mark_of(item)
-    if mark in workspace.made:
-        return workspace.made[mark]
-    new.setdefault(mark, item)
-    return workspace.version + 1 + list(new).index(mark)
 
 
 def _as_note(tools: Any) -> Note:

@@ -1,7 +1,9 @@
 """Answers of the user's own client, whole or streamed, recorded as items with what they used."""
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from quire.errors import ModelFailed, WrongType
@@ -10,11 +12,12 @@ from quire.providers import Parsed, Rendered, StreamReader, provider_for
 from quire.session.building import Sent
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
+from quire.session.listening import AwaitedListening, Listening
 from quire.session.pooling import Pooling
 from quire.session.responses import is_same_model, is_stream, read, told_by, wire_of
 from quire.session.spending import spent_on
-from quire.session.streams import MAIN, USAGE
 from quire.session.workspace import Written
+from quire.stores.streams import MAIN, USAGE
 
 logger = logging.getLogger("quire.session")
 
@@ -23,6 +26,10 @@ class Recording(Pooling):
     """The verbs for what a model answered."""
 
     _sent: Sent | None = None
+
+    @cached_property
+    def _late(self) -> set[asyncio.Task[Parsed]]:
+        return set()
 
     def record(self, response: Any, *, provider: str | None = None, to: str = MAIN) -> Parsed:
         """Record a response as a client gave it, as its object or as JSON, or a stream that came to its end.
@@ -61,30 +68,35 @@ class Recording(Pooling):
         name = provider or wire_of(response)
         return await self._keep_and_wait(self._parsed(response, name), to, name)
 
-    def listen(self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN) -> Iterator[Any]:
+    def listen(self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN) -> Listening:
         """Hand on the events of a stream, and record the answer once it has come to its end.
 
-        Whoever stops listening before has an answer that is marked as interrupted, and so it is recorded.
+        Whoever stops listening before has an answer that is marked as interrupted, and so it is recorded: at
+        the end of `with session.listen(stream) as events`, or when nobody holds the events any more.
         """
         reading = _Reading(self._reader, provider)
-        try:
-            for event in events:
-                reading.take(event)
-                yield event
-        finally:
-            self._keep(reading.finished(), to, reading.provider)
+        return Listening(events, reading.take, lambda: self._keep(reading.finished(), to, reading.provider))
 
-    async def listen_async(
+    def listen_async(
         self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN
-    ) -> AsyncIterator[Any]:
-        """`listen` for a stream that is awaited."""
+    ) -> AwaitedListening:
+        """`listen` for a stream that is awaited; the block is `async with`."""
         reading = _Reading(self._reader, provider)
-        try:
-            async for event in events:
-                reading.take(event)
-                yield event
-        finally:
-            await self._keep_and_wait(reading.finished(), to, reading.provider)
+        return AwaitedListening(
+            events,
+            reading.take,
+            lambda: self._keep_and_wait(reading.finished(), to, reading.provider),
+            lambda: self._keep_late(reading.finished(), to, reading.provider),
+        )
+
+    def _keep_late(self, parsed: Parsed, to: str, wire: str | None) -> None:
+        """Record an answer at once where nothing can be awaited; hooks that are async hear of it later."""
+        if not self.hooks.are_async((Adding, Added)):
+            self._keep(parsed, to, wire)
+            return
+        keeping = asyncio.get_running_loop().create_task(self._keep_and_wait(parsed, to, wire))
+        self._late.add(keeping)  # a loop holds its tasks weakly
+        keeping.add_done_callback(self._late.discard)
 
     def _parsed(self, response: Any, name: str) -> Parsed:
         sent, model = self._asked(name)

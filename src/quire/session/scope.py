@@ -5,8 +5,8 @@ from weakref import WeakKeyDictionary
 
 from quire.session.ledger import read_entries
 from quire.session.spending import Spending
-from quire.session.streams import USAGE
 from quire.stores import Place, Store
+from quire.stores.streams import USAGE
 
 _lock = Lock()
 _known: "WeakKeyDictionary[Store, dict[Place, tuple[int, Spending]]]" = WeakKeyDictionary()

@@ -9,8 +9,8 @@ from typing import Literal
 from quire.items import Item, ToolCall, ToolResult
 from quire.session.recording import Recording
 from quire.session.steps import begun
-from quire.session.streams import MAIN, STEPS
 from quire.session.workspace import Written
+from quire.stores.streams import MAIN, STEPS
 
 Standing = Literal["waiting", "begun", "held"]
 """How far a call without a result has come: it was not begun, it may have run, or its result is held."""

@@ -13,9 +13,9 @@ from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall
 from quire.session.spending import Spending
 from quire.session.steps import Steps
-from quire.session.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, STEPS, USAGE, is_own
-from quire.session.tombstones import is_tombstone
 from quire.state import Pool, Transcript, View
+from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, STEPS, USAGE, is_own
+from quire.stores.tombstones import is_tombstone
 from quire.tokens.numbers import whole
 
 

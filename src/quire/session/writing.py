@@ -23,9 +23,9 @@ from quire.items import (
 from quire.session.events import Added, Adding
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger, appending
-from quire.session.streams import MAIN, checked_name
 from quire.state import Transcript, View
 from quire.stores import Place
+from quire.stores.streams import MAIN, checked_name
 
 T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741

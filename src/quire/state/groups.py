@@ -108,48 +108,94 @@ def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[in
     Ids come again: in every reply of some providers, for each of several calls at once, and in what a child
     did while a call of its parent waited. A result is for a call that was merged as it was, or was not; then
     for one of its name; then for one of the latest reply; and in that for the earliest, because results come
-    in the order of their calls.
+    in the order of their calls. Below zero: for none of them.
     """
 
     def fitness(index: int) -> tuple[bool, bool, int, int]:
         call = calls[index]
-        together = merge_of(call) == merge_of(result)
+        together = came_together(call, result)
         return together, call.name == result.name, replies[index] if replies else 0, -index
 
-    return max(range(len(calls)), key=fitness)
+    able = [index for index, call in enumerate(calls) if _may_answer(call, result)]
+    return max(able, key=fitness) if len(able) > 1 else able[0] if able else -1
+
+
+def _may_answer(call: ToolCall, result: ToolResult) -> bool:
+    """Whether a result can be for a call of its id.
+
+    One that was merged is for a call that came with it, or for the very one that it answered in the child:
+    what a child kept apart stays apart. One that was recorded here may be for any.
+    """
+    mark = _last_mark(result)
+    return mark is None or mark in (_last_mark(call), mark_of(call.id))
+
+
+def came_together(one: Item, other: Item) -> bool:
+    """Whether two items were merged as one group, or both were not merged."""
+    return _last_mark(one) == _last_mark(other)
 
 
 def merge_of(item: Item) -> object:
-    """What an item was merged with, if it was."""
+    """What an item was merged with, if it was: a mark for each merge it came through, the last one first."""
     return item.extras.get(MERGED) if item.extras else None
+
+
+def mark_of(item_id: str) -> str:
+    """An id as one mark: there is a slash between two."""
+    return item_id.replace("~", "~0").replace("/", "~1")
+
+
+def begins_merge(item: Item) -> bool:
+    """Whether a merged group began with an item."""
+    return _last_mark(item) == mark_of(item.id)
+
+
+def first_of_merge(item: Item) -> str:
+    """The id of what the group of a merged item began with: empty where it was not merged, or is that."""
+    mark = _last_mark(item) or ""
+    first = mark.replace("~1", "/").replace("~0", "~")
+    return "" if first == item.id else first
+
+
+def _last_mark(item: Item) -> str | None:
+    marks = merge_of(item)
+    return marks.partition("/")[0] if isinstance(marks, str) else None
 
 
 class Answers:
     """What answers what in a sequence of items, found as they are taken one by one."""
 
-    __slots__ = ("_reply", "call_of", "heads", "waiting")
+    __slots__ = ("_firsts", "_reply", "call_of", "heads", "waiting")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.call_of: dict[int, int] = {}  # for results, by index, the call that each is for
         self.heads: list[int] = []  # for each item the index of the first of its group
         self.waiting: dict[str, list[tuple[int, ToolCall]]] = {}
         self._reply = Reply()
+        self._firsts: dict[str, int] = {}  # by id, the heads of those that a merged group began with
         for item in items:
-            self._take(item)
+            self.take(item)
 
-    def _take(self, item: Item) -> None:
+    def take(self, item: Item) -> None:
+        """Find the group of the next item."""
         index = head = len(self.heads)
         if is_output(item):
             head = self._reply.join(item, index)
+            if head == index and (first := first_of_merge(item)) in self._firsts:
+                self._reply.head = head = self._firsts[first]
         elif not isinstance(item, _NEVER_SHOWN):  # these are recorded between items and do not come between
             self._reply.head = -1
         if isinstance(item, ToolCall):
             self.waiting.setdefault(item.call_id, []).append((index, item))
         elif isinstance(item, ToolResult) and (calls := self.waiting.get(item.call_id)):
             replies = [self.heads[position] for position, _ in calls]
-            call, _ = calls.pop(answered([call for _, call in calls], item, replies))
-            self.call_of[index], head = call, self.heads[call]
+            place = answered([call for _, call in calls], item, replies)
+            if place >= 0:
+                call, _ = calls.pop(place)
+                self.call_of[index], head = call, self.heads[call]
         self.heads.append(head)
+        if item.extras and begins_merge(item) and not is_edit(item):
+            self._firsts[item.id] = head
 
 
 def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:

@@ -10,14 +10,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator
 from typing import Any
 
-from quire.errors import InvalidLimit, cut
 from quire.items import Edit, Item
 from quire.state.ids import Strays
 from quire.state.reaches import Reaches
 from quire.state.shape import Interval, Place, Shape
 from quire.tokens import Counter
 from quire.tokens.asking import count_by
-from quire.tokens.numbers import MOST
 
 EDIT = 0xFFFFFFFF
 """Stands in `heads` for an item that belongs to no group, because it is an edit."""
@@ -140,8 +138,6 @@ class Segment:
             total = sums[known - 1]
             for item in self.items[known - 1 : length]:
                 total += count_by(counter, item)
-                if total > MOST:
-                    raise InvalidLimit(f"the counts of {cut(counter.key)!r} add up to more than {MOST:,}")
                 more.append(total)
             # Two threads may come here at once; both put the same numbers in the same places.
             sums[known : known + len(more)] = more

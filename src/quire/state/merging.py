@@ -4,7 +4,7 @@ Nothing comes twice: an item whose id is in the parent already stays out.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from quire.errors import EditRefused, UnknownId, WrongType, cut
 from quire.items import Edit, Item, Message, Summary, ToolCall, now
 from quire.state.closing import is_closing
-from quire.state.groups import Group, is_edit
+from quire.state.groups import Group, answers, is_edit
 from quire.state.own_edits import marked, own_edits, own_ids
 from quire.state.told import stays_behind
 from quire.state.transcript import Transcript, checked_transcript
@@ -29,7 +29,7 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     """
     _check_agent(agent_id)
     since = _shared_length(checked_transcript(parent), checked_transcript(child))
-    own = [item for item in own_items(parent, child) if not stays_behind(item)]
+    own = _as_shown(child, [item for item in own_items(parent, child) if not stays_behind(item)])
     marks = _marks(parent, child, own)
     new = [_merged(item, agent_id, marks[item.id]) for item in own]
     parent.extend(new)
@@ -116,19 +116,35 @@ def _shared_length(parent: Transcript, child: Transcript) -> int:
     return min(shared, len(parent), len(child))
 
 
+def _as_shown(child: Transcript, own: Sequence[Item]) -> list[Item]:
+    """The child's own items in the order it shows them.
+
+    What came late there would come late once more, and be placed anew among what the parent said meanwhile.
+    """
+    view = child.view
+    places = {item.id: view.position(item.id) for item in own}
+    return sorted(own, key=lambda item: (view.log.time(places[item.id]), places[item.id]))
+
+
 def _marks(parent: Transcript, child: Transcript, own: Sequence[Item]) -> dict[str, str]:
-    """For each of the child's own items a mark of its group, so that what it kept apart stays apart."""
+    """For each of the child's own items the id it is marked by, so that what was kept apart stays apart."""
     view = child.view
     ours = own_ids(parent, child.recorded(_shared_length(parent, child))) | {item.id for item in own}
-    firsts: dict[int, str] = {}
     marks: dict[str, str] = {}
     for item in own:
-        position = view.position(item.id)
-        head = view.log.head(position)
-        if head not in firsts:
-            members = (view.log.item(p).id for p in view.log.group(position, view.end))
-            firsts[head] = next(member for member in members if member in ours)
-        marks[item.id] = firsts[head]
+        if item.id not in marks:
+            members = view.log.group(view.position(item.id), view.end)
+            marks |= _marks_within([view.log.item(member) for member in members], ours)
+    return marks
+
+
+def _marks_within(group: Sequence[Item], ours: Collection[str]) -> dict[str, str]:
+    """The marks of one group: its first own item or, for a result of a call that is not, that call."""
+    first = next(item.id for item in group if item.id in ours)
+    marks = {item.id: first for item in group}
+    for result, call in answers(group)[0].items():
+        if group[call].id not in ours:
+            marks[group[result].id] = group[call].id
     return marks
 
 

@@ -11,7 +11,7 @@ import msgspec
 from quire.items import Edit, Hide, Item, Mask, Pin, Summary, Undo, Unknown
 from quire.state.active import ActiveEdits, resolved, spans_of
 from quire.state.folding import holds
-from quire.state.groups import MERGED, is_edit
+from quire.state.groups import MERGED, is_edit, mark_of
 from quire.state.log import EDIT
 from quire.state.positions import positions
 from quire.state.shape import Interval
@@ -20,14 +20,14 @@ from quire.state.view import View
 
 
 def marked(item: Item, merge: str) -> Item:
-    """The item as a parent records it: with a mark of the merge before the marks of those it came through.
+    """The item as a parent records it: with the id it was merged by, before the marks it has already.
 
     What a newer version made has no place for a mark, and stays as it is.
     """
     if isinstance(item, Unknown):
         return item
     earlier = item.extras.get(MERGED)
-    mark = merge if earlier is None else f"{merge}/{earlier}"
+    mark = mark_of(merge) if earlier is None else f"{mark_of(merge)}/{earlier}"
     return msgspec.structs.replace(item, extras={**item.extras, MERGED: mark})
 
 

@@ -1,6 +1,7 @@
 """Where an item that comes late is shown: by its time, after what was said then, and never inside a group."""
 
 from bisect import bisect_left
+from typing import NamedTuple
 
 from quire.state.log import Log
 from quire.state.positions import late_places, natural_before, natural_from
@@ -8,21 +9,29 @@ from quire.state.shape import Run, Shape
 from quire.state.splicing import Change, spliced
 
 
-def settled_time(log: Log, end: int, time: float, head: int | None = None) -> float:
+class Following(NamedTuple):
+    """The content that comes next after a place: the time by which it is shown, and the head of its group."""
+
+    time: float
+    head: int
+
+
+def settled_time(log: Log, end: int, time: float, head: int) -> tuple[float, Following | None]:
     """A time that does not fall into a group other than that of `head`: the time itself, or the group's end.
 
-    Groups that are not shown count too: they may be shown again.
+    Also what comes next. Groups that are not shown count too: they may be shown again.
     """
     before, after = _neighbours(log, end, time)
     while before is not None and after is not None and log.head(before) == log.head(after) != head:
         time = max(time, log.time(after))
         before, after = _neighbours(log, end, time)
-    return time
+    return time, None if after is None else Following(log.time(after), log.head(after))
 
 
 def inserted(log: Log, closed: Shape, position: int) -> Shape:
     """What is shown with a late item, whose time the log knows by now, in its place."""
-    return spliced(closed, Change([], (), [Run(position, position + 1)]), (), log.time)
+    shape = spliced(closed, Change([], (), [Run(position, position + 1)]), (), log.time)
+    return shape._replace(grows=True)
 
 
 def _neighbours(log: Log, end: int, time: float) -> tuple[int | None, int | None]:

@@ -6,19 +6,19 @@ from call to call. As a scroll the history is not copied, and who read one can g
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import overload
 
 from quire.errors import OutOfRange
 from quire.items import Item
 from quire.state.growing import added_since, was_edited
+from quire.state.row import Row
 from quire.state.shape import Branch, Interval, Run, contains, subtracted
-from quire.state.view import View, checked_view, place_of, slice_of
+from quire.state.view import View, checked_view
 from quire.state.weighing import branch_sums, leaf_sums
 from quire.tokens import Counter
 from quire.tokens.numbers import digits, whole
 
 
-class Scroll(Sequence[Item]):
+class Scroll(Row):
     """`before`, all that `view` shows from the index `start` on, and `after`, which nothing is built on."""
 
     __slots__ = ("after", "before", "start", "view")
@@ -43,17 +43,6 @@ class Scroll(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         middle = () if self.view is None else self.view[self.start :] if self.start else self.view
         return chain(self.before, middle, self.after)
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        if isinstance(index, slice):
-            start, stop, step = slice_of(index, len(self))
-            return self._slice(start, stop) if step == 1 else list(self)[index]
-        place = place_of(index, len(self))
-        return self._slice(place, place + 1)[0]
 
     def __repr__(self) -> str:
         return f"<Scroll of {len(self)} items, {len(self.after)} of them volatile>"

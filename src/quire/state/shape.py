@@ -82,17 +82,31 @@ class Shape(NamedTuple):
     tail: int = 0
     pins: PositionSet = NO_POSITIONS  # the heads of pinned groups
     summaries: PositionSet = NO_POSITIONS  # positions of the summaries that are shown in place of others
+    grows: bool = False  # whether what comes is shown right after the one before the tail, and not last
 
     def closed(self, end: int, time: Clock) -> "Shape":
         """The same with the tail up to `end` in the leaves, and an empty tail after the edit at `end`."""
         if self.tail >= end:
-            return self._replace(tail=end + 1)
+            return self._replace(tail=end + 1, grows=False)
         run = Run(self.tail, end)
         if self.branches:
             branches = (*self.branches[:-1], *_extended(self.branches[-1], run, time))
         else:
             branches = (*self.branches, Branch((Leaf((run,), run.key(time)),)))
         return self._replace(branches=branches, size=self.size + run.width, tail=end + 1)
+
+    def grown(self, end: int, time: Clock) -> "Shape":
+        """The same with all up to `end` in its place, where this is not last."""
+        if not self.grows or self.tail >= end:
+            return self
+        key = (time(self.tail - 1), self.tail - 1, 1)
+        place = node_at(self.branches, key)
+        leaves = list(self.branches[place].leaves)
+        index = node_at(leaves, key)
+        longer = [Run(run.start, end) if run.stop == self.tail else run for run in leaves[index].runs]
+        leaves[index] = Leaf(longer, leaves[index].key)
+        branches = (*self.branches[:place], Branch(leaves), *self.branches[place + 1 :])
+        return self._replace(branches=branches, size=self.size + end - self.tail, tail=end)
 
     def summary_runs(self) -> Iterator[Run]:
         """The runs that stand for others, in the order they are shown."""

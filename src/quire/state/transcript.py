@@ -5,40 +5,17 @@ Edits are items too, and the view is the log with them applied.
 Appending, forking and asking for the view take the same time for ten items and for a hundred thousand.
 """
 
-import logging
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from quire.errors import DuplicateId, OutOfRange, WrongType, cut
-from quire.items import (
-    EDITS,
-    KINDS,
-    ConfigChange,
-    Edit,
-    Handoff,
-    Item,
-    Message,
-    Summary,
-    ToolCall,
-    ToolResult,
-    kind_of,
-)
+from quire.items import EDITS, KINDS, Item
 from quire.state.closing import closing_results
-from quire.state.editing import Editor
-from quire.state.groups import Reply, is_edit, is_output
-from quire.state.log import EDIT, Log, Segment
-from quire.state.placing import inserted, settled_time
+from quire.state.groups import is_edit
+from quire.state.growth import Growth
 from quire.state.shape import Shape
 from quire.state.view import View
-from quire.state.waiting import Waiting, early_result
 from quire.tokens.numbers import digits, whole
-
-logger = logging.getLogger("quire.state")
-
-_FRAME = (ConfigChange, Handoff, Summary)  # structural, like messages of the system and the developer
-
-_Tip = tuple[int, Shape, Waiting, Reply, tuple[float, float | None, int, bool]]
-"""All that a transcript knows beyond its log, to be taken over by a fork or restored after an error."""
 
 
 def checked_transcript(transcript: object) -> "Transcript":
@@ -48,35 +25,13 @@ def checked_transcript(transcript: object) -> "Transcript":
     return transcript
 
 
-class Transcript:
+class Transcript(Growth):
     """An append-only log with a view. One writer at a time; views and forks may be read from any thread."""
 
-    __slots__ = (
-        "_aside",
-        "_end",
-        "_last_far",
-        "_last_head",
-        "_latest",
-        "_log",
-        "_open",
-        "_owned",
-        "_reply",
-        "_segment",
-        "_shape",
-    )
+    __slots__ = ()
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
-        self._segment = Segment(0)
-        self._log = Log((self._segment,))
-        self._owned = True  # whether the last segment is ours to grow
-        self._end = 0
-        self._shape = Shape()
-        self._latest: float = float("-inf")  # the time of what is shown last
-        self._open = Waiting()
-        self._reply = Reply()  # the model's output at the end, which the next item may join
-        self._aside: float | None = None  # the time by which the last item is shown, if that is not last
-        self._last_head: int = EDIT
-        self._last_far: bool = False
+        super().__init__()
         self.extend(items)
 
     def __len__(self) -> int:
@@ -101,11 +56,6 @@ class Transcript:
         """The time of what is shown last."""
         return self._latest
 
-    @property
-    def view(self) -> View:
-        """What is shown now."""
-        return View(self._log, self._shape, self._end, self._open.positions() if self._open else ())
-
     def get(self, item_id: str) -> Item:
         """The item with this id, as it was recorded."""
         return self.view.get(item_id)
@@ -122,7 +72,7 @@ class Transcript:
         for segment in reversed(self._log.segments):
             index = bisect_right(segment.shapes, known, key=lambda entry: entry[0])
             if index:
-                return View(self._log, segment.shapes[index - 1][1], revision)
+                return View(self._log, segment.shapes[index - 1][1].grown(revision, self._log.time), revision)
             known = min(known, segment.start)  # what came later in an earlier segment is not ours
         return View(self._log, Shape(), revision)
 
@@ -153,9 +103,9 @@ class Transcript:
             for item in items:
                 self.append(item)
         except BaseException:
-            if self._end > kept[0]:
+            if self._end > kept.end:
                 # Forks and views may share the segment, so what was added is left behind in it, unseen.
-                self._log = self._log.forked_at(kept[0], highest)
+                self._log = self._log.forked_at(kept.end, highest)
                 self._segment = self._log.segments[-1]
             self._set_tip(kept)
             raise
@@ -181,119 +131,3 @@ class Transcript:
 
     def __deepcopy__(self, _memo: object) -> "Transcript":
         return self.copy()  # items do not change, so they may be shared
-
-    def _tip(self) -> _Tip:
-        marks = (self._latest, self._aside, self._last_head, self._last_far)
-        return (self._end, self._shape, self._open.copy(), self._reply.copy(), marks)
-
-    def _set_tip(self, tip: _Tip) -> None:
-        self._end, self._shape, self._open, self._reply, marks = tip
-        self._latest, self._aside, self._last_head, self._last_far = marks
-
-    def _own(self) -> None:
-        self._log = self._log.forked_at(self._end)
-        self._segment = self._log.segments[-1]
-        self._owned = True
-
-    def _append_edit(self, edit: Edit) -> None:
-        shape = Editor(self._log, self._shape, self._end, self._open.positions()).apply(edit)
-        self._segment.record_edit(edit, self._latest)
-        self._end += 1
-        self._last_head = EDIT
-        self._show(shape)
-        if self._reply.head >= 0 and self.view.run_at(self._reply.head) is None:
-            self._reply.head = -1  # nothing joins what is not shown
-        logger.debug("edit %s of kind %s", edit.id, kind_of(edit))
-
-    def _append_content(self, item: Item) -> None:
-        """Find the group that an item belongs to and the time by which it is shown, and store it there."""
-        head, time = self._end, item.created_at
-        if is_output(item):
-            head = self._reply.join(item, head)
-            if head != self._end:  # it is shown with the rest of its reply, wherever that is
-                time = max(time, self._latest) if self._aside is None else self._aside
-        else:
-            self._reply.head = -1  # closed: whatever comes next begins something new
-            if isinstance(item, ToolResult):
-                call = self._open.answered(self._log, item)
-                head = self._end if call is None else call
-                if call is not None and time < self._latest:
-                    time = max(time, *(self._log.time(p) for p in self._log.group(head, self._end)))
-        if time < self._latest:
-            time = settled_time(self._log, self._end, time, head)
-        if isinstance(item, ToolCall):
-            head = self._called(item, head, time)
-        if time >= self._latest:
-            self._store_last(item, head, time)
-        else:
-            self._store_aside(item, head, time)
-
-    def _called(self, call: ToolCall, head: int, time: float) -> int:
-        """The head of the group of a call: of its reply or, where its result came before it, of that."""
-        early = None
-        if time < self._latest:
-            shown = self.view.run_at  # nothing joins what is not shown
-            early = early_result(self._log, self._end, call, (time, self._end), shown)
-        if early is None:
-            self._open.add(call, self._end)
-            return head
-        self._reply.head = -1  # closed, as by any result
-        return early
-
-    def _store_last(self, item: Item, head: int, time: float) -> None:
-        self._aside = None
-        self._latest = time
-        if time != item.created_at:
-            self._place(time)
-        self._store(item, head)
-
-    def _store_aside(self, item: Item, head: int, time: float) -> None:
-        closed = self._shape.closed(self._end, self._log.time)
-        self._aside = time
-        self._place(time)
-        self._store(item, head)
-        self._show(inserted(self._log, closed, self._end - 1))
-        logger.debug("item %s came late and is shown by its time", item.id)
-
-    def _place(self, time: float) -> None:
-        segment = self._segment
-        segment.late.append(self._end)
-        segment.asides.append(self._end)
-        segment.placed[self._end] = time
-        segment.arrived[self._end] = self._latest
-        insort(segment.places, (time, self._end))
-
-    def _store(self, item: Item, head: int) -> None:
-        segment, position = self._segment, self._end
-        if isinstance(item, Message):
-            if item.role == "user":
-                segment.last_users.append(position if self._aside is None else self._last_user(position))
-                segment.users.append(position)
-            elif item.role != "assistant":
-                segment.marks.append(position)
-        elif isinstance(item, ToolResult):
-            if head == position:
-                segment.alone.setdefault(item.call_id, []).append(position)
-        elif isinstance(item, _FRAME):
-            segment.marks.append(position)
-        self._last_far = head != position and (self._last_head != head or self._last_far)
-        if self._last_far:
-            segment.note_far(head, position)
-        self._last_head = head
-        segment.record(item, head)
-        self._end += 1
-        if head != position and (self._last_far or self._is_placed(position) or self._is_placed(head)):
-            places = ((self._log.time(p), p) for p in (head, position))
-            segment.shown_apart.add(head, position, *places)
-
-    def _is_placed(self, position: int) -> bool:
-        return position in self._log.segment(position).placed
-
-    def _last_user(self, late: int) -> int:
-        """The message of the user that is shown last of those in the segment, with one that came late."""
-        users = (*self._segment.last_users[-1:], late)
-        return max(users, key=lambda position: (self._log.time(position), position))
-
-    def _show(self, shape: Shape) -> None:
-        self._shape = shape
-        self._segment.shapes.append((self._end, shape))

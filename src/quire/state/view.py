@@ -6,13 +6,14 @@ It never changes; a transcript makes a new one when asked.
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple
 
-from quire.errors import InvalidValue, OutOfRange, UnknownId, WrongType, cut
+from quire.errors import OutOfRange, UnknownId, WrongType, cut
 from quire.items import Item, ToolCall
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group
 from quire.state.log import EDIT, Log
+from quire.state.row import Row, place_of
 from quire.state.shape import Run, Shape, contains, find_run
 from quire.state.waiting import waiting_at
 from quire.state.weighing import branch_sums, run_tokens
@@ -35,25 +36,7 @@ def checked_view(view: object) -> "View":
     return view
 
 
-def slice_of(index: slice, length: int) -> tuple[int, int, int]:
-    """Where a slice of a sequence of some length starts and stops, and by how much it goes on."""
-    if index.step == 0:
-        raise InvalidValue("a slice goes on by at least one")
-    try:
-        return index.indices(length)
-    except TypeError:
-        raise WrongType("a slice is made of whole numbers") from None
-
-
-def place_of(index: int, length: int) -> int:
-    """Where in a sequence of some length an index is; below zero it is counted from the end."""
-    place = index + length if whole(index, "an index") < 0 else index
-    if not 0 <= place < length:
-        raise OutOfRange(f"there are {length} items; there is none at {digits(index)}")
-    return place
-
-
-class View(Sequence[Item]):
+class View(Row):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
 
     __slots__ = ("_active", "_offsets", "_open_calls", "end", "log", "shape")
@@ -92,17 +75,6 @@ class View(Sequence[Item]):
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"
 
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        if isinstance(index, slice):
-            start, stop, step = slice_of(index, len(self))
-            return self._slice(start, stop) if step == 1 else list(self)[index]
-        place = place_of(index, len(self))
-        return self._slice(place, place + 1)[0]
-
     def runs(self, backwards: bool = False) -> Iterator[Run]:
         """The runs that are shown, the tail included."""
         tail = Run(self.shape.tail, self.end)
@@ -134,11 +106,10 @@ class View(Sequence[Item]):
 
     def place_at(self, index: int) -> tuple[float, int]:
         """The time and position by which the item at an index is shown."""
-        for at, run in self._runs_from(index):
-            if at + run.width > index:
-                position = run.start + (index - at if run.stop > run.start else 0)
-                return (self.log.time(position), position - (run.stop == run.start))
-        raise OutOfRange(f"the view has {len(self)} items; there is none at {index}")
+        index = place_of(index, len(self))
+        at, run = next((at, run) for at, run in self._runs_from(index) if at + run.width > index)
+        position = run.start + (index - at if run.stop > run.start else 0)
+        return (self.log.time(position), position - (run.stop == run.start))
 
     def tokens(self, counter: Counter) -> int:
         """The tokens of all that is shown, each item counted once in its life."""
@@ -154,6 +125,8 @@ class View(Sequence[Item]):
 
     def run_tokens(self, run: Run, counter: Counter) -> int:
         """The counted tokens of one run."""
+        if not isinstance(run, Run):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"expected a run, as view.runs gives, not {type(run).__name__}")
         return run_tokens(self.log, run, counter)
 
     def groups(self) -> list[Group]:
@@ -187,6 +160,8 @@ class View(Sequence[Item]):
 
     def run_at(self, position: int) -> Run | None:
         """The run that shows a position, if one does."""
+        if not 0 <= whole(position, "a position") < self.end:
+            raise OutOfRange(f"there are positions 0 to {self.end - 1}; there is none {digits(position)}")
         if position >= self.shape.tail:
             return Run(self.shape.tail, self.end)
         return find_run(self.shape.branches, (self.log.time(position), position, 1))

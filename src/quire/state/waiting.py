@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from quire.items import ToolCall, ToolResult
-from quire.state.groups import answered
+from quire.state.groups import answered, came_together
 from quire.state.log import Log
 from quire.state.shape import Place, Run
 
@@ -39,11 +39,13 @@ class Waiting:
 
         Of the calls in the group of `within` alone, where it is known in which one the result is.
         """
-        waiting = self._by_id.get(result.call_id, ())
-        calls = [p for p in waiting if within is None or log.head(p) == within]
-        if not calls:
+        waiting = self._by_id.get(result.call_id)
+        if waiting is None:
             return None
-        position = calls[0] if len(calls) == 1 else _answered(log, calls, result)
+        calls = waiting if within is None else tuple(p for p in waiting if log.head(p) == within)
+        position = _answered(log, calls, result)
+        if position is None:
+            return None
         rest = tuple(p for p in waiting if p != position)
         if rest:
             self._by_id[result.call_id] = rest
@@ -52,9 +54,12 @@ class Waiting:
         return log.head(position)
 
 
-def _answered(log: Log, positions: list[int], result: ToolResult) -> int:
+def _answered(log: Log, positions: tuple[int, ...], result: ToolResult) -> int | None:
+    if len(positions) == 1 and not result.extras:
+        return positions[0]  # the common case
     calls = [call for call in map(log.item, positions) if isinstance(call, ToolCall)]
-    return positions[answered(calls, result, [log.head(p) for p in positions])]
+    index = answered(calls, result, [log.head(p) for p in positions])
+    return positions[index] if index >= 0 else None
 
 
 def waiting_at(log: Log, end: int) -> tuple[int, ...]:
@@ -78,12 +83,15 @@ def _joined_its_result(log: Log, call: ToolCall, head: int) -> bool:
 def early_result(
     log: Log, end: int, call: ToolCall, place: Place, run_at: Callable[[int], Run | None]
 ) -> int | None:
-    """The result that was recorded before a call but is shown after its place, and that no call has yet."""
+    """The result that was recorded before a call but is shown after its place, and that no call has yet.
+
+    It came as the call did, or else it is of another under the same id.
+    """
     places = [
         (log.time(position), position)
         for segment, stop in log.seen(end)
         for position in segment.alone.get(call.call_id, ())
         if position < stop and (log.time(position), position) > place
     ]
-    free = (p for _, p in sorted(places) if len(log.group(p, end)) == 1 and run_at(p) is not None)
-    return next(free, None)
+    alike = (p for _, p in sorted(places) if came_together(call, log.item(p)))
+    return next((p for p in alike if len(log.group(p, end)) == 1 and run_at(p) is not None), None)

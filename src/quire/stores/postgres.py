@@ -37,6 +37,10 @@ _NEW_NUMBER = """
 _VERSION = """
     SELECT (SELECT version FROM quire.entries WHERE conversation = number ORDER BY version DESC LIMIT 1)
     FROM quire.conversations WHERE address = %s"""
+_VERSIONS = """
+    SELECT name, coalesce((SELECT version FROM quire.entries WHERE conversation = number
+                           ORDER BY version DESC LIMIT 1), 0)
+    FROM quire.conversations WHERE scope = %s"""
 _READ = """
     SELECT version, stream, body FROM quire.conversations JOIN quire.entries ON conversation = number
     WHERE address = %s AND version > %s ORDER BY version"""
@@ -100,6 +104,11 @@ class PostgresStore(Store):
         return sorted(
             row[0] for row in self._rows("SELECT name FROM quire.conversations WHERE scope = %s", scope)
         )
+
+    def versions(self, scope: str) -> dict[str, int]:
+        """The version of every conversation of one scope, of one moment."""
+        checked(Place(scope, ""), ())
+        return {name: int(version) for name, version in self._rows(_VERSIONS, scope)}
 
     def scopes(self) -> list[str]:
         """All scopes."""

@@ -76,6 +76,10 @@ class Sealed(Store):
         """The names of the conversations of one scope."""
         return self._store.conversations(scope)
 
+    def versions(self, scope: str) -> dict[str, int]:
+        """The version of every conversation of one scope."""
+        return self._store.versions(scope)
+
     def scopes(self) -> list[str]:
         """All scopes."""
         return self._store.scopes()

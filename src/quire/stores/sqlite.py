@@ -26,6 +26,10 @@ _VERSION = f"""
     SELECT (SELECT at & {_LAST} FROM entries
             WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
     FROM conversations WHERE scope = ? AND name = ?"""
+_VERSIONS = f"""
+    SELECT name, coalesce((SELECT at & {_LAST} FROM entries
+            WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0)
+    FROM conversations WHERE scope = ? ORDER BY name"""
 _READ = f"""
     SELECT at & {_LAST}, stream, body FROM conversations JOIN entries
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
@@ -89,6 +93,11 @@ class SQLiteStore(Store):
                 "SELECT name FROM conversations WHERE scope = ? ORDER BY name", (scope,)
             )
             return [name for (name,) in rows]
+
+    def versions(self, scope: str) -> dict[str, int]:
+        """The version of every conversation of one scope, of one moment."""
+        with self._reading() as connection:
+            return dict(connection.execute(_VERSIONS, (scope,)).fetchall())
 
     def scopes(self) -> list[str]:
         """All scopes."""

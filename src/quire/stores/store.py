@@ -83,6 +83,10 @@ class Store(ABC):
     def conversations(self, scope: str) -> list[str]:
         """The names of the conversations of one scope, sorted."""
 
+    def versions(self, scope: str) -> dict[str, int]:
+        """The version of every conversation of one scope, by name."""
+        return {name: self.version(Place(scope, name)) for name in self.conversations(scope)}
+
     @abstractmethod
     def scopes(self) -> list[str]:
         """All scopes, sorted: for whoever runs the store, never for a tenant."""

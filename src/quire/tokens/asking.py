@@ -2,10 +2,13 @@
 
 from typing import Any, cast
 
-from quire.errors import WrongType, cut
+from quire.errors import InvalidLimit, WrongType, cut
 from quire.items import Item
 from quire.tokens.counter import Counter
 from quire.tokens.numbers import MOST, whole
+
+MOST_OF_ONE = 2**40
+"""Beyond any one item there will be, and so little that no log is long enough for its sums to overflow."""
 
 
 def checked_counter(counter: Any) -> Counter:
@@ -25,7 +28,7 @@ def checked_counter(counter: Any) -> Counter:
 def count_by(counter: Counter, item: Item) -> int:
     """Tokens of one item; the common case costs two comparisons."""
     given = counter.count(item)
-    return given if type(given) is int and 0 <= given <= MOST else believed(given, counter, "count")
+    return given if type(given) is int and 0 <= given <= MOST_OF_ONE else _of_one(given, counter)
 
 
 def total_by(counter: Counter, counted: int) -> int:
@@ -37,3 +40,13 @@ def total_by(counter: Counter, counted: int) -> int:
 def believed(given: Any, counter: Any, method: str) -> int:
     """What a method of a counter gave, if it is a number of tokens."""
     return whole(given, f"what `{method}` of the counter {cut(str(counter.key))!r} gives", least=0)
+
+
+def _of_one(given: Any, counter: Counter) -> int:
+    counted = believed(given, counter, "count")
+    if counted > MOST_OF_ONE:
+        name = cut(counter.key)
+        raise InvalidLimit(
+            f"what `count` of the counter {name!r} gives for one item is above {MOST_OF_ONE:,}"
+        )
+    return counted

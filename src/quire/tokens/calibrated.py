@@ -41,7 +41,7 @@ class Calibration(msgspec.Struct, frozen=True):
     key: str
     samples: tuple[Sample, ...] = ()
     overhead: float = 0.0
-    """The overhead that requests of different sizes told; the samples that told it may be gone."""
+    """The overhead that was known when the last sample came; the samples that told it may be gone."""
 
     def __post_init__(self) -> None:
         named(self.key, "Calibration.key")
@@ -66,7 +66,9 @@ class Calibrated:
         self.counter = checked_counter(counter)
         self._samples: tuple[Sample, ...] = ()
         self._line = Line(0.0, 1.0)
-        self._told_overhead = 0.0
+        self._told_overhead = self._held_overhead = (
+            0.0  # by the samples at hand, and by those before the last
+        )
         if state is not None and state.key == counter.key:
             self._told_overhead = state.overhead
             self._keep(state.samples)
@@ -88,8 +90,8 @@ class Calibrated:
 
     @property
     def state(self) -> Calibration:
-        """What was learned so far."""
-        return Calibration(self.key, self._samples, self._told_overhead)
+        """What was learned so far: enough to come to the same line again, and to go on from there."""
+        return Calibration(self.key, self._samples, self._held_overhead)
 
     @property
     def error_bound(self) -> float | None:
@@ -135,6 +137,7 @@ class Calibrated:
 
     def _keep(self, samples: Sequence[Sample]) -> None:
         self._samples = tuple(samples[-WINDOW:])
+        self._held_overhead = self._told_overhead
         points = [(max(1, self._expected(sample.counted)), sample.reported) for sample in self._samples]
         if points:
             self._line = fitted(points, self._told_overhead)

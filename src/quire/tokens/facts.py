@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from quire.errors import WrongType
 from quire.tokens.families import bare_name, named_by_text
-from quire.tokens.models import AS_OF, MODELS, Feature, ImageLimits, ModelFacts, Provider
+from quire.tokens.models import AS_OF, MODELS, MOVING, Feature, ImageLimits, ModelFacts, Provider
 from quire.tokens.usage import Prices, Usage
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Usage",
     "cost",
     "facts_for",
+    "model_named",
 ]
 
 UNKNOWN = ModelFacts("")
@@ -36,6 +37,12 @@ def facts_for(model: str) -> ModelFacts:
     may have those of its elder, and a fine-tuned one has those of the model it was made from.
     """
     return _row(named_by_text(model))
+
+
+def model_named(model: str) -> str:
+    """The name of a model as the table spells it; for a name that moves on, the model that it is now."""
+    name = bare_name(named_by_text(model))
+    return MOVING.get(name, name)
 
 
 def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float | None:
@@ -63,8 +70,15 @@ def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float 
 
 @lru_cache(256)  # it is asked for at every turn, of the same few models
 def _row(model: str) -> ModelFacts:
-    name = bare_name(model)
-    return max((row for row in MODELS if name.startswith(row.prefix)), key=_length, default=UNKNOWN)
+    name = model_named(model)
+    return max((row for row in MODELS if _begins(name, row.prefix)), key=_length, default=UNKNOWN)
+
+
+def _begins(name: str, prefix: str) -> bool:
+    """Whether a name begins so, and not in the midst of a number: gemini-10 is no gemini-1."""
+    if not name.startswith(prefix):
+        return False
+    return not (prefix[-1:].isdigit() and name[len(prefix) : len(prefix) + 1].isdigit())
 
 
 def _length(facts: ModelFacts) -> int:

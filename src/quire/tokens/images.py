@@ -57,8 +57,7 @@ class Tiles(_Figures, frozen=True):
             return self.base
         width, height = _within(width, height, self.square)
         scale = min(1.0, self.short_side / min(width, height))
-        columns, rows = ceil(width * scale / self.tile), ceil(height * scale / self.tile)
-        return self.base + self.each * columns * rows
+        return self.base + self.each * _pieces(width * scale, height * scale, self.tile)
 
 
 class Patches(_Figures, frozen=True):
@@ -74,16 +73,12 @@ class Patches(_Figures, frozen=True):
         """Tokens of an image of this size."""
         budget = {"low": self.low, "high": self.high}.get(detail, self.auto)
         width, height = _within(width, height, budget.side)
-        if self._covering(width, height) > budget.patches:
+        if _pieces(width, height, self.patch) > budget.patches:
             scale = sqrt(self.patch**2 * budget.patches / (width * height))
             across, down = width * scale / self.patch, height * scale / self.patch
             whole = min(floor(across) / across, floor(down) / down) or 1.0
             width, height = width * scale * whole, height * scale * whole
-        return round(min(self._covering(width, height), budget.patches) * self.factor)
-
-    def _covering(self, width: float, height: float) -> int:
-        # A hair less, so that 44.000000001 patches are 44.
-        return ceil(width / self.patch - 1e-6) * ceil(height / self.patch - 1e-6)
+        return round(min(_pieces(width, height, self.patch), budget.patches) * self.factor)
 
 
 class Grid(_Figures, frozen=True):
@@ -115,19 +110,24 @@ class Grid(_Figures, frozen=True):
 
 
 class Crops(_Figures, frozen=True):
-    """The same for each crop: a small image is one, a large one is cut by two thirds of its short side."""
+    """The same for each crop: a small image is one, a larger one is cut by two thirds of its short side.
+
+    One that is larger than a square is first brought down to it.
+    """
 
     each: int
     small: int = 384
     least: int = 256
     most: int = 768
+    square: int = 3072
 
     def tokens(self, width: float, height: float, detail: str) -> int:
         """Tokens of an image of this size."""
         if max(width, height) <= self.small:
             return self.each
+        width, height = _within(width, height, self.square)
         unit = min(self.most, max(self.least, floor(min(width, height) / 1.5)))
-        return self.each * ceil(width / unit) * ceil(height / unit)
+        return self.each * _pieces(width, height, unit)
 
 
 class Levels(_Figures, frozen=True):
@@ -151,6 +151,13 @@ def image_tokens(image: Image, formula: Formula) -> int:
         return formula.tokens(image.width, image.height, image.detail)
     width, height = size_of(image.data or b"") or USUAL_SIZE
     return formula.tokens(width, height, image.detail)
+
+
+def _pieces(width: float, height: float, piece: int) -> int:
+    """How many squares cover an image."""
+    # A hair less, so that 44.000000001 are 44; a hair alone is still one.
+    columns, rows = (max(1, ceil(side / piece - 1e-6)) for side in (width, height))
+    return columns * rows
 
 
 def _within(width: float, height: float, side: int) -> tuple[float, float]:

@@ -56,7 +56,7 @@ def fitted(points: Sequence[Point], held: float = 0.0) -> Line:
     sloped = min(_through_pairs(points), key=partial(_error, relative), default=plain)
     gain = log(max(_FINE, _error(relative, plain)) / max(_FINE, _error(relative, sloped)))
     # A line goes through two of the points whatever they are, so these two say nothing for it. The factor is
-    # fitted once more, so that the overhead alone is enough to come to the same line again.
+    # fitted once more, by all of the points.
     return _factor_alone(points, sloped.overhead) if (len(points) - 2) * gain > _EVIDENCE else plain
 
 

@@ -2,7 +2,8 @@
 
 Checked against the providers' guides or public quotations of them: the tiles and patches of OpenAI, the grid
 and both tiers of Anthropic, the crops and levels of Gemini. Not confirmed: OpenAI's rate for recordings, its
-patches of low detail, and the figures for a page but for Gemini's.
+patches of low detail, the square that Gemini brings images down to before it crops them, and the figures for
+a page but for Gemini's.
 """
 
 import msgspec
@@ -21,6 +22,10 @@ BYTES_PER_PAGE = 50_000
 USUAL_SECONDS = 30
 USUAL_PAGES = 10
 """For media that are given by address alone and do not say how long they are."""
+
+MOST_SECONDS = 34_200
+MOST_PAGES = 1000
+"""The longest that any provider takes in a request. What claims to be longer is not believed."""
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,11 +96,15 @@ def media_tokens(part: Image | Audio | File, media: Media) -> int:
 
 def _seconds(audio: Audio) -> float:
     if audio.seconds is not None:
-        return audio.seconds
+        return min(audio.seconds, MOST_SECONDS)
     return USUAL_SECONDS if audio.data is None else max(1.0, len(audio.data) / BYTES_PER_SECOND)
 
 
 def _pages(file: File) -> int:
+    return min(_claimed_pages(file), MOST_PAGES)
+
+
+def _claimed_pages(file: File) -> int:
     if file.pages is not None:
         return file.pages
     if file.data is None:

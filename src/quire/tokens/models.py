@@ -27,6 +27,8 @@ Feature = Literal[
     "no_prefill",  # Anthropic: the last message is the user's
     "bound_thinking",  # Anthropic: thinking is valid only after the very prefix it was made with
     "thought_signatures",  # Gemini: signatures go back on the parts they came with
+    "web_addresses",  # Gemini: files are fetched from addresses on the web
+    "mixed_tools",  # Gemini: functions go together with tools of the provider
     "image_input",
     "pdf_input",
     "audio_input",
@@ -104,73 +106,72 @@ _ASKED = _SEES | _features("no_prefill")
 _STEERED = _ASKED | _features("mid_instructions")
 _KEPT = _STEERED | _features("bound_thinking")
 _ALL = _SEES | _HEARS
-_SIGNED = _ALL | _features("thought_signatures")
+_FETCHING = _ALL | _features("web_addresses")
+_SIGNED = _FETCHING | _features("thought_signatures", "mixed_tools")
 
 _openai = partial(ModelFacts, provider="openai")
-_gpt = partial(ModelFacts, provider="openai", images=ImageLimits(count=1500))
 # The lower of two reported limits, 5 and 10 MB.
 _sized = partial(ImageLimits, bytes=5_242_880, side=8000, many=20, many_side=2000)
 _any_claude = partial(ModelFacts, provider="anthropic", images=_sized())
 _claude = partial(ModelFacts, provider="anthropic", images=_sized(count=100))
 _wide = partial(ModelFacts, provider="anthropic", images=_sized(count=600))
-_old_gemini = partial(ModelFacts, provider="gemini")
-_gemini = partial(ModelFacts, provider="gemini", images=ImageLimits(count=3000))
+_gemini = partial(ModelFacts, provider="gemini")
 
 MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-3.5", 16_385, 4096, Prices(0.5, 1.5)),
     _openai("gpt-35", 16_385, 4096, Prices(0.5, 1.5)),
     _openai("gpt-4", 8192, 4096, Prices(30, 60)),
     _openai("gpt-4-1106", 128_000, 4096, Prices(10, 30)),
-    _gpt("gpt-4-turbo", 128_000, 4096, Prices(10, 30), _PICTURES),
-    _gpt("gpt-4o", 128_000, 16_384, Prices(2.5, 10, 1.25), _SEES, 1024),
-    _gpt("gpt-4o-2024-05-13", 128_000, 4096, Prices(5, 15), _SEES),
+    _openai("gpt-4-turbo", 128_000, 4096, Prices(10, 30), _PICTURES),
+    _openai("gpt-4o", 128_000, 16_384, Prices(2.5, 10, 1.25), _SEES, 1024),
+    _openai("gpt-4o-2024-05-13", 128_000, 4096, Prices(5, 15), _SEES),
     _openai("gpt-4o-audio", 128_000, 16_384, Prices(2.5, 10), _HEARS),
-    _gpt("gpt-4o-mini", 128_000, 16_384, Prices(0.15, 0.6, 0.075), _SEES, 1024),
+    _openai("gpt-4o-mini", 128_000, 16_384, Prices(0.15, 0.6, 0.075), _SEES, 1024),
     _openai("gpt-4o-mini-audio", 128_000, 16_384, Prices(0.15, 0.6), _HEARS),
-    _gpt("chatgpt-4o", 128_000, 4096, Prices(5, 15), _SEES),
+    _openai("chatgpt-4o", 128_000, 4096, Prices(5, 15), _SEES),
     _openai("gpt-audio", 128_000, 16_384, Prices(2.5, 10), _HEARS),
     _openai("gpt-audio-mini", 128_000, 16_384, Prices(0.6, 2.4), _HEARS),
-    _gpt("gpt-4.1", 1_047_576, 32_768, Prices(2, 8, 0.5), _SEES, 1024),
-    _gpt("gpt-4.1-mini", 1_047_576, 32_768, Prices(0.4, 1.6, 0.1), _SEES, 1024),
-    _gpt("gpt-4.1-nano", 1_047_576, 32_768, Prices(0.1, 0.4, 0.025), _SEES, 1024),
-    _gpt("gpt-4.5", 128_000, 16_384, Prices(75, 150, 37.5), _SEES, 1024),
-    _gpt("o1", 200_000, 100_000, Prices(15, 60, 7.5), _REASONS, 1024),
+    _openai("gpt-4.1", 1_047_576, 32_768, Prices(2, 8, 0.5), _SEES, 1024),
+    _openai("gpt-4.1-mini", 1_047_576, 32_768, Prices(0.4, 1.6, 0.1), _SEES, 1024),
+    _openai("gpt-4.1-nano", 1_047_576, 32_768, Prices(0.1, 0.4, 0.025), _SEES, 1024),
+    _openai("gpt-4.5", 128_000, 16_384, Prices(75, 150, 37.5), _SEES, 1024),
+    _openai("o1", 200_000, 100_000, Prices(15, 60, 7.5), _REASONS, 1024),
     _openai("o1-mini", 128_000, 65_536, Prices(1.1, 4.4, 0.55), _features("no_instructions"), 1024),
     _openai("o1-preview", 128_000, 32_768, Prices(15, 60, 7.5), _features("no_instructions"), 1024),
-    _gpt("o1-pro", 200_000, 100_000, Prices(150, 600), _REASONS),
-    _gpt("o3", 200_000, 100_000, Prices(2, 8, 0.5), _REASONS, 1024),
+    _openai("o1-pro", 200_000, 100_000, Prices(150, 600), _REASONS),
+    _openai("o3", 200_000, 100_000, Prices(2, 8, 0.5), _REASONS, 1024),
     _openai("o3-mini", 200_000, 100_000, Prices(1.1, 4.4, 0.55), _DEVELOPED, 1024),
-    _gpt("o3-pro", 200_000, 100_000, Prices(20, 80), _REASONS),
-    _gpt("o4-mini", 200_000, 100_000, Prices(1.1, 4.4, 0.275), _REASONS, 1024),
-    _gpt("gpt-5", 400_000, 128_000, Prices(1.25, 10, 0.125), _REASONS, 1024),
-    _gpt("gpt-5-mini", 400_000, 128_000, Prices(0.25, 2, 0.025), _REASONS, 1024),
-    _gpt("gpt-5-nano", 400_000, 128_000, Prices(0.05, 0.4, 0.005), _REASONS, 1024),
-    _gpt("gpt-5-pro", 400_000, 272_000, Prices(15, 120), _REASONS),
-    _gpt("gpt-5-chat", 128_000, 16_384, Prices(1.25, 10, 0.125), _SEES, 1024),
-    _gpt("gpt-5.1-chat", 128_000, 16_384, Prices(1.25, 10, 0.125), _SEES, 1024),
-    _gpt("gpt-5.1-codex-mini", 400_000, 128_000, Prices(0.25, 2, 0.025), _REASONS, 1024),
-    _gpt("gpt-5.2", 400_000, 128_000, Prices(1.75, 14, 0.175), _REASONS, 1024),
-    _gpt("gpt-5.2-chat", 128_000, 16_384, Prices(1.75, 14, 0.175), _SEES, 1024),
-    _gpt("gpt-5.2-pro", 400_000, 128_000, Prices(21, 168), _REASONS),
-    _gpt("gpt-5.3", 400_000, 128_000, Prices(1.75, 14, 0.175), _REASONS, 1024),
-    _gpt("gpt-5.3-chat", 128_000, 16_384, Prices(1.75, 14, 0.175), _SEES, 1024),
-    _gpt("gpt-5.4", 1_050_000, 128_000, Prices(2.5, 15, 0.25), _REASONS, 1024, 272_000),
-    _gpt("gpt-5.4-mini", 400_000, 128_000, Prices(0.75, 4.5, 0.075), _REASONS, 1024),
-    _gpt("gpt-5.4-nano", 400_000, 128_000, Prices(0.2, 1.25, 0.02), _REASONS, 1024),
-    _gpt("gpt-5.4-pro", 1_050_000, 128_000, Prices(30, 180), _REASONS, None, 272_000),
-    _gpt("gpt-5.5", 1_050_000, 128_000, Prices(5, 30, 0.5), _REASONS, 1024, 272_000),
+    _openai("o3-pro", 200_000, 100_000, Prices(20, 80), _REASONS),
+    _openai("o4-mini", 200_000, 100_000, Prices(1.1, 4.4, 0.275), _REASONS, 1024),
+    _openai("gpt-5", 400_000, 128_000, Prices(1.25, 10, 0.125), _REASONS, 1024),
+    _openai("gpt-5-mini", 400_000, 128_000, Prices(0.25, 2, 0.025), _REASONS, 1024),
+    _openai("gpt-5-nano", 400_000, 128_000, Prices(0.05, 0.4, 0.005), _REASONS, 1024),
+    _openai("gpt-5-pro", 400_000, 272_000, Prices(15, 120), _REASONS),
+    _openai("gpt-5-chat", 128_000, 16_384, Prices(1.25, 10, 0.125), _SEES, 1024),
+    _openai("gpt-5.1-chat", 128_000, 16_384, Prices(1.25, 10, 0.125), _SEES, 1024),
+    _openai("gpt-5.1-codex-mini", 400_000, 128_000, Prices(0.25, 2, 0.025), _REASONS, 1024),
+    _openai("gpt-5.2", 400_000, 128_000, Prices(1.75, 14, 0.175), _REASONS, 1024),
+    _openai("gpt-5.2-chat", 128_000, 16_384, Prices(1.75, 14, 0.175), _SEES, 1024),
+    _openai("gpt-5.2-pro", 400_000, 128_000, Prices(21, 168), _REASONS),
+    _openai("gpt-5.3", 400_000, 128_000, Prices(1.75, 14, 0.175), _REASONS, 1024),
+    _openai("gpt-5.3-chat", 128_000, 16_384, Prices(1.75, 14, 0.175), _SEES, 1024),
+    _openai("gpt-5.4", 1_050_000, 128_000, Prices(2.5, 15, 0.25), _REASONS, 1024, 272_000),
+    _openai("gpt-5.4-mini", 400_000, 128_000, Prices(0.75, 4.5, 0.075), _REASONS, 1024),
+    _openai("gpt-5.4-nano", 400_000, 128_000, Prices(0.2, 1.25, 0.02), _REASONS, 1024),
+    _openai("gpt-5.4-pro", 1_050_000, 128_000, Prices(30, 180), _REASONS, None, 272_000),
+    _openai("gpt-5.5", 1_050_000, 128_000, Prices(5, 30, 0.5), _REASONS, 1024, 272_000),
     _openai("gpt-5.5-cyber", None, None, Prices(12.5, 75, 1.25), _DEVELOPED, 1024),
-    _gpt("gpt-5.5-pro", 1_050_000, 128_000, Prices(30, 180), _REASONS, None, 272_000),
-    _gpt("gpt-5.6", 1_050_000, 128_000, Prices(4, 20, 0.4, 5), _MARKED, 1024, 272_000),
-    _gpt("gpt-5.6-terra", 1_050_000, 128_000, Prices(2, 12, 0.2, 2.5), _MARKED, 1024, 272_000),
-    _gpt("gpt-5.6-luna", 1_050_000, 128_000, Prices(0.2, 1.2, 0.02, 0.25), _MARKED, 1024, 272_000),
-    _gpt("gpt-5.6-cyber", 400_000, 128_000, Prices(12.5, 75, 1.25, 15.625), _MARKED, 1024, 272_000),
-    _gpt("gpt-6", None, None, Prices(), _MARKED, 1024),
-    _gpt("gpt-6-astra", 1_050_000, 128_000, Prices(10, 50, 1, 12.5), _MARKED, 1024, 272_000),
-    _gpt("gpt-6-sol", 1_050_000, 128_000, Prices(2, 10, 0.2, 2.5), _MARKED, 1024, 272_000),
-    _gpt("gpt-6-luna", 1_050_000, 128_000, Prices(0.1, 0.5, 0.01, 0.125), _MARKED, 1024, 272_000),
-    _gpt("gpt-6.1-sol", 1_050_000, 128_000, Prices(2, 10, 0.1, 2.5), _MARKED, 1024, 272_000),
-    _gpt("gpt-7", None, None, Prices(), _MARKED, 1024),
+    _openai("gpt-5.5-pro", 1_050_000, 128_000, Prices(30, 180), _REASONS, None, 272_000),
+    _openai("gpt-5.6", 1_050_000, 128_000, Prices(4, 20, 0.4, 5), _MARKED, 1024, 272_000),
+    _openai("gpt-5.6-terra", 1_050_000, 128_000, Prices(2, 12, 0.2, 2.5), _MARKED, 1024, 272_000),
+    _openai("gpt-5.6-luna", 1_050_000, 128_000, Prices(0.2, 1.2, 0.02, 0.25), _MARKED, 1024, 272_000),
+    _openai("gpt-5.6-cyber", 400_000, 128_000, Prices(12.5, 75, 1.25, 15.625), _MARKED, 1024, 272_000),
+    _openai("gpt-6", None, None, Prices(), _MARKED, 1024),
+    _openai("gpt-6-astra", 1_050_000, 128_000, Prices(10, 50, 1, 12.5), _MARKED, 1024, 272_000),
+    _openai("gpt-6-sol", 1_050_000, 128_000, Prices(2, 10, 0.2, 2.5), _MARKED, 1024, 272_000),
+    _openai("gpt-6-luna", 1_050_000, 128_000, Prices(0.1, 0.5, 0.01, 0.125), _MARKED, 1024, 272_000),
+    _openai("gpt-6.1-sol", 1_050_000, 128_000, Prices(2, 10, 0.1, 2.5), _MARKED, 1024, 272_000),
+    _openai("gpt-7", None, None, Prices(), _MARKED, 1024),
     _openai("gpt-realtime"),
     _openai("codex-mini"),
     _openai("computer-use-preview"),
@@ -205,17 +206,18 @@ MODELS: tuple[ModelFacts, ...] = (
     _wide("claude-mythos-5", 1_000_000, 128_000, Prices(10, 50, 1, 12.5, 20), _STEERED, 512),
     _wide("claude-mythos-5-1", 1_000_000, 128_000, Prices(10, 50, 0.25, 12.5, 20), _KEPT, 512),
     _gemini("gemini", None, None, Prices(), _SIGNED),
-    _old_gemini("gemini-pro", 32_760, 8192, Prices(0.5, 1.5)),
-    _old_gemini("gemini-1"),
-    _old_gemini("gemini-1.5-pro", 2_097_152, 8192, Prices(1.25, 5), _ALL, None, 128_000),
-    _old_gemini("gemini-1.5-flash", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _ALL, None, 128_000),
-    _old_gemini("gemini-1.5-flash-8b", 1_048_576, 8192, Prices(), _ALL),
-    _old_gemini("gemini-2", None, None, Prices(), _PICTURES | _HEARS),
-    _old_gemini("gemini-2.0-flash", 1_048_576, 8192, Prices(0.1, 0.4, 0.025), _PICTURES | _HEARS),
-    _old_gemini("gemini-2.0-flash-lite", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _PICTURES | _HEARS),
-    _gemini("gemini-2.5-pro", 1_048_576, 65_536, Prices(1.25, 10, 0.125), _ALL, 2048, 200_000),
-    _gemini("gemini-2.5-flash", 1_048_576, 65_536, Prices(0.3, 2.5, 0.03), _ALL, 2048),
-    _gemini("gemini-2.5-flash-lite", 1_048_576, 65_536, Prices(0.1, 0.4, 0.01), _ALL),
+    _gemini("gemini-pro", 32_760, 8192, Prices(0.5, 1.5)),
+    _gemini("gemini-1"),
+    _gemini("gemini-1.5-pro", 2_097_152, 8192, Prices(1.25, 5), _ALL, None, 128_000),
+    _gemini("gemini-1.5-flash", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _ALL, None, 128_000),
+    _gemini("gemini-1.5-flash-8b", 1_048_576, 8192, Prices(), _ALL),
+    _gemini("gemini-2", None, None, Prices(), _PICTURES | _HEARS),
+    _gemini("gemini-2.0-flash", 1_048_576, 8192, Prices(0.1, 0.4, 0.025), _PICTURES | _HEARS),
+    _gemini("gemini-2.0-flash-lite", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _PICTURES | _HEARS),
+    _gemini("gemini-2.5", None, None, Prices(), _FETCHING),
+    _gemini("gemini-2.5-pro", 1_048_576, 65_536, Prices(1.25, 10, 0.125), _FETCHING, 2048, 200_000),
+    _gemini("gemini-2.5-flash", 1_048_576, 65_536, Prices(0.3, 2.5, 0.03), _FETCHING, 2048),
+    _gemini("gemini-2.5-flash-lite", 1_048_576, 65_536, Prices(0.1, 0.4, 0.01), _FETCHING),
     _gemini("gemini-3-pro", 1_048_576, 65_536, Prices(2, 12, 0.2), _SIGNED, 4096, 200_000),
     _gemini("gemini-3-flash", 1_048_576, 65_536, Prices(0.5, 3, 0.05), _SIGNED, 1024),
     _gemini("gemini-3.1-pro", 1_048_576, 65_536, Prices(2, 12, 0.2), _SIGNED, 4096, 200_000),
@@ -227,7 +229,11 @@ MODELS: tuple[ModelFacts, ...] = (
     _gemini("gemini-3.8-flash", 1_048_576, 65_536, Prices(0.75, 3.75, 0.075), _SIGNED, 4096),
     # Until the end of November 2026; announced for later: 4 and 20.
     _gemini("gemini-4-argon", 1_048_576, 1_048_576, Prices(2, 10, 0.1), _SIGNED, 4096),
-    _gemini("gemini-flash-latest", 1_048_576, 65_536, Prices(0.75, 3.75, 0.075), _SIGNED, 4096),
-    _gemini("gemini-flash-lite-latest", 1_048_576, 65_536, Prices(0.3, 2.5, 0.03), _SIGNED),
-    _gemini("gemini-pro-latest", 1_048_576, 65_536, Prices(2, 12, 0.2), _SIGNED, 4096, 200_000),
 )
+
+MOVING: dict[str, str] = {
+    "gemini-flash-latest": "gemini-3.8-flash",
+    "gemini-flash-lite-latest": "gemini-3.5-flash-lite",
+    "gemini-pro-latest": "gemini-3.1-pro",
+}
+"""Names that move on with each release, and the model that each stands for now."""

@@ -6,8 +6,10 @@ import json
 import pytest
 
 from quire.bridges.videosdk import ChatContext
+from quire.providers.gemini.signing import PLACEHOLDER
 
 SIGNATURE = "c2lnbmVk"
+KEPT, OWN = "a2VwdA==", "b3du"
 
 
 def signed() -> ChatContext:
@@ -69,3 +71,65 @@ def test_an_emptied_context_begins_anew() -> None:
 def test_a_filtered_fork_keeps_at_least_one_turn_as_the_page_says(turns: int) -> None:
     with pytest.raises(ValueError, match="recent_turns"):
         signed().fork_filtered(turns)
+
+
+def signatures_of(context: ChatContext, **kept: str | bytes) -> list[str | None]:
+    """What each call carries, in order, as it goes to Gemini; a placeholder is none."""
+    contents, _ = asyncio.run(context.to_google_contents(thought_signatures=kept, model="gemini-3-pro"))
+    parts = [part for content in contents for part in content["parts"] if "functionCall" in part]
+    return [
+        None if part.get("thoughtSignature") == PLACEHOLDER else part.get("thoughtSignature")
+        for part in parts
+    ]
+
+
+def called(*steps: str) -> ChatContext:
+    """A context with a step for each text, in which each letter is a call of the tool of that name.
+
+    A capital is a call that has a signature of its own.
+    """
+    context = ChatContext.empty()
+    context.add_message("user", "Look them up.")
+    for step in steps:
+        made = [
+            context.add_function_call(
+                name.lower(), "{}", metadata={"thought_signature": OWN} if name.isupper() else None
+            )
+            for name in step
+        ]
+        for call in made:
+            context.add_function_output(call.name, "found", call.call_id)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("steps", "sent"),
+    [
+        (["a"], [KEPT]),
+        (["aa"], [KEPT, None]),
+        (["aa", "aa"], [None, None, KEPT, None]),
+        (["a", "a"], [None, KEPT]),
+        (["Aa"], [OWN, None]),
+        (["a", "A"], [None, OWN]),
+        (["a", "ba"], [KEPT, None, None]),
+        (["ba"], [None, None]),
+    ],
+)
+def test_a_signature_kept_for_a_tool_is_for_the_last_call_that_it_can_have_come_with(
+    steps: list[str], sent: list[str | None]
+) -> None:
+    assert signatures_of(called(*steps), a=KEPT) == sent
+
+
+def test_each_tool_has_the_signature_that_was_kept_for_it() -> None:
+    assert signatures_of(called("a", "b", "a"), a=KEPT, b=OWN) == [None, OWN, KEPT]
+    assert signatures_of(called("ab"), a=KEPT, b=OWN) == [KEPT, None]
+
+
+def test_an_answer_that_is_recorded_between_calls_ends_no_step_of_another_turn() -> None:
+    context = called("a")
+    context.add_message("assistant", "Found.")
+    context.add_message("user", "And again?")
+    call = context.add_function_call("a", "{}")
+    context.add_function_output("a", "found", call.call_id)
+    assert signatures_of(context, a=KEPT) == [None, KEPT]

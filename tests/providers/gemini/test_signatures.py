@@ -74,7 +74,7 @@ def test_unsigned_thoughts_are_left_out_with_a_note() -> None:
     thought = {"text": "hm", "thought": True}
     made = rendered([*ASKED, *answered(thought, *CALLS), *RESULTS], NEW)
     assert made.payload["contents"][1] == model(*CALLS)
-    assert changes(made) == ["reasoning_left_out"]
+    assert changes(made) == ["thoughts_left_out"]
 
 
 def test_thoughts_alone_are_no_reply() -> None:

@@ -1,16 +1,23 @@
 """Agents that work for another: what each of them sees of its conversation, and what comes back."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Literal
 
 import msgspec
 
 from quire.agent.agent import Agent
+from quire.agent.limits import Limits, Tally, is_same_conversation
+from quire.agent.reply import Reply
 from quire.compactors import in_words
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.models import asking
+from quire.items import Item, Message, new_id
+from quire.models import AnyModel, asking
+from quire.providers import Parsed
 from quire.session import Session
+from quire.session.metering import Metered
+from quire.stores import Place
 from quire.tokens.numbers import named, whole
 
 Make = Callable[[Session], Agent]
@@ -18,6 +25,12 @@ Make = Callable[[Session], Agent]
 
 Returns = Literal["answer", "summary", "all"]
 """What comes back: the final answer, a summary of what was done, or all that was said."""
+
+_NO_LIMITS = Limits(requests=None, seconds=None)
+"""Of a task: the agent has its own, and who gave it has others."""
+
+_TRIES = 100
+"""Names in a row that may be taken."""
 
 _SUMMARY = "Tell what was done here and what came of it, with every figure and name that matters:\n\n"
 
@@ -57,23 +70,45 @@ class Member:
     async def do(self, task: str, timeout: float | None) -> str:
         """Give it a task, after those before it; what comes back."""
         async with self._turn:
-            begun = len(self.agent.session.view())
-            try:
-                async with asyncio.timeout(timeout):
-                    reply = await self.agent.ask(task)
-            except TimeoutError:
-                return f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
-            if reply.stop != "done":
-                return f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
-            return await self._returned(reply.text, begun)
+            with Tally(_NO_LIMITS, self.agent.session) as tally:
+                return await self._done(task, timeout, tally)
 
-    async def _returned(self, answer: str, begun: int) -> str:
+    async def _done(self, task: str, timeout: float | None, tally: Tally) -> str:
+        time = asyncio.timeout(timeout)
+        try:
+            async with time:
+                reply = await self.agent.ask(task)
+        except TimeoutError:
+            if not time.expired():
+                raise
+            return f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
+        if reply.stop != "done":
+            return f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
+        return await self._returned(task, reply, tally)
+
+    async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
         if self.role.returns == "answer":
-            return answer
-        said = in_words(self.agent.session.view()[begun:])
+            return reply.text
+        said = in_words((Message("user", task), *reply.items))  # of the history some may be left out by now
         if self.role.returns == "all":
             return said
-        return await asking(self.agent.model)(_SUMMARY + said)
+        if tally.is_spent:
+            return reply.text  # the words of a summary cost more
+        return await asking(_Kept(self.agent.model, self.agent.session))(_SUMMARY + said)
+
+
+class _Kept(Metered):
+    """A model whose use is kept where the conversation keeps what it spends."""
+
+    def __init__(self, model: AnyModel, session: Session) -> None:
+        super().__init__(model)
+        self._session = session
+
+    async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
+        """The model's answer; what it took is on the record, its words are not."""
+        parsed = await super().ask(items, **options)
+        await self._session.add_response(parsed._replace(items=(), model=parsed.model or self.name))
+        return parsed
 
 
 class Crew:
@@ -83,33 +118,47 @@ class Crew:
         self.roles = {role.name: role for role in roles}
         if len(self.roles) < len(roles):
             raise InvalidValue("two roles have the same name")
-        self._members: dict[str, dict[str, Member]] = {}  # by conversation: one crew may serve several
+        # One crew may serve several conversations. Each is held while it has members, so that it is the same
+        # one when it is opened again.
+        self._served: dict[Place, list[tuple[Session, dict[str, Member]]]] = {}
         self._started = 0
 
     def members(self, session: Session) -> dict[str, Member]:
         """Those who were started in a conversation."""
-        return self._members.setdefault(str(session.place), {})
+        for served, members in self._served.get(session.place, ()):
+            if is_same_conversation(served, session):
+                return members
+        return {}
 
     def start(self, role: str, session: Session) -> Member:
         """Start an agent in a role."""
         if role not in self.roles:
             raise UnknownKey(f"there is no role {cut(role)!r}; there is {', '.join(self.roles)}")
-        wanted, members = self.roles[role], self.members(session)
-        while True:
+        wanted = self.roles[role]
+        name, theirs = self._begun(wanted, session)
+        member, members = Member(name, wanted, wanted.make(theirs)), self.members(session)
+        if not members:
+            self._served.setdefault(session.place, []).append((session, members))
+        members[name] = member
+        return member
+
+    def _begun(self, role: Role, session: Session) -> tuple[str, Session]:
+        """The next free name, and a conversation of it: those of earlier processes are there still."""
+        for _ in range(_TRIES):
             self._started += 1
-            name = f"{role}-{self._started}"
-            try:
-                theirs = _conversation(wanted, name, session)
-                break
-            except InvalidValue:  # one of an earlier process has this name
-                continue
-        members[name] = Member(name, wanted, wanted.make(theirs))
-        return members[name]
+            name = f"{role.name}-{self._started}"
+            with suppress(InvalidValue):
+                return name, _conversation(role, name, session)
+        name = f"{role.name}-{new_id()}"  # if that is not free either, something else is wrong
+        return name, _conversation(role, name, session)
 
     async def stop(self, name: str, session: Session) -> None:
         """Stop an agent; its conversation stays."""
         await self._found(name, session).agent.interrupt()
-        del self.members(session)[name]
+        members = self.members(session)
+        members.pop(name, None)  # another may have stopped it meanwhile
+        if not members:
+            self._let_go(session)
 
     async def do(self, name: str, task: str, session: Session, timeout: float | None) -> str:
         """Give a task to one who was started, or to a new one in a role, who is stopped afterwards."""
@@ -120,6 +169,14 @@ class Crew:
             return await member.do(task, timeout)
         finally:
             await self.stop(member.name, session)
+
+    def _let_go(self, session: Session) -> None:
+        served = self._served.get(session.place, [])
+        left = [pair for pair in served if not is_same_conversation(pair[0], session)]
+        if left:
+            self._served[session.place] = left
+        else:
+            self._served.pop(session.place, None)
 
     def _found(self, name: str, session: Session) -> Member:
         members = self.members(session)

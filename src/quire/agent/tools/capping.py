@@ -17,8 +17,8 @@ def capped(text: str, most: int, about: str) -> tuple[str, list[Note]]:
     beginning = most - ending
     left_out = len(text) - most
     handles = ", then ".join(str(note.key) for note in notes)
-    all_kept = f"all {len(text):,} are kept as {handles}, read_back brings them back"
-    stub = f"[{left_out:,} characters are left out here: {all_kept}]"
+    # Who brings them back is not said: not every agent has a tool for it, and that one tells of itself.
+    stub = f"[{left_out:,} characters are left out here: all {len(text):,} are kept as {handles}]"
     return f"{text[:beginning]}\n{stub}\n{text[len(text) - ending :]}", notes
 
 

@@ -14,7 +14,7 @@ from quire.bridges.a1.messages import Message
 from quire.bridges.a1.naming import checked_context_name, contexts_among
 from quire.errors import WrongType
 from quire.session import Session
-from quire.session.streams import free_name, labelled
+from quire.stores.streams import free_name, labelled
 
 
 class Runtime:

@@ -12,10 +12,10 @@ from quire.errors import EditRefused, InvalidValue, WrongType
 from quire.items import EDITS, Hide, Item, Message, ToolCall, now
 from quire.sections import Ask
 from quire.session import Session
-from quire.session.tombstones import is_tombstone
 from quire.state import View
 from quire.state.spanning import spans_over
 from quire.stores import MemoryStore, Store
+from quire.stores.tombstones import is_tombstone
 from quire.tokens.counter import Definition
 
 Opening = Callable[[str, str], Session]

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypedDict
 
-from quire.agent import Done, Ended, Recorded, Words
+from quire.agent import Decisions, Delta, Done, Ended, Recorded, Reply, Words
 from quire.bridges.autonomy.hosting import Hosted
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.messages import content_in, messages_of, text_content
@@ -51,12 +52,22 @@ class AgentReference:
     ) -> list[dict[str, Any]]:
         """The messages that answer one: replies, calls of tools and their results, the last reply last.
 
-        Where the agent asks the user something, that is the last, and the next message is the answer to it.
+        Where the agent asks the user something, that is the last, and the next message is the answer to it;
+        what is to be approved of is decided by `decide`.
         After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
-        async with asyncio.timeout(timeout):
-            reply = await self._worker(scope, conversation).send(_input(message))
-        return [*messages_of(reply.items), *_questions(reply.waiting)]
+        worker = self._worker(scope, conversation)
+        return await _answered(worker, worker.send(_input(message)), timeout)
+
+    async def decide(
+        self, decisions: Decisions, scope: str = "", conversation: str = "", timeout: float | None = None
+    ) -> list[dict[str, Any]]:
+        """Say of calls that wait for an approval whether they may be run, by their ids; what comes of it.
+
+        `False` refuses, and a text refuses with the reason.
+        """
+        worker = self._worker(scope, conversation)
+        return await _answered(worker, worker.decide(decisions), timeout)
 
     async def send_message(
         self,
@@ -68,28 +79,31 @@ class AgentReference:
         """What `send` does, for one message of the user."""
         return await self.send(message, scope, conversation, timeout)
 
-    async def send_stream(
+    def send_stream(
         self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """What `send` gives, as it comes: words in pieces, each marked as `partial`; all else whole."""
-        async with asyncio.timeout(timeout):
-            deltas = self._worker(scope, conversation).send_stream(_input(message))
-            try:
-                async for delta in deltas:
-                    for one in _told(delta):
-                        yield one
-            finally:
-                await deltas.aclose()
+        """What `send` gives, as it comes: words in pieces, each marked as `partial`; all else whole.
+
+        The time of who listens does not count for the `timeout`.
+        """
+        worker = self._worker(scope, conversation)
+        return _told(worker, worker.send_stream(_input(message)), timeout)
+
+    def decide_stream(
+        self, decisions: Decisions, scope: str = "", conversation: str = "", timeout: float | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """What `decide` gives, as it comes."""
+        worker = self._worker(scope, conversation)
+        return _told(worker, worker.decide_stream(decisions), timeout)
 
     async def get_conversation_state(self, scope: str = "", conversation: str = "") -> ConversationState:
         """What a conversation does."""
         worker = self._worker(scope, conversation)
-        waiting = [call for call, standing in worker.agent.session.standing() if standing != "begun"]
         return {
             "state": worker.state,
             "is_paused": worker.state == "waiting",
             "message_count": await self.memory.get_message_count(scope, conversation),
-            "waiting_for": [_text(one) for one in _questions(waiting)] if worker.state == "waiting" else [],
+            "waiting_for": [_text(one) for one in _questions(worker, worker.waiting)],
         }
 
     async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
@@ -106,7 +120,32 @@ def _input(message: Sent) -> Message:
     return Message("user", content_in(message))
 
 
-def _told(delta: object) -> Iterable[dict[str, Any]]:
+async def _answered(
+    worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: float | None
+) -> list[dict[str, Any]]:
+    async with asyncio.timeout(timeout):
+        reply = await answer
+    return [*messages_of(reply.items), *_questions(worker, reply.waiting)]
+
+
+async def _told(
+    worker: Worker, deltas: AsyncGenerator[Delta, None], timeout: float | None
+) -> AsyncGenerator[dict[str, Any], None]:
+    """What is told, as messages. The time is stopped while who listens is at work."""
+    clock, left = asyncio.get_running_loop().time, timeout
+    async with aclosing(deltas):
+        while True:
+            began = clock()
+            async with asyncio.timeout(left):
+                delta = await anext(deltas, None)
+            left = None if left is None else left - (clock() - began)
+            if delta is None:
+                return
+            for one in _messages(worker, delta):
+                yield one
+
+
+def _messages(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
     match delta:
         case Words(text):
             yield {"role": "assistant", "content": text_content(text), "partial": True}
@@ -115,28 +154,34 @@ def _told(delta: object) -> Iterable[dict[str, Any]]:
         case Ended(result):
             yield from messages_of([result])
         case Done(reply):
-            yield from _questions(reply.waiting)
+            yield from _questions(worker, reply.waiting)
         case _:
             return
 
 
-def _questions(waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:
+def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:
+    """What a person is asked: questions, which a message answers, and approvals, which `decide` gives."""
+    asking = {tool.name for tool in worker.agent.tools if tool.asks_person}
     for call in waiting:
+        asks = call.name in asking
         yield {
             "role": "assistant",
-            "content": text_content(_question(call)),
-            "phase": "waiting_for_input",
+            "content": text_content(_question(call) if asks else _approval(call)),
+            "phase": "waiting_for_input" if asks else "waiting_for_approval",
             "tool_call_id": call.call_id,
         }
 
 
 def _question(call: ToolCall) -> str:
-    """The question that a call asks; of one that is to be approved, the call."""
     try:
         asked: Any = json.loads(call.arguments).get("question")
     except (ValueError, AttributeError):
         asked = None
-    return asked if isinstance(asked, str) else f"May {call.name} be run with {call.arguments}?"
+    return asked if isinstance(asked, str) else call.arguments
+
+
+def _approval(call: ToolCall) -> str:
+    return f"{call.name} is to be approved of before it is run with {call.arguments}."
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -74,8 +74,8 @@ def google_contents(
     """
     told, items = Spoken.of(view, whole)
     if whole:
-        fallback = signatures or {}
-        items = [_signed(i, fallback, model) if isinstance(i, ToolCall) else i for i in items]
+        kept = _owners(items, signatures or {})
+        items = [_signed(i, kept.get(i.id), model) if isinstance(i, ToolCall) else i for i in items]
     return _payload(Gemini(), items, model)["contents"], told
 
 
@@ -87,9 +87,32 @@ def _bound(item: Item) -> Item:
     return msgspec.structs.replace(item, state=None)
 
 
-def _signed(call: ToolCall, fallback: Mapping[str, Signature], model: str) -> ToolCall:
+def _owners(items: Sequence[Item], kept: Mapping[str, Signature]) -> dict[str, Signature]:
+    """The signatures that were kept by the names of tools, by the calls that they came with.
+
+    Gemini signs the first call of a step and no other, and what is kept for a tool is the newest: so it came
+    with the last call of that tool that was the first of its step.
+    """
+    last: dict[str, str] = {}
+    is_first = True
+    for item in items if kept else ():
+        if isinstance(item, ToolCall):
+            if is_first:
+                last[item.name] = item.id
+            is_first = False
+        elif not _is_said(item):
+            is_first = True
+    return {last[name]: signature for name, signature in kept.items() if name in last}
+
+
+def _is_said(item: Item) -> bool:
+    """Whether an item is of what a model says between its calls."""
+    return isinstance(item, Reasoning) or (isinstance(item, Message) and item.role == "assistant")
+
+
+def _signed(call: ToolCall, kept: Signature | None, model: str) -> ToolCall:
     own: Any = (FunctionCall.over(call).metadata or {}).get("thought_signature")
-    signature = own or fallback.get(call.name)
+    signature = own or kept
     if not signature or call.state is not None:
         return call
     text = base64_of(signature) if isinstance(signature, bytes) else str(signature)

@@ -73,8 +73,8 @@ class Reading(Holding):
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Contents for Gemini, and the instructions.
 
-        `thought_signatures` are by the names of tools, for calls that came without one of their own. None is
-        sent once something was left out before it.
+        `thought_signatures` are by the names of tools: each is for the last call of its tool that it can have
+        come with, if that has none of its own. None is sent once something was left out before it.
         """
         kept = self._kept
         return converting.google_contents(kept.transcript.view, thought_signatures, model, kept.is_whole())

@@ -2,12 +2,17 @@
 
 from typing import NamedTuple
 
+from quire.providers.routes import Cloud, cloud_of
 from quire.tokens.facts import ImageLimits, facts_for
 
 NAME = "anthropic"
 
 STRICTEST = ImageLimits(count=100, bytes=5_242_880, side=8000, many=20, many_side=2000)
 """What every model takes: the limits where no model is named, or one that is not known."""
+
+
+LARGEST: dict[Cloud | None, int] = {None: 31_000_000, "vertex": 29_000_000, "bedrock": 19_000_000}
+"""Bytes of a request. The limits are 32, 30 and 20 MB; some are left for what the caller adds."""
 
 
 class Abilities(NamedTuple):
@@ -22,14 +27,19 @@ class Abilities(NamedTuple):
     reads: bool = True  # takes PDFs
     images: ImageLimits = STRICTEST
     cache_minimum: int = 0
+    fetches: bool = True  # takes media by an address or by the id of a file
+    largest: int = LARGEST[None]
 
 
 def abilities_of(model: str | None) -> Abilities:
     """What is known of a model, by its name."""
-    facts = facts_for(model) if model else None
-    if facts is None or facts.provider != NAME:
+    if model is None:
         return Abilities()
-    return Abilities(
+    facts, cloud = facts_for(model), cloud_of(model)
+    routed = Abilities(fetches=cloud is None, largest=LARGEST[cloud])
+    if facts.provider != NAME:
+        return routed
+    return routed._replace(
         steered="mid_instructions" in facts.features,
         bound="bound_thinking" in facts.features,
         sees="image_input" in facts.features,

@@ -11,7 +11,7 @@ from quire.providers.anthropic.abilities import NAME, Abilities
 from quire.providers.anthropic.native import sendable, stands_for, with_settings
 from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.sources import PDF, inlined, is_place, placed, seems_pdf, side, uploaded
-from quire.providers.anthropic.weighing import LARGEST, inner_weight, kept_weight, weight_of
+from quire.providers.anthropic.weighing import inner_weight, kept_weight, weight_of
 from quire.providers.json_values import entries_in, fields_in
 from quire.providers.media import as_text, base64_of, media_type
 from quire.providers.native import BESIDE, fields_beside, file_id, native_block
@@ -76,6 +76,8 @@ class Blocks:
         images, weight = self.images, self.weight
         readable = self._abilities.reads or held.get("type") != "document"
         block = sendable(held, self._inside, in_result=in_result) if readable else None
+        if block is not None and "file_id" in block and not self._abilities.fetches:
+            block = None
         if block is None:
             self.images, self.weight = images, weight
         else:
@@ -139,12 +141,14 @@ class Blocks:
 
     def _in_words(self, item: Item, part: Image | Audio | File) -> Json:
         kind = media_type(part) or "an unknown type"
-        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) cannot be carried")
+        is_lost = self._abilities.fetches or part.data is not None
+        why = "cannot be carried" if is_lost else "is not at hand, and nothing is fetched here"
+        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) {why}")
         text = wording.mended(wording.described(part))
         return {"type": "text", "text": f"[{type(part).__name__.lower()}]" if is_blank(text) else text}
 
     def _image(self, part: Image) -> Json | None:
-        if not self._abilities.sees:
+        if not (self._abilities.sees and self._may_go(part)):
             return None
         known = file_id(part, NAME)
         if known is not None:
@@ -163,6 +167,13 @@ class Blocks:
         self.weight += len(source["data"])
         return self._counted({"type": "image", "source": source}, part, data)
 
+    def _may_go(self, part: Image | File) -> bool:
+        """Whether a part is at hand, or the service would fetch it."""
+        return part.data is not None or self._abilities.fetches
+
+    def _fits(self, data: bytes) -> bool:
+        return len(data) * 4 // 3 < self._abilities.largest
+
     def _is_above(self, part: Image, data: bytes) -> bool:
         most = self._abilities.images.side
         return bool(most) and side(part, data) > (most or 0)
@@ -174,12 +185,12 @@ class Blocks:
         return block
 
     def _document(self, part: File) -> Json | None:
-        if not self._abilities.reads:
+        if not (self._abilities.reads and self._may_go(part)):
             return None
         known = file_id(part, NAME)
         if known is not None:
             source = uploaded(known)
-        elif part.data is not None and media_type(part) == PDF and len(part.data) * 4 // 3 < LARGEST:
+        elif part.data is not None and media_type(part) == PDF and self._fits(part.data):
             source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
             self.weight += len(source["data"])
         elif part.data is None and is_place(part) and seems_pdf(part):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from quire.providers.anthropic.blocks import Blocks
 from quire.providers.anthropic.thinking import THOUGHTS
-from quire.providers.anthropic.weighing import LARGEST, kept_weight, pictures_in, weight_of, whole_weight
+from quire.providers.anthropic.weighing import kept_weight, pictures_in, weight_of, whole_weight
 from quire.providers.sheet import Json
 from quire.tokens.facts import ImageLimits
 
@@ -47,9 +47,9 @@ def _oldest(found: list[tuple[Place, list[Any]]], images: int) -> int:
     return gone
 
 
-def heavy_to_drop(messages: list[Json], beside: list[list[Json]]) -> list[Place]:
+def heavy_to_drop(messages: list[Json], beside: list[list[Json]], largest: int) -> list[Place]:
     """The oldest media that have to go for a request to be within its bytes."""
-    wanted = _stepped(whole_weight(messages, beside), LARGEST)
+    wanted = _stepped(whole_weight(messages, beside), largest)
     places: list[Place] = []
     for found, weight in _heavy(messages):
         if wanted <= 0:

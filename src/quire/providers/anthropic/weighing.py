@@ -6,9 +6,6 @@ import msgspec
 
 from quire.providers.json_values import entries_in, fields_in
 
-LARGEST = 31_000_000
-"""Bytes of a request. The API says 32 MB; some are left for what the caller adds."""
-
 HEAVY = 8_000_000
 """Bytes of media from which on a request is weighed: words alone exceed any window before they get near."""
 

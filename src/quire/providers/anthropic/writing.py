@@ -137,7 +137,7 @@ class MessagesWriter:
         if moved:
             self._turns.say(moved)
 
-    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         self._turns.close()
         if self._turns.awaits_user():
@@ -193,7 +193,8 @@ class MessagesWriter:
         yield places, "there are more images, or larger ones,"
         if self._blocks.weight > HEAVY:
             left = limits.without_media(turns, places)
-            yield limits.heavy_to_drop(left, [self._system, self._tools]), "the media have more bytes"
+            beside, largest = [self._system, self._tools], self._abilities.largest
+            yield limits.heavy_to_drop(left, beside, largest), "the media have more bytes"
 
     def _settled_end(self, turns: list[Json]) -> End | None:
         """The last block that comes before all that is volatile."""

@@ -92,7 +92,7 @@ class Replies:
             marked: Json = {"thought": True} if item.text or is_of_thought(item.state) else {}
             texts = [(wording.mended(str(part)), sign) for part, sign in pieces if part or sign]
             return [_signed({"text": text, **marked}, sign) for text, sign in texts]
-        self._sheet.note(item, "reasoning_left_out", "thoughts go back only in words that are signed")
+        self._sheet.unsent(item, "thoughts go back only in words that are signed")
         return []
 
     def _signed_parts(

@@ -18,14 +18,12 @@ from quire.providers.media import split
 from quire.providers.names import Alphabet, alphabet
 from quire.providers.native import said
 from quire.providers.rendering import Marks
+from quire.providers.routes import cloud_of
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import facts_for
-from quire.tokens.families import bare_name
+from quire.tokens.facts import UNKNOWN, facts_for
 
 _IDS = alphabet(64)
 _TOOL_NAMES = Alphabet(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"), 64)
-_UNFETCHING = ("gemini-1", "gemini-2.0", "gemini-pro")  # models that take no addresses on the web
-_UNMIXED = ("gemini-1", "gemini-2", "gemini-pro")  # models that take functions or their own tools, not both
 _AT_START = "system"  # in the sheet only: instructions that `finish` puts where the wire has them
 
 
@@ -108,7 +106,7 @@ class ContentWriter:
         for media in moved:
             self._move(media)
 
-    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload; the plan for the cache is kept by a prefix that stays the same, and needs no marks."""
         messages = self.sheet.messages
         start = 0
@@ -162,20 +160,16 @@ class ContentWriter:
 
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ContentWriter:
-    """A writer with nothing written."""
-    features = facts_for(model).features if model else frozenset[str]()
-    sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
-    toolbox = Toolbox(tools, sheet, _mixes(model))
-    fetches = model is None or not bare_name(model).startswith(_UNFETCHING)
-    replies = Replies(sheet, "thought_signatures" in features)
-    return ContentWriter(sheet, Parts(sheet, fetches), replies, toolbox)
+    """A writer with nothing written.
 
-
-def _mixes(model: str | None) -> bool:
-    """Whether functions go together with tools of the provider: from Gemini 3 on, and not on Vertex AI.
-
-    A model that is not named is taken for one that can: for one that cannot, the request fails either way.
+    A model that is not in the table, or not named, is taken for one that fetches and mixes: for one that
+    does not, the request fails either way.
     """
-    if model is None:
-        return True
-    return not bare_name(model).startswith(_UNMIXED) and "vertex" not in model.lower()
+    facts = facts_for(model) if model else UNKNOWN
+    unknown = facts.provider != NAME
+    mixes = unknown or "mixed_tools" in facts.features
+    on_vertex = model is not None and cloud_of(model) == "vertex"  # which takes one or the other
+    sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
+    toolbox = Toolbox(tools, sheet, mixes and not on_vertex)
+    parts = Parts(sheet, unknown or "web_addresses" in facts.features)
+    return ContentWriter(sheet, parts, Replies(sheet, "thought_signatures" in facts.features), toolbox)

@@ -17,6 +17,9 @@ from quire.tokens.facts import UNKNOWN, facts_for
 from quire.tokens.families import bare_name
 
 Table = Mapping[str, str]
+WritesTool = Callable[[Tool, Sheet], Json | None]
+"""What writes a tool on a wire; none where it is one of another service."""
+
 WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Table, Table], int]
 
 _IDS = alphabet(64)
@@ -53,26 +56,33 @@ def _is_marked(model: str | None) -> bool:
     return found is not None and (int(found[1]), int(found[2] or 0)) >= (5, 6)
 
 
-def sheet_for(wire: str, model: str | None, tools: Sequence[Tool]) -> Sheet:
-    """A sheet on which the names of the tools are given out."""
-    sheet = Sheet(wire, model, _IDS, _TOOL_NAMES)
-    for tool in tools:
-        if tool.native is None:
-            sheet.names.give(tool.name)
-    return sheet
+def sheet_for(wire: str, model: str | None) -> Sheet:
+    """A sheet with nothing on it."""
+    return Sheet(wire, model, _IDS, _TOOL_NAMES)
+
+
+def written_tools(tools: Sequence[Tool], sheet: Sheet, write: WritesTool) -> list[Json]:
+    """The tools of a request, their names given out; which of them is of another service is noted."""
+    written = [(tool, write(tool, sheet)) for tool in tools]
+    for tool, found in written:
+        if found is None:
+            sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
+    refuse_same_names(tool for tool, found in written if found is not None)
+    return [found for _, found in written if found is not None]
 
 
 class FamilyWriter:
     """Writes what is the same on both wires. Nearly everything is text, which goes straight into the list."""
 
-    __slots__ = ("_known", "_manners", "_parts", "_roles", "sheet")
+    __slots__ = ("_known", "_manners", "_parts", "_roles", "_tools", "sheet")
 
     history: ClassVar[str]
     """The field of the payload that has the conversation."""
 
-    def __init__(self, sheet: Sheet, manners: Manners, parts: Parts) -> None:
+    def __init__(self, sheet: Sheet, manners: Manners, parts: Parts, tools: list[Json]) -> None:
         self.sheet = sheet
         self._manners = manners
+        self._tools = tools
         self._parts = parts
         order = manners.instructions
         self._roles = {"user": "user", "assistant": "assistant", "system": order, "developer": order}
@@ -107,7 +117,7 @@ class FamilyWriter:
         else:
             self.sheet.messages.append({"role": self._manners.instructions, "content": text})
 
-    def finish(self, tools: Sequence[Tool], marks: Marks | None) -> dict[str, Any]:
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         messages = self.sheet.messages
         if not messages:
@@ -116,8 +126,8 @@ class FamilyWriter:
         if marks and self._manners.breakpoints:
             self._mark({min(marks.static, len(messages)), min(marks.slow, len(messages))})
         payload: dict[str, Any] = {self.history: messages}
-        if written := self._tools(tools):
-            payload["tools"] = written
+        if self._tools:
+            payload["tools"] = self._tools.copy()
         if marks and marks.plan.key:
             payload["prompt_cache_key"] = cache_key(marks.plan.key)
         return payload
@@ -132,18 +142,6 @@ class FamilyWriter:
         if call.name not in self._known:
             self._known[call.name] = self.sheet.tool_name(call, call.name)
         return self._known[call.name]
-
-    def _tools(self, tools: Sequence[Tool]) -> list[Json]:
-        written = [(tool, self._tool(tool)) for tool in tools]
-        for tool, found in written:
-            if found is None:
-                self.sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
-        refuse_same_names(tool for tool, found in written if found is not None)
-        return [found for _, found in written if found is not None]
-
-    def _tool(self, tool: Tool) -> Json | None:
-        """A tool; none where it is one of another service."""
-        raise NotImplementedError
 
     def _blocks_of(self, message: Json) -> str | None:
         """The field of a message that holds blocks of input, which alone can be marked."""

@@ -23,7 +23,7 @@ from quire.providers.media import split
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.customs import input_of
-from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
+from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
 from quire.providers.openai_chat.limits import in_messages, refuse_too_many
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain
@@ -43,7 +43,7 @@ class ChatWriter(FamilyWriter):
 
     def branch(self) -> "ChatWriter":
         """The same writer, to be finished."""
-        return _writer(self.sheet.branch(), self._manners)
+        return _writer(self.sheet.branch(), self._manners, self._tools)
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once."""
@@ -107,7 +107,7 @@ class ChatWriter(FamilyWriter):
             if type(output) is Message:
                 words.append(output)
             elif type(output) is Reasoning:
-                self.sheet.note(output, "reasoning_left_out", "this wire carries no reasoning")
+                self.sheet.unsent(output, "this wire carries no reasoning")
         if not calls:
             for message in words:
                 self.assistant(message)
@@ -168,22 +168,17 @@ class ChatWriter(FamilyWriter):
         parts = self._parts.of(item, (heading, *media))
         self.sheet.messages.append({"role": "user", "content": parts})
 
-    def _tools(self, tools: Sequence[Tool]) -> list[Json]:
-        written = super()._tools(tools)
-        refuse_too_many(written)
-        return written
-
-    def _tool(self, tool: Tool) -> Json | None:
-        return written_tool(tool, self.sheet)
-
     def _blocks_of(self, message: Json) -> str | None:
         return None if message["role"] == "assistant" else "content"
 
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
-    return _writer(sheet_for(NAME, model, tools), manners_of(model))
+    sheet = sheet_for(NAME, model)
+    written = written_tools(tools, sheet, written_tool)
+    refuse_too_many(written)
+    return _writer(sheet, manners_of(model), written)
 
 
-def _writer(sheet: Sheet, manners: Manners) -> ChatWriter:
-    return ChatWriter(sheet, manners, Parts(sheet, manners.media))
+def _writer(sheet: Sheet, manners: Manners, tools: list[Json]) -> ChatWriter:
+    return ChatWriter(sheet, manners, Parts(sheet, manners.media), tools)

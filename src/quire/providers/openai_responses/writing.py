@@ -9,7 +9,7 @@ from quire.providers.dialogue import Reply
 from quire.providers.media import split
 from quire.providers.native import native_block
 from quire.providers.openai_chat.customs import input_of
-from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for
+from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
 from quire.providers.openai_responses.parts import InputParts
 from quire.providers.openai_responses.plain import write_plain
 from quire.providers.openai_responses.references import sendable
@@ -29,7 +29,7 @@ class ResponsesWriter(FamilyWriter):
 
     def branch(self) -> "ResponsesWriter":
         """The same writer, to be finished."""
-        return _writer(self.sheet.branch(), self._manners)
+        return _writer(self.sheet.branch(), self._manners, self._tools)
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once."""
@@ -146,9 +146,6 @@ class ResponsesWriter(FamilyWriter):
             parts = self._parts.of(message, ("[from the assistant]", *media))
             self.sheet.messages.append({"role": "user", "content": parts})
 
-    def _tool(self, tool: Tool) -> Json | None:
-        return written_tool(tool, self.sheet)
-
     def _blocks_of(self, message: Json) -> str | None:
         if message.get("type") in ("function_call_output", "custom_tool_call_output"):
             return "output"
@@ -157,11 +154,12 @@ class ResponsesWriter(FamilyWriter):
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
-    return _writer(sheet_for(NAME, model, tools), manners_of(model))
+    sheet = sheet_for(NAME, model)
+    return _writer(sheet, manners_of(model), written_tools(tools, sheet, written_tool))
 
 
-def _writer(sheet: Sheet, manners: Manners) -> ResponsesWriter:
-    return ResponsesWriter(sheet, manners, InputParts(sheet, manners.media))
+def _writer(sheet: Sheet, manners: Manners, tools: list[Json]) -> ResponsesWriter:
+    return ResponsesWriter(sheet, manners, InputParts(sheet, manners.media), tools)
 
 
 def _has_all(reply: Reply, blocks: list[Json | None]) -> bool:

@@ -7,9 +7,6 @@ IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 LONGEST_IMAGE = 10 * 1024 * 1024
 """Characters of base64; the clouds of partners take half of it."""
 
-LARGEST_REQUEST = 32 * 1024 * 1024
-"""Bytes of a request, counted here in characters, of which none has less than one."""
-
 _SOURCES = {
     "image": {"base64": "data", "url": "url", "file": "file_id"},
     "document": {"base64": "data", "url": "url", "file": "file_id", "text": "data", "content": ""},

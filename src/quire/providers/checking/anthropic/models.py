@@ -4,12 +4,13 @@ import re
 from typing import NamedTuple
 
 from quire.errors import InvalidValue
+from quire.providers.routes import Cloud, cloud_of
 from quire.tokens.facts import facts_for
 
 _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 _PREVIEW = "mythos-preview"
 _MOST_IMAGES = 600  # of any model
-_CLOUD = re.compile(r"bedrock|(^|[/.:])anthropic\.")
+_LARGEST: dict[Cloud | None, int] = {None: 32, "vertex": 30, "bedrock": 20}  # MB of a request
 
 
 class ImageLimits(NamedTuple):
@@ -25,6 +26,7 @@ class Model:
 
     def __init__(self, name: str | None) -> None:
         self.name = (name or "").lower()
+        self.cloud: Cloud | None = cloud_of(self.name)
         found = _NAME.search(self.name)
         self._version = (int(found[1]), int(found[2] or 0)) if found else None
 
@@ -38,7 +40,11 @@ class Model:
 
     def wants_user_first(self) -> bool:
         """Whether the first message may not be the assistant's: so it is on Bedrock, told by its names."""
-        return _CLOUD.search(self.name) is not None
+        return self.cloud == "bedrock"
+
+    def largest_request(self) -> int:
+        """Bytes of a request, counted here in characters, of which none has less than one."""
+        return _LARGEST[self.cloud] * 1024 * 1024
 
     def image_limits(self) -> ImageLimits:
         """How large images may be."""

@@ -6,8 +6,8 @@ from typing import Any
 from quire.providers.checking.anthropic.blocks import check_block, check_blocks
 from quire.providers.checking.anthropic.caching import check_caching
 from quire.providers.checking.anthropic.calls import Pairing
+from quire.providers.checking.anthropic.clouds import check_clouds
 from quire.providers.checking.anthropic.history import Message, in_turns, read_blocks, read_messages
-from quire.providers.checking.anthropic.media import LARGEST_REQUEST
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
 from quire.providers.checking.anthropic.pictures import check_pictures
@@ -44,11 +44,13 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     _check_budget(body)
     check_edits(body)
     check_caching(findings, values, messages)
+    check_clouds(body, messages, known)
     if "model" in values:
         _check_max_tokens(body)
     size = check_texts(findings, values)
-    if size > LARGEST_REQUEST:
-        findings.add("messages", "request_size", f"{size} characters in all, more than {LARGEST_REQUEST}")
+    most = known.largest_request()
+    if size > most:
+        findings.add("messages", "request_size", f"{size} characters in all, more than {most}")
     return in_order(findings.faults)
 
 

@@ -40,10 +40,13 @@ RULES: dict[str, str] = {
     "or content of texts and images.",
     "media_type": "Images are JPEG, PNG, GIF or WebP, as their bytes are, documents PDF or plain text.",
     "media_data": "Inline data is base64 without a data URL in front.",
-    "media_size": "An image in base64 has at most 10 MiB of text.",
+    "media_size": "An image in base64 has at most 10 MiB of text, 5 MiB on Bedrock and on Vertex AI.",
+    "cloud_source": "On Bedrock and on Vertex AI, media come with their bytes: no url, no file that was "
+    "uploaded.",
     "image_side": "An image has at most 8,000 pixels a side, 2,000 where a request has more than 20 images.",
     "image_count": "A request has at most 600 images, 100 for models with a window of 200,000 tokens.",
-    "request_size": "A request has at most 32 MB, images and documents in base64 included.",
+    "request_size": "A request has at most 32 MB, 30 on Vertex AI and 20 on Bedrock, images and documents in "
+    "base64 included.",
     "citations_mixed": "Citations are on for all documents of a request, or for none; likewise for its "
     "search results.",
     "edit_order": "In context_management, thinking is cleared before tool uses are.",
@@ -51,6 +54,7 @@ RULES: dict[str, str] = {
     "cache_count": "A request has at most four cache breakpoints, tools and instructions included.",
     "cache_order": "Breakpoints of one hour come before those of five minutes, in the order tools, system, "
     "messages.",
+    "cloud_caching": "On Bedrock and on Vertex AI, blocks have a cache_control; the request itself has none.",
     "cache_place": "Thinking blocks carry no cache_control.",
     "tool_name": "The name of a tool is made of 1 to 128 letters, digits, underscores and hyphens.",
     "duplicate_tool": "Each tool has a name of its own.",

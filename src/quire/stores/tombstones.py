@@ -20,8 +20,17 @@ from quire.items import (
     freeze,
     text_of,
 )
+from quire.state.closing import CLOSED
+from quire.state.groups import MERGED
+from quire.state.told import TASK
 
 FORGOTTEN_TEXT = "[forgotten]"
+TOLD = "quire.told"
+"""The key of `extras` of a summary that came from a fork, for the ids of what it tells of."""
+
+_MARKS = (MERGED, CLOSED, TASK, TOLD)
+"""What stays of the extras: by these, items go together as before, and one knows what was made of what."""
+
 _SHORTEST_TEXT = 12
 """Characters from which on a text is looked for elsewhere: shorter ones stand everywhere by chance."""
 
@@ -30,7 +39,8 @@ def tombstone(item: Item, **extras: str) -> Item:
     """What stays of an item; `extras` are what has to be known of it all the same."""
     if isinstance(item, Unknown):
         return replace(item, fields=freeze({"forgotten": True}))
-    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({"forgotten": True, **extras}))
+    marks = {name: item.extras[name] for name in _MARKS if name in item.extras}
+    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({**marks, "forgotten": True, **extras}))
 
 
 def is_tombstone(item: Item) -> bool:

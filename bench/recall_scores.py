@@ -1,0 +1,134 @@
+"""The figures of recall: what is told within budgets, and how much of the evidence is in it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from locomo import CATEGORIES, Conversation
+from quire.items import Item, Message
+from quire.memory.leaf import Leaf
+from quire.sections.quotes import Quote, Quotes
+from quire.tokens.exact import exact
+
+BUDGETS = (512, 1024, 2048, 4096)
+CUTS = (5, 10, 25, 50)
+
+Ranking = Callable[[str], Sequence[Leaf]]
+"""A question to leaves, best first."""
+
+tokens = exact("cl100k_base")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One question: shares of its evidence by budget and by cut."""
+
+    category: str
+    told: tuple[float, ...]
+    ranked: tuple[float, ...]
+
+
+def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -> list[Row]:
+    """Every question of a conversation, asked and told."""
+    found: list[Row] = []
+    for question in conversation.questions:
+        best = ranking(question.text)
+        quotes = told(conversation, best)
+        shown = [quotes.told(budget, count).kept for budget in budgets]
+        keys = [leaf.key for leaf in best]
+        ranked = tuple(len(question.gold & set(keys[:cut])) / len(question.gold) for cut in CUTS)
+        inside = tuple(len(question.gold & kept) / len(question.gold) for kept in shown)
+        found.append(Row(question.category, inside, ranked))
+    return found
+
+
+def told(conversation: Conversation, best: Sequence[Leaf]) -> Quotes:
+    """Leaves as they are quoted."""
+    quotes = [
+        Quote(
+            leaf.key,
+            f"{leaf.speaker}: {leaf.text}",
+            conversation.headings[leaf.key],
+            leaf.at,
+            leaf.order,
+            (),
+            "",
+        )
+        for leaf in best
+    ]
+    return Quotes(quotes, name="recall", opening="")
+
+
+def count(item: Item) -> int:
+    """The tokens of a text by itself."""
+    assert isinstance(item, Message) and isinstance(item.content, str)
+    return tokens(item.content)
+
+
+class Packing:
+    """The packing of quotes with lengths counted once: near enough to choose weights by, and much faster."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._lines = {leaf.key: tokens(f"{leaf.speaker}: {leaf.text}\n") for leaf in conversation.leaves}
+        self._headings = {line: tokens(f"{line}\n") for line in set(conversation.headings.values())}
+
+    def shares(self, ranking: Ranking) -> Iterator[float]:
+        """What is told of the evidence of each question within each budget."""
+        for question in self.conversation.questions:
+            keys = [leaf.key for leaf in ranking(question.text)]
+            for budget in BUDGETS:
+                yield len(question.gold & self._told(keys, budget)) / len(question.gold)
+
+    def _told(self, keys: Sequence[str], left: int) -> set[str]:
+        kept: set[str] = set()
+        headings: set[str] = set()
+        for key in keys:
+            heading = self.conversation.headings[key]
+            length = self._lines[key] + (0 if heading in headings else self._headings[heading])
+            if length <= left:
+                left -= length
+                kept.add(key)
+                headings.add(heading)
+        return kept
+
+
+def as_dict(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:
+    """The figures of one method, in percent."""
+    by_category = {
+        name: _figures([row for row in found if row.category == name], budgets)
+        for name in CATEGORIES.values()
+        if any(row.category == name for row in found)
+    }
+    return _figures(found, budgets) | {"by_category": by_category}
+
+
+def _figures(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:
+    whole = [[float(share == 1.0) for share in row.told] for row in found]
+    return {
+        "questions": len(found),
+        "ER": dict(zip(map(str, budgets), _means([row.told for row in found]), strict=True)),
+        "All": dict(zip(map(str, budgets), _means(whole), strict=True)),
+        "R": dict(zip(map(str, CUTS), _means([row.ranked for row in found]), strict=True)),
+    }
+
+
+def _means(shares: Sequence[Sequence[float]]) -> list[float]:
+    return [round(100 * sum(column) / len(column), 2) for column in zip(*shares, strict=True)]
+
+
+def as_text(results: dict[str, list[Row]], budgets: Sequence[int]) -> str:
+    """A table, and one more by category for what is ours."""
+    heads = [*(f"ER@{b}" for b in budgets), *(f"All@{b}" for b in budgets), *(f"R@{k}" for k in CUTS)]
+    lines = [f"{'':24}{'n':>5}" + "".join(f"{head:>9}" for head in heads)]
+    for name, found in results.items():
+        figures = as_dict(found, budgets)
+        lines.append(_line(name, figures))
+        if name.startswith("quire"):
+            lines += [_line(f"  {kind}", one) for kind, one in figures["by_category"].items()]
+    return "\n".join(lines)
+
+
+def _line(name: str, figures: dict[str, Any]) -> str:
+    values = [*figures["ER"].values(), *figures["All"].values(), *figures["R"].values()]
+    return f"{name:24}{figures['questions']:>5}" + "".join(f"{value:>9.1f}" for value in values)

@@ -1,0 +1,55 @@
+"""What Claude does not take by way of a cloud: media that are elsewhere, marks for a whole request, much."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from quire.providers.checking.anthropic.history import Message
+from quire.providers.checking.anthropic.media import LONGEST_IMAGE
+from quire.providers.checking.anthropic.models import Model
+from quire.providers.checking.faults import Findings
+from quire.providers.checking.reading import Fields, as_list, as_object, short
+
+LONGEST_ON_CLOUDS = LONGEST_IMAGE // 2
+_ELSEWHERE = ("url", "file")
+
+
+def check_clouds(body: Fields, messages: list[Message], model: Model) -> None:
+    """Note what only Anthropic's own API takes, where the name of the model says that it goes to a cloud."""
+    if model.cloud is None:
+        return
+    if body.get("cache_control") is not None:
+        body.add("cache_control", "cloud_caching", "a mark for the whole request")
+    for message in messages:
+        for block in message.blocks:
+            values = {key: block.fields.get(key) for key in ("type", "source", "content")}
+            _check_block(body.findings, block.place, values)
+
+
+def _check_block(findings: Findings, place: str, block: dict[str, Any]) -> None:
+    for at, value in _within(place, block):
+        source = as_object(value.get("source")) or {}
+        kind, data = source.get("type"), source.get("data")
+        if value.get("type") == "container_upload":
+            findings.add(at, "cloud_source", "a file that was uploaded")
+        elif kind in _ELSEWHERE:
+            findings.add(f"{at}.source", "cloud_source", f"a source of type {short(kind)}")
+        elif value.get("type") == "image" and isinstance(data, str) and _is_long(data):
+            text = f"{len(data)} characters of base64, more than {LONGEST_ON_CLOUDS}"
+            findings.add(f"{at}.source.data", "media_size", text)
+
+
+def _is_long(data: str) -> bool:
+    """Whether an image is too long here; one that is too long anywhere is noted elsewhere."""
+    return LONGEST_ON_CLOUDS < len(data) <= LONGEST_IMAGE
+
+
+def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A block and what it holds: the parts of a result, and those of a document."""
+    block = as_object(value)
+    if block is None:
+        return
+    yield place, block
+    source = as_object(block.get("source")) or {}
+    for path, inner in ((f"{place}.content", block), (f"{place}.source.content", source)):
+        for index, part in enumerate(as_list(inner.get("content")) or ()):
+            yield from _within(f"{path}[{index}]", part)

@@ -1,0 +1,181 @@
+"""What the model sees in a conversation: contexts, what was sent of them, and what it cost."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from quire.context import Context, Piece, Template
+from quire.context.template import COMMON
+from quire.errors import Forgotten, WrongType
+from quire.items import Item, Message, now
+from quire.providers import Provider, Rendered
+from quire.sections import Ask
+from quire.session.background import Background
+from quire.session.building import Sent, gathered, item_named
+from quire.session.digests import Digests
+from quire.session.drafting import Drafting
+from quire.session.events import Building, Built
+from quire.session.hooks import Hooks
+from quire.session.ledger import Ledger
+from quire.session.payloads import made_own
+from quire.session.receipts import Kept, Sending, Source, receipts_in
+from quire.session.redacting import Redaction
+from quire.session.scope import scope_spending
+from quire.session.spending import Caps, Spending, check_caps
+from quire.session.workspace import Workspace, Written
+from quire.state import View
+from quire.stores.streams import MAIN, RECEIPTS
+from quire.tokens import Calibrated, Counter, counter_for
+from quire.tokens.counter import Definition
+
+
+class Showing(Drafting):
+    """The verbs for what is shown to a model, and for what was."""
+
+    _caps: Caps | None = None
+    compaction: Background | None = None
+    """What keeps the main transcript small, where something does."""
+
+    def __init__(self, ledger: Ledger, *, hooks: Hooks, redact: Redaction | None = None) -> None:
+        super().__init__(ledger, hooks=hooks, redact=redact)
+        self._redaction = redact
+        self._counters: dict[str, Calibrated] = {}
+        self._previous: tuple[Template, Context] | None = None
+        self._digests = Digests()
+        self._history: tuple[Context, str] | None = None  # where the main transcript was shown last
+
+    async def build(
+        self,
+        template: Template,
+        *,
+        input: Item | str | None = None,
+        tools: Sequence[Definition] = (),
+        model: str | None = None,
+        counter: Counter | None = None,
+        inbox: Sequence[Message] = (),
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Context:
+        """What the model sees this turn. Each rendering of it is kept as a receipt."""
+        if not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
+        await self.hooks.fire_and_wait(Building(self.place, template))
+        await self._check_caps()
+        model = model or template.model
+        counter = counter or self._counter(model)
+        forgotten = self._ledger.workspace.forgotten
+        ask = self._ask(input, tools, inbox, parameters)
+        pieces = await gathered(template.sections, ask)
+        if self._redaction is not None:
+            pieces = self._redaction.pieces(pieces, ask.views.values())
+        context = template.fit(
+            pieces,
+            ask,
+            model=model,
+            counter=counter,
+            previous=self._previous[1] if self._previous and self._previous[0] is template else None,
+            heard=partial(self._rendered, self._sources(ask.views), forgotten, counter),
+        )
+        self._previous = (template, context)
+        await self._compact(pieces, ask.views[MAIN], context, counter)
+        await self.hooks.fire_and_wait(Built(self.place, context))
+        return context
+
+    @property
+    def spending(self) -> Spending:
+        """What the conversation has used and cost."""
+        return self._ledger.workspace.spending
+
+    def receipts(self) -> list[Kept]:
+        """What was sent in this conversation, oldest first; each can be shown again as it was."""
+        with self._ledger.lock:  # others may write, and forget, meanwhile
+            workspace = self._ledger.workspace
+            versions = workspace.versions(RECEIPTS)
+            stored = dict(zip(versions, self._ledger.read_at(versions), strict=True))
+        return receipts_in(stored, workspace)
+
+    async def _check_caps(self) -> None:
+        """An error where a cap is reached; what other processes spent counts too."""
+        if self._caps is None:
+            return
+        ledger, before = self._outermost()
+        await asyncio.to_thread(ledger.catch_up)
+        own = Spending() if before is None else self.spending.since(before)
+        scope = None
+        if self._caps.is_for_scope:
+            scope = own + await asyncio.to_thread(scope_spending, ledger.store, self.place.scope)
+        check_caps(self._caps, ledger.workspace.spending + own, scope)
+
+    async def _compact(self, pieces: Sequence[Piece], view: View, context: Context, counter: Counter) -> None:
+        """See to it that the main transcript stays small enough for what a turn leaves it."""
+        for piece in pieces:
+            if isinstance(piece.content, View) and piece.content.log is view.log:
+                name = piece.section.name
+                self._history = context, name
+                if self.compaction is not None:
+                    was_cut = piece.content.counted(counter) > context.tokens[name]
+                    await self.compaction.consider_or_wait(view, context.room(name), was_cut=was_cut)
+                return
+
+    def _counter(self, model: str | None) -> Calibrated:
+        name = model or COMMON
+        if name not in self._counters:
+            self._counters[name] = Calibrated(counter_for(name))
+        return self._counters[name]
+
+    def _ask(
+        self,
+        input: Item | str | None,
+        tools: Sequence[Definition],
+        inbox: Sequence[Message],
+        parameters: Mapping[str, Any] | None,
+    ) -> Ask:
+        with self._ledger.lock:
+            views = {name: self._may_show(view) for name, view in self._ledger.workspace.views().items()}
+        given = item_named(input, views[MAIN]) if isinstance(input, str) else input
+        return Ask(
+            views=views,
+            pool=self.pool,
+            tools=tuple(tools),
+            scope=self.place.scope,
+            conversation=self.place.conversation,
+            input=given,
+            inbox=tuple(inbox),
+            now=now(),
+            parameters=dict(parameters or {}),
+        )
+
+    def _may_show(self, view: View) -> View:
+        return view if self._redaction is None else self._redaction.view(view)
+
+    def _sources(self, views: Mapping[str, View]) -> dict[int, Source]:
+        return {id(view.log): Source(name, self._changed(view)) for name, view in views.items()}
+
+    def _changed(self, view: View) -> Mapping[str, Item]:
+        return {} if self._redaction is None else self._redaction.changed(view.log)
+
+    def _rendered(
+        self,
+        sources: Mapping[int, Source],
+        forgotten: int,
+        counter: Counter,
+        context: Context,
+        wire: Provider,
+        model: str | None,
+        rendered: Rendered,
+    ) -> None:
+        """Keep what was rendered: it is about to be sent."""
+        digest = self._digests.of(rendered.payload, wire.name)
+        sending = Sending(context, wire.name, model, digest, sources)
+
+        def change(workspace: Workspace) -> list[Written]:
+            if workspace.forgotten != forgotten:
+                raise Forgotten("something was forgotten since the context was built: build it again")
+            if self._left is not None:
+                self._check_left()
+            return sending.written(workspace)
+
+        self._ledger.commit(change)
+        learns = counter if isinstance(counter, Calibrated) else None
+        self._sent = Sent(wire.name, model, rendered, context, learns)
+        made_own(rendered)

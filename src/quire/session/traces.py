@@ -1,0 +1,97 @@
+"""What was made of items, wherever it is: found by what says of what it was made, and by texts it repeats."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from quire.items import Item, Mask, Note, Summary, ToolResult
+from quire.session.workspace import Workspace, Written
+from quire.state import Transcript
+from quire.state.active import area_of_summary
+from quire.stores.streams import POOL, STEPS, is_own
+from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of
+
+
+class Read(NamedTuple):
+    """A conversation as it was read: its state, and the entries of its log."""
+
+    workspace: Workspace
+    recorded: Sequence[Written]
+
+
+class Traces:
+    """Items by their ids, all that was made of them, and the texts by which copies are known.
+
+    What was made of one thing may have been told on in another conversation: so all are looked at together,
+    until nothing more is found.
+    """
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self._given = frozenset(ids)
+        self.ids = set(self._given)
+        self.texts: set[str] = set()
+
+    def follow(self, logs: Sequence[Read]) -> None:
+        """Find all that was made of what is known so far."""
+        before = -1
+        while before != len(self.ids):
+            before = len(self.ids)
+            for log in logs:
+                self.texts.update(self._texts_in(log.recorded))
+            for log in logs:
+                self.ids.update(self._made(log))
+
+    def _texts_in(self, recorded: Iterable[Written]) -> Iterator[str]:
+        """Of what only repeats a text among others, the others are nobody's secret."""
+        for _, item in recorded:
+            is_source = item.id in self._given or (item.id in self.ids and isinstance(item, Summary))
+            if is_source and not is_tombstone(item):
+                yield from texts_of(item)
+
+    def _made(self, log: Read) -> Iterator[str]:
+        covering = {
+            name: _Covering(transcript, self.ids) for name, transcript in log.workspace.transcripts.items()
+        }
+        for stream, item in log.recorded:
+            if item.id in self.ids:
+                continue
+            is_cover = isinstance(item, Summary) and stream in covering and covering[stream].has(item)
+            if is_cover or self._is_of(item) or self._repeats(stream, item):
+                yield item.id
+
+    def _is_of(self, item: Item) -> bool:
+        """Whether an item says itself that it was made of one of these."""
+        if isinstance(item, Mask):
+            return item.target in self.ids
+        return isinstance(item, Summary) and not self.ids.isdisjoint(item.extras.get(TOLD, ()))
+
+    def _repeats(self, stream: str, item: Item) -> bool:
+        """Whether something holds the whole of a text: read from a pool, or given by a tool."""
+        if stream == POOL:
+            return isinstance(item, Note) and holds(item.content, self.texts)
+        if (is_own(stream) and stream != STEPS) or not isinstance(item, ToolResult | Note):
+            return False
+        return any(text in own for own in texts_of(item) for text in self.texts)
+
+
+class _Covering:
+    """Tells which summaries of a transcript stand for some of the items."""
+
+    def __init__(self, transcript: Transcript, ids: set[str]) -> None:
+        self._view = transcript.view
+        self._ids = ids
+        found = (self._view.log.find(item_id, self._view.end) for item_id in ids)
+        self._positions = sorted(position for position in found if position is not None)
+
+    def has(self, summary: Summary) -> bool:
+        """Whether a summary covers one of them, or folds in another that was made of one."""
+        log, end = self._view.log, self._view.end
+        position = log.find(summary.id, end)
+        if position is None or not self._positions:
+            return False
+        folds = any(span.first == span.last and span.first in self._ids for span in summary.spans)
+        return folds or any(self._is_between(*interval) for interval in area_of_summary(log, position, end))
+
+    def _is_between(self, start: int, stop: int) -> bool:
+        index = bisect_left(self._positions, start)
+        return index < len(self._positions) and self._positions[index] < stop
