@@ -102,7 +102,10 @@ class Growth:
         known = self._log.find(first, self._end) if first else None
         if known is None or self._log.head(known) == EDIT or not begins_merge(self._log.item(known)):
             return self._end, time
-        self._reply.head = head = self._log.head(known)
+        head = self._log.head(known)
+        if self.view.run_at(head) is None:  # nothing joins what is not shown
+            return self._end, time
+        self._reply.head = head
         return head, self._not_before(head, time)
 
     def _not_before(self, head: int, time: float) -> float:
