@@ -14,7 +14,7 @@ from recall_methods import quire
 from recall_scores import Packing, Row, rows
 
 START = replace(Weights(), before=(0.5, 0.5), two_before=0.0, near=0.0, kind=0.0, speaker=0.0, date=0.0)
-"""Where the search begins: neighbours alike, no lists, no cues. What is not in the grid stays as it is shipped."""
+"""Where the search begins: neighbours alike, no lists, few cues. The rest stays as it is shipped."""
 
 GRID: tuple[tuple[dict[str, Any], ...], ...] = (
     tuple({"two_before": share} for share in (0.0, 0.3, 0.5, 0.7)),

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,7 @@ def _conversation(one: dict[str, Any]) -> Conversation:
     messages: list[Message] = []
     headings: dict[str, str] = {}
     for key, date, turns in _sessions(one["conversation"]):
-        begun = (
-            datetime.strptime(date.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=timezone.utc).timestamp()
-        )
+        begun = datetime.strptime(date.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
         for nth, turn in enumerate(turns):
             at = begun + nth * _A_TURN_TAKES
             own_id = f"D{key}:{_number(turn['dia_id'])}"

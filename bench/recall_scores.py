@@ -52,7 +52,7 @@ def told(conversation: Conversation, best: Sequence[Leaf]) -> Quotes:
             leaf.at,
             leaf.order,
             (),
-            "",
+            str,
         )
         for leaf in best
     ]

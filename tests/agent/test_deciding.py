@@ -233,3 +233,32 @@ def test_cancelling_a_decision_tidies_up() -> None:
         assert_whole(agent)
 
     run(talk)
+
+
+@pytest.mark.parametrize("is_asked_first", [True, False])
+def test_the_approver_of_whoever_speaks_is_asked(is_asked_first: bool) -> None:
+    async def talk() -> None:
+        payments, session = Payments(approve=True), Session.open("ana/one", store=MemoryStore())
+        bills = Agent(
+            session,
+            model=Scripted([PAY, "Well."]),
+            name="bills",
+            tools=[payments.tool],
+            approver=saying("never") if is_asked_first else None,
+        )
+        front = Agent(
+            session,
+            model=Scripted([call("hand_over_to_bills")]),
+            handoffs=[bills],
+            approver=saying(True),
+        )
+        reply = await front.ask("pay")
+        assert payments.made == 0
+        if is_asked_first:
+            assert reply.text == "Well." and "never" in results(front)[-1].text
+        else:
+            assert reply.stop == "waiting" and reply.agent == "bills"
+            assert (await front.decide({"c1": True})).text == "Well." and payments.made == 1
+        assert_whole(front)
+
+    run(talk)

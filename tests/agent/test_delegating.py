@@ -7,6 +7,7 @@ import pytest
 
 from quire import Message, Session
 from quire.agent import Agent, tool
+from quire.agent.builtin import ask_user
 from quire.agent.builtin.crew import Returns, Role
 from quire.agent.builtin.delegating import delegating_tools
 from quire.compactors import TruncateOldest
@@ -129,6 +130,41 @@ def test_one_that_takes_too_long_is_stopped_and_its_conversation_is_whole() -> N
         assert (await parent.ask("Go.")).text == "Too slow."
         assert "did not finish" in results(parent)[0].text
         assert_whole(checkers.made[0])
+
+    run(talk)
+
+
+def test_a_question_of_a_child_is_passed_on_and_its_answer_taken_back() -> None:
+    async def talk() -> None:
+        asking = call("ask_user", '{"question": "Which margin?"}')
+        checkers = Checkers(asking, "Then it is right.", tools=[ask_user])
+        answer = call("delegate", '{"to": "checker-1", "task": "The gross one."}', "c2")
+        parent = parent_of(checkers.role(), call("delegate", TASK, "c1"), "Which?", answer, "Checked.")
+        await parent.ask("Check it.")
+        assert "Which margin?" in results(parent)[0].text and "checker-1" in results(parent)[0].text
+        assert (await parent.ask("The gross one.")).text == "Checked."
+        assert results(parent)[1].text == "Then it is right."
+        assert results(checkers.made[0])[0].text == "The gross one." and len(checkers.made) == 1
+
+    run(talk)
+
+
+def test_a_call_of_a_child_that_needs_approval_is_named_and_can_be_decided() -> None:
+    async def talk() -> None:
+        pay = tool(name="pay", approve=True)(look.function)
+        checkers = Checkers(call("pay", "{}", "p1"), "Paid.", tools=[pay])
+        after = call("delegate", '{"to": "checker-1", "task": "And?"}', "c2")
+        parent = parent_of(checkers.role(), call("delegate", TASK, "c1"), "It waits.", after, "Done.")
+        await parent.ask("Check it.")
+        told = results(parent)[0].text
+        assert all(words in told for words in ("p1", "pay", "ana/one%2Fchecker-1"))
+        store = parent.session._ledger.store  # pyright: ignore[reportPrivateUsage]
+        beside = Agent(
+            Session.open("ana/one%2Fchecker-1", store=store), model=Scripted(["Paid."]), tools=[pay]
+        )
+        assert (await beside.decide({"p1": True})).text == "Paid."
+        await parent.ask("And?")
+        assert results(checkers.made[0])[0].text == "seen" and len(checkers.made) == 1
 
     run(talk)
 

@@ -294,6 +294,21 @@ def test_values_that_are_no_objects_are_wrapped() -> None:
     run(talk)
 
 
+@pytest.mark.parametrize(
+    ("said", "kind", "value"),
+    [
+        ("[1, 2]", list[int], [1, 2]),
+        ("```json\n3\n```", int, 3),
+        ('{"a": 1}', dict[str, int], {"a": 1}),
+        ('{"value": {"a": 1}}', dict[str, Any], {"a": 1}),
+        ('{"value": 1}', dict[str, int], {"value": 1}),
+    ],
+)
+def test_values_that_are_no_objects_may_come_as_they_are(said: str, kind: Any, value: Any) -> None:
+    agent = agent_of(said)
+    assert asyncio.run(agent.ask("count", output=kind)).output == value
+
+
 def test_an_answer_that_never_fits_is_an_error() -> None:
     async def talk() -> None:
         agent = agent_of("no", "no", "no", "no")

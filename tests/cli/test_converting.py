@@ -10,7 +10,9 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from typer.testing import CliRunner
 
+from quire.cli.formats import forbids_calls, tools_of
 from quire.cli.main import app
+from quire.providers import check
 
 USER = {"role": "user", "content": "hi"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
@@ -95,3 +97,45 @@ def test_json_under_the_name_of_lines_stays_json(tmp_path: Path) -> None:
     source.write_text(json.dumps(WHOLE, indent=2))
     run = CliRunner().invoke(app, ["convert", str(source), "--to", "anthropic"])
     assert run.exit_code == 0 and len(run.stdout.splitlines()) > 1
+
+
+FORBIDDEN: dict[str, dict[str, Any]] = {
+    "openai": {**WHOLE, "tool_choice": "none"},
+    "anthropic": {
+        "messages": [USER],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "none"},
+    },
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "q"}]}],
+        "tools": [{"functionDeclarations": [{"name": "f"}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "NONE"}},
+    },
+}
+
+
+@pytest.mark.parametrize("source", FORBIDDEN)
+@pytest.mark.parametrize("to", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_tools_that_must_not_be_called_must_not_be_called_elsewhere(source: str, to: str) -> None:
+    written, said = converted(json.dumps(FORBIDDEN[source]), "--from", source, "--to", to)
+    payload = json.loads(written)
+    assert tools_of(payload) and forbids_calls(payload)
+    assert check(payload, to) == []
+    assert "tool_choice" not in said and "oolConfig" not in said
+
+
+def test_tools_that_may_be_called_may_be_called_elsewhere() -> None:
+    written, _ = converted(json.dumps({**WHOLE, "tool_choice": "auto"}), "--to", "gemini")
+    assert not forbids_calls(json.loads(written))
+
+
+def test_stand_ins_stay_stand_ins() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history = [
+        USER,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+    ]
+    there, _ = converted(json.dumps(history), "--to", "anthropic")
+    back = json.loads(converted(there, "--from", "anthropic", "--to", "openai")[0])
+    assert back["tool_choice"] == "none" and len(back["tools"]) == 1

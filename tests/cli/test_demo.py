@@ -1,5 +1,6 @@
 """The demonstration ends by itself, without a terminal, and leaves a store behind that can be looked at."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from quire.items import Summary, ToolCall, ToolResult, Undo
+from quire.items import Message, Summary, ToolCall, ToolResult, Undo
 from quire.models import weights as weights_room
 from quire.session import Session
 from quire.stores import Store
@@ -27,9 +28,14 @@ SHOWN = (
     "  arrived  cascade, kept",
     "  taken back ",
     "  in force again ",
+    "-- Much later: ",
+    "  recalled By the way, my doorbell is broken.",
+    'has "',
     "-- In all --",
     "show lamp-shop/1 --store",
+    "--scope lamp-shop --store",
 )
+FACT = "knock at the green gate"
 
 
 def check_what_it_left(path: str) -> None:
@@ -48,6 +54,19 @@ def check_what_it_left(path: str) -> None:
     assert "takes back" in ran("log", ADDRESS, "--store", path).stdout
 
 
+def check_what_came_back(path: str) -> None:
+    """What was asked for last is far outside the history of the last request, and is quoted in it."""
+    with Store.open(path) as store:
+        session = Session.open(ADDRESS, store=store)
+        last, recorded = session.receipts()[-1], session.recorded()
+        place = next(n for n, item in enumerate(recorded) if isinstance(item, Message) and FACT in item.text)
+        assert recorded[place].id not in {item.id for item in last.items}
+        assert FACT in json.dumps(last.payload().payload)
+    assert len(recorded) - place > 100 and last.tokens < 800
+    found = ran("recall", "broken doorbell", "--scope", "lamp-shop", "--store", path).stdout
+    assert FACT in found and "fits" in found
+
+
 def real_calls(told: str) -> int:
     found = re.search(r"(\d+) requests, (\d+) of them to the real model", told)
     assert found is not None
@@ -61,8 +80,10 @@ def test_from_the_script_alone(tmp_path: Path) -> None:
         assert words in told
     assert real_calls(told) == 0
     check_what_it_left(path)
+    check_what_came_back(path)
     again = ran("demo", "--store", path, "--seconds", "0").stdout
     assert "show lamp-shop/2 --store" in again  # the first one stays as it is
+    assert ", of another conversation; " in again  # and is remembered
 
 
 def test_where_there_are_no_weights_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,3 +103,4 @@ def test_on_the_embedded_model(tmp_path: Path, seconds: str) -> None:
         assert words in played.stdout
     assert 1 <= real_calls(played.stdout) <= 10
     check_what_it_left(path)
+    check_what_came_back(path)

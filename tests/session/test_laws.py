@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire import Budget, Template
-from quire.errors import QuireError, UnknownId
+from quire.errors import InvalidValue, QuireError, UnknownId
 from quire.items import Item, Message, Note
 from quire.providers import PROVIDERS
 from quire.sections import Catalogue, History, Instructions
@@ -136,9 +136,13 @@ def test_nothing_of_one_scope_is_readable_from_another(
         for verb in (theirs.forget, theirs.pin, theirs.undo, theirs.view().get):
             with pytest.raises(UnknownId):
                 verb(secret.id)
+        for keep in ("all", "result"):
+            with pytest.raises(InvalidValue):
+                asyncio.run(theirs.merge(mine, keep=keep))
         theirs.user("of b")
         if len(conversation) < 400:
             assert secret.id not in ids(theirs.fork("x").view())
+            assert ids(theirs.beside("y").view()) == []
         theirs.forget()
         assert ids(mine.view()) == [secret.id] and mine.refresh() == []
 

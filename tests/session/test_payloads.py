@@ -73,6 +73,9 @@ TAKING: dict[str, Callable[[Any], Any]] = {
     "backwards": lambda own: list(reversed(own))[2],
     "sum": lambda own: operator.add(own, [])[1],
     "other sum": lambda own: operator.add([], own)[1],
+    "product": lambda own: (own * 2)[5],
+    "other product": lambda own: (2 * own)[1],
+    "product in place": lambda own: own.__imul__(2)[5],
     "unpacking": lambda own: [*own][1],
     "copy": lambda own: own.copy()[1],
     "pop": lambda own: own.pop(1),
@@ -101,6 +104,8 @@ def test_it_is_a_list_like_any_other() -> None:
     own[1] = added
     own.extend([added])
     own.insert(0, added)
+    own += [added]
+    assert own[-3] is added
     assert own[0] is own[-1] is own[-2] is own[2] is added, "what the caller put in is the caller's"
     with pytest.raises(IndexError):
         own[99]

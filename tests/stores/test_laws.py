@@ -167,7 +167,9 @@ def test_law_18_nothing_of_one_scope_is_readable_from_another(name: str) -> None
             assert store.wait(place, 0, 0.0) == 0
         for scope in ODD_NAMES:
             assert store.conversations(scope) == (["q3"] if scope == "ana" else [])
-            assert store.versions(scope) == ({"q3": 1} if scope == "ana" else {})
+            assert {name: at.version for name, at in store.standings(scope).items()} == (
+                {"q3": 1} if scope == "ana" else {}
+            )
         assert [stored.body for stored in store.read(secret)] == [entry("secret").body]
 
 
@@ -224,15 +226,19 @@ def test_nothing_appended_is_nothing_kept(name: str) -> None:
 
 
 @EVERY
-def test_the_versions_of_a_scope_are_those_of_its_conversations(name: str) -> None:
+def test_the_standings_of_a_scope_are_those_of_its_conversations(name: str) -> None:
     with kept(name) as held:
         store = held.store
         for conversation, many in (("q3", 2), ("q4", 1), ("", 3)):
             store.append(Place("ana", conversation), [entry("one")] * many, expected=0)
         store.append(Place("bo", "q3"), [entry("one")], expected=0)
-        assert store.versions("ana") == {"": 3, "q3": 2, "q4": 1}
+        before = store.standings("ana")
+        assert {name: at.version for name, at in before.items()} == {"": 3, "q3": 2, "q4": 1}
         store.forget(Place("ana", "q3"))
-        assert store.versions("ana") == {"": 3, "q4": 1}
+        assert store.standings("ana") == {name: before[name] for name in ("", "q4")}
+        store.append(Place("ana", "q3"), [entry("one")] * 2, expected=0)
+        again = store.standings("ana")["q3"]
+        assert again.version == 2 and (not again.log or again.log != before["q3"].log)
 
 
 @EVERY
@@ -256,7 +262,7 @@ def test_a_closed_store_says_so(name: str) -> None:
             lambda: store.read(HERE),
             lambda: store.version(HERE),
             lambda: store.conversations("ana"),
-            lambda: store.versions("ana"),
+            lambda: store.standings("ana"),
             store.scopes,
             lambda: store.forget(HERE),
             lambda: store.wait(HERE, 0, 0.01),

@@ -5,24 +5,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 
 from quire.agent.closing import handed_over, not_run
+from quire.agent.making_room import room_for
 from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
+from quire.agent.speaker import Approver as Approver
 from quire.agent.speaker import Speaker
-from quire.agent.tools import Outcome, Tool, run
+from quire.agent.tools import Outcome, run
+from quire.agent.tools.capping import Room
 from quire.errors import CodecError, WrongType, cut
 from quire.items import JSON, Item, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
-
-Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
-"""Says of a call whether it may be run; a text says why not."""
 
 
 class Acting:
     """The calls of one question, and those among them that a person has to answer or approve."""
 
-    def __init__(self, session: Session, approver: Approver | None) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._approver = approver
         self.waiting: list[ToolCall] = []
         self.decided: dict[str, bool | str] = {}
         """What a person said of calls, by the ids of their items."""
@@ -38,17 +37,18 @@ class Acting:
         ready: list[ToolCall] = []
         refused: dict[str, str] = {}
         for call in calls:
-            verdict = await self._verdict(call, speaker.tools.get(call.name))
+            verdict = await self._verdict(call, speaker)
             if isinstance(verdict, str):
                 refused[call.id] = verdict
             if verdict is None:
                 self.waiting.append(call)
             else:
                 ready.append(call)
-        await self._session.begin(*(call for call in ready if call.id not in refused))
-        return await _InOrder(self._session, ready, tell).run(
-            lambda call: self._result(call, speaker, refused.get(call.id))
-        )
+        room = room_for(speaker, len(ready))
+        async with self._session.running(*(call for call in ready if call.id not in refused)):
+            return await _InOrder(self._session, ready, tell).run(
+                lambda call: self._result(call, speaker, refused.get(call.id), room)
+            )
 
     def hand_to(self, speaker: Speaker) -> None:
         """Let another go on after the calls that are run next."""
@@ -59,8 +59,9 @@ class Acting:
         handed, self._handed = self._handed, None
         return handed or speaker
 
-    async def _verdict(self, call: ToolCall, tool: Tool | None) -> bool | str | None:
+    async def _verdict(self, call: ToolCall, speaker: Speaker) -> bool | str | None:
         """Whether a call may be run: yes, no with the reason, or nobody has said yet."""
+        tool = speaker.tools.get(call.name)
         given = self.decided.get(call.id)
         if given is None:
             if tool is None:
@@ -69,11 +70,11 @@ class Acting:
                 return None
             if not tool.needs_approval(call.arguments):
                 return True
-            asked = None if self._approver is None else self._approver(call)
+            asked = None if speaker.approver is None else speaker.approver(call)
             given = checked_verdict(await asked if isawaitable(asked) else asked)
         return (given or "it was not approved") if given is not None else None
 
-    async def _result(self, call: ToolCall, speaker: Speaker, refused: str | None) -> list[Item]:
+    async def _result(self, call: ToolCall, speaker: Speaker, refused: str | None, room: Room) -> list[Item]:
         """What is recorded for one call: its result, and the notes that came with it."""
         if refused is not None:
             return [not_run(call, refused)]
@@ -88,7 +89,7 @@ class Acting:
             await self._session.hooks.fire_and_wait(Calling(self._session.place, call.name, call.arguments))
         except Exception as fault:
             return [not_run(call, f"it was refused: {type(fault).__name__}")]
-        outcome = await run(tool, call.arguments, session=self._session)
+        outcome = await run(tool, call.arguments, session=self._session, room=room)
         await self._session.hooks.fire_and_wait(_called(self._session, call, outcome))
         try:
             JSON.encode([note for note in outcome.notes if note.key is None])  # they come with the result
@@ -159,7 +160,8 @@ class _InOrder:
                 await self._session.hold(result, *others)
                 return
             due: list[Item] = []
+            first = self._next
             while self._next in self._ended:
                 due += self._ended.pop(self._next)
                 self._next += 1
-            self._recorded += await self._session.say(*due)
+            self._recorded += await self._session.answer(self._calls[first : self._next], *due)

@@ -1,9 +1,9 @@
 """The value that an answer is to be: its JSON schema for the model, and how its words are read."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
-from quire.agent.tools.arguments import read_json
+from quire.agent.tools.arguments import read_json, read_value
 from quire.agent.tools.shapes import Definitions, Misfit, Shape, Shaper
 from quire.errors import InvalidValue, WrongType, cut
 
@@ -40,11 +40,11 @@ class AnswerType:
         if self._shape is None:
             return text
         fenced = _FENCED.match(text)
+        words = fenced.group(1) if fenced else text
         try:
-            fields: Any = read_json(fenced.group(1) if fenced else text)
-            if not self._is_object:
-                fields = _inside(fields)
-            return _read(self._shape, fields)
+            if self._is_object:
+                return _read(self._shape, read_json(words))
+            return _unwrapped(self._shape, read_value(words))
         except Misfit as fault:
             raise InvalidValue(str(fault)) from None
 
@@ -70,7 +70,15 @@ def _around(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _inside(fields: dict[str, Any]) -> Any:
-    if _WRAPPED not in fields:
-        raise Misfit(f"{_WRAPPED!r} is missing")
-    return fields[_WRAPPED]
+def _unwrapped(shape: Shape, value: Any) -> Any:
+    """A value that was asked for in an object around it, with or without that."""
+    inside = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if _WRAPPED not in inside:
+        return _read(shape, value)
+    try:
+        return _read(shape, inside[_WRAPPED])
+    except Misfit as fault:
+        try:
+            return _read(shape, value)
+        except Misfit:
+            raise fault from None

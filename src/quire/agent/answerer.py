@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from quire.agent.acting import Acting, Approver
+from quire.agent.acting import Acting
 from quire.agent.answer_types import AnswerType, answer_type
 from quire.agent.asking import Asking, Input, message_of
 from quire.agent.closing import close_calls
@@ -13,8 +13,8 @@ from quire.agent.limits import Limits, Tally
 from quire.agent.loop import Loop
 from quire.agent.opening import Decisions, Opening, deciding, hearing
 from quire.agent.reply import Delta, Reply
-from quire.agent.run import Run, Tell, nobody, refuse_from_within
-from quire.agent.speaker import Floor, Speaks, speaker_of
+from quire.agent.run import Run, Tell, nobody, turn_of
+from quire.agent.speaker import Approver, Floor, Speaks, speaker_of
 from quire.agent.tools import Tool
 from quire.compactors import Compactor
 from quire.context import Context, Template
@@ -47,9 +47,14 @@ class Answerer:
         self.model = Model(model) if isinstance(model, str) else model
         self.limits = limits or Limits()
         self.speaker = speaker_of(
-            named(name, "the name of an agent"), self.model, template, told or instructions, tools, handoffs
+            named(name, "the name of an agent"),
+            self.model,
+            template,
+            told or instructions,
+            tools,
+            handoffs,
+            approver,
         )
-        self._approver = approver
         self._compactor = compactor
         self._begin_in(given)
 
@@ -69,8 +74,8 @@ class Answerer:
     async def ask(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """The answer to what the user says.
 
-        A question that is still on its way is interrupted. Where a tool has asked the user something, this is
-        the answer to it. For the rest see `Asking`.
+        A question that is still on its way in the conversation is interrupted, whoever was asked it. Where a
+        tool has asked the user something, this is the answer to it. For the rest see `Asking`.
         """
         return await self._finish(hearing(message_of(input)), asking)
 
@@ -79,7 +84,7 @@ class Answerer:
         return self._tell(hearing(message_of(input)), asking)
 
     async def resume(self, **asking: Unpack[Asking]) -> Reply:
-        """Go on where a turn was left: by a crash, a limit or an error."""
+        """Go on where a turn was left: by a crash, a limit or an error. `TurnBusy` while it is on its way."""
         return await self.decide({}, **asking)
 
     def resume_stream(self, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
@@ -91,54 +96,52 @@ class Answerer:
 
         `False` refuses, and a text refuses with the reason.
         """
-        return await self._finish(deciding(decisions), asking)
+        return await self._finish(deciding(decisions), asking, interrupts=False)
 
     def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """What `decide` does, told as it comes."""
-        return self._tell(deciding(decisions), asking)
+        return self._tell(deciding(decisions), asking, interrupts=False)
 
     async def preview(self, *, parameters: Mapping[str, Any] | None = None) -> Context:
         """What the model would see now; nothing is recorded or sent."""
-        loop = self._loop(Acting(self.session, None), Limits(), nobody, parameters, None)
+        loop = self._loop(Acting(self.session), Limits(), nobody, parameters, None)
         return await loop.build(loop.speaker.template)
 
     async def interrupt(self) -> None:
-        """Stop what is on its way, and wait until it is on the record."""
-        await self._run.interrupt()
+        """Stop what is on its way in the conversation, and wait until it is on the record."""
+        at_work = self.session.at_work
+        if at_work is not None:
+            await at_work.interrupt()
 
     def _begin_in(self, session: Session) -> None:
-        """Answer in a conversation, in which nothing is on its way yet."""
+        """Answer in a conversation."""
         self.session = session
-        self._run = Run(session)
         self._floor = Floor()
         if self._compactor is not None:
             session.use(self._compactor, self.model)
 
-    async def _finish(self, opening: Opening, asking: Asking) -> Reply:
+    async def _finish(self, opening: Opening, asking: Asking, *, interrupts: bool = True) -> Reply:
         kind = answer_type(asking.get("output"))
-        await self._alone()
-        return await self._run.finish(self._answered(opening, nobody, kind, asking))
+        run = await turn_of(self.session, interrupts=interrupts)
+        return await run.finish(self._answered(run, opening, nobody, kind, asking))
 
-    async def _tell(self, opening: Opening, asking: Asking) -> AsyncGenerator[Delta, None]:
+    async def _tell(
+        self, opening: Opening, asking: Asking, *, interrupts: bool = True
+    ) -> AsyncGenerator[Delta, None]:
         kind = answer_type(asking.get("output"))
-        await self._alone()
-        told = self._run.tell(lambda tell: self._answered(opening, tell, kind, asking))
+        run = await turn_of(self.session, interrupts=interrupts)
+        told = run.tell(lambda tell: self._answered(run, opening, tell, kind, asking))
         try:
             async for delta in told:
                 yield delta
         finally:
             await told.aclose()
 
-    async def _alone(self) -> None:
-        """Make sure that nothing else is on its way, and that what comes next is the only one."""
-        refuse_from_within(self.session)
-        while not self._run.is_over:
-            await self._run.interrupt()
-        self._run = Run(self.session)
-
-    async def _answered(self, opening: Opening, tell: Tell, kind: AnswerType | None, asking: Asking) -> Reply:
-        run, limits = self._run, asking.get("limits") or self.limits
-        acting = Acting(self.session, self._approver)
+    async def _answered(
+        self, run: Run, opening: Opening, tell: Tell, kind: AnswerType | None, asking: Asking
+    ) -> Reply:
+        limits = asking.get("limits") or self.limits
+        acting = Acting(self.session)
         loop = self._loop(acting, limits, tell, asking.get("parameters"), kind)
         time = asyncio.timeout(limits.seconds)
         with loop.tally:

@@ -29,9 +29,9 @@ def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
 async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> tuple[Item, ...]:
     """Give each call that waits a result, but for some, by their ids; those that were begun are uncertain."""
     kept = set(keep)
+    left = [(call, standing) for call, standing in session.standing() if call.id not in kept]
     results: list[Item] = []
-    for call, standing in session.standing():
-        if call.id not in kept:
-            closed = uncertain if standing == "begun" else not_run
-            results += session.held(call) or (closed(call, why),)
-    return await session.say(*results) if results else ()
+    for call, standing in left:
+        closed = uncertain if standing == "begun" else not_run
+        results += session.held(call) or (closed(call, why),)
+    return await session.answer([call for call, _ in left], *results) if results else ()

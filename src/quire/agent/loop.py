@@ -14,6 +14,7 @@ from quire.agent.acting import Acting
 from quire.agent.answer_types import AnswerType
 from quire.agent.closing import close_calls
 from quire.agent.limits import Tally
+from quire.agent.making_room import make_room
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.run import Tell, nobody
 from quire.agent.speaker import Speaker
@@ -114,7 +115,7 @@ class Loop:
     async def _asked(self, template: Template) -> Parsed:
         speaker = self.speaker
         self.tally.requests += 1
-        context = await self.build(template)
+        context = await self._built(template)
         self._sent = context.receipt.tokens
         sent = context.render(speaker.model.wire, model=speaker.model.name)
         schema = None if self._kind is None else self._kind.schema
@@ -129,6 +130,15 @@ class Loop:
             await asyncio.shield(self._kept(await answering.close(), partly=True))
             raise
         return await self._kept(answering.parsed)
+
+    async def _built(self, template: Template) -> Context:
+        """What the model sees; where that is too much because of what tools gave, some of it is moved out."""
+        try:
+            return await self.build(template)
+        except OverBudget as over:
+            if not await make_room(self.session, self.speaker, over.over):
+                raise
+            return await self.build(template)
 
     async def build(self, template: Template) -> Context:
         """What the model sees."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from quire.agent.acting import checked_verdict
 from quire.agent.closing import not_run, uncertain
 from quire.agent.speaker import Speaker
-from quire.errors import InvalidValue, UnknownId, cut
+from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
 from quire.state import View
@@ -19,20 +19,28 @@ _OTHERWISE = "the user said something else first"
 
 
 async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
-    """Settle what an earlier turn left in doubt; the calls that are still to be run or answered."""
+    """Settle what an earlier turn left in doubt; the calls that are still to be run or answered.
+
+    `TurnBusy` where it was not left: another process runs a call of it.
+    """
+    await session.look()
     left: list[ToolCall] = []
+    settled: list[ToolCall] = []
     results: list[Item] = []
     for call, standing in session.standing():
         held = session.held(call)
         tool = speaker.tools.get(call.name)
-        if held:
-            results += held
-        elif standing == "begun" and not (tool is not None and tool.is_idempotent):
-            results.append(uncertain(call, _ENDED))
-        else:
+        if session.is_run(call):
+            raise TurnBusy(
+                f"the call {cut(call.call_id)!r} of {session.place} is being run by another process"
+            )
+        if not held and (standing != "begun" or (tool is not None and tool.is_idempotent)):
             left.append(call)
+            continue
+        settled.append(call)
+        results += held or (uncertain(call, _ENDED),)
     if results:
-        await session.say(*results)
+        await session.answer(settled, *results)
     return left
 
 
@@ -47,17 +55,15 @@ async def heard(session: Session, speaker: Speaker, message: Message) -> list[To
         return []
     begun = {call.id for call, standing in session.standing() if standing == "begun"}
     asked = [call for call in left if _asks(speaker, call)]
-    closed = [
-        uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE)
-        for call in left
-        if not _asks(speaker, call)
-    ]
+    others = [call for call in left if not _asks(speaker, call)]
+    closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
     if not asked:
-        await session.say(*closed, message)
+        await session.answer(others, *closed, message)
         return []
-    first, *others = asked
-    await session.say(*closed, ToolResult(first.call_id, first.name, message.content))
-    return others
+    first, *questions = asked
+    answer = ToolResult(first.call_id, first.name, message.content)
+    await session.answer([*others, first], *closed, answer)
+    return questions
 
 
 def last_answer(view: View) -> Message | None:

@@ -5,9 +5,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-from quire.agent.limits import is_same_conversation
 from quire.agent.reply import Delta, Done, Reply
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, TurnBusy
 from quire.session import Session
 
 Tell = Callable[[Delta], Awaitable[None]]
@@ -15,6 +14,9 @@ Tell = Callable[[Delta], Awaitable[None]]
 
 _AHEAD = 32
 """Deltas that may wait for a listener before the model has to wait for it."""
+
+_GLANCE = 0.01
+"""Seconds between two looks at a question of another loop, which cannot be waited for."""
 
 
 async def nobody(_: Delta) -> None:
@@ -26,15 +28,18 @@ class Run:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Reply] | None = None
+        self._has_ended = False
         self.is_interrupted = False
         self.has_begun = asyncio.Event()
         """Set once what was asked is on the record: from then on it may be interrupted."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come to its end, or was never begun."""
-        return self._task is None or self._task.done()
+        """Whether it has come to its end. Nothing goes on in a loop that was left."""
+        is_done = self._task is not None and self._task.done()
+        return is_done or self._has_ended or not self._loop.is_running()
 
     async def finish(self, work: Coroutine[Any, Any, Reply]) -> Reply:
         """Do the work to its end. Who cancels this cancels the work, and waits until it is tidied up."""
@@ -48,6 +53,14 @@ class Run:
 
     async def interrupt(self) -> None:
         """Stop the work, and wait until what it did is on the record."""
+        if self._loop is asyncio.get_running_loop():
+            await self._stopped()
+        elif not self.is_over:
+            asyncio.run_coroutine_threadsafe(self._stopped(), self._loop)
+            while not self.is_over:
+                await asyncio.sleep(_GLANCE)
+
+    async def _stopped(self) -> None:
         task = self._task
         if task is None or task.done():
             return
@@ -65,6 +78,7 @@ class Run:
 
     def _end(self, _: object) -> None:
         self.has_begun.set()  # it may have been cancelled before it began
+        self._has_ended = True
         self._task = None  # which holds its context, and that this
 
     async def tell(self, work: Callable[[Tell], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
@@ -95,11 +109,22 @@ _under_way: ContextVar[tuple[Run, ...]] = ContextVar("quire.agent.under_way", de
 
 def refuse_from_within(session: Session) -> None:
     """An error where the conversation is asked by what its own question waits for, such as a tool."""
-    for run in _under_way.get():
-        if not run.is_over and is_same_conversation(run.session, session):
-            raise InvalidValue(
-                "an agent is at work on a question: its conversation cannot be asked another from within it"
-            )
+    at_work = session.at_work
+    if any(run is at_work for run in _under_way.get()):
+        raise InvalidValue(
+            "an agent is at work on a question: its conversation cannot be asked another from within it"
+        )
+
+
+async def turn_of(session: Session, *, interrupts: bool) -> Run:
+    """A question that is the only one on its way in a conversation, whoever was asked another before."""
+    refuse_from_within(session)
+    run = Run(session)
+    while (other := session.take_turn(run)) is not None:
+        if not interrupts:
+            raise TurnBusy(f"a question is on its way in {session.place}: there is nothing to go on with yet")
+        await other.interrupt()
+    return run
 
 
 class _Channel:

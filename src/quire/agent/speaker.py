@@ -1,7 +1,7 @@
 """Who speaks: a name, a model, what it sees and the tools it has. Agents that hand over change speakers."""
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from itertools import dropwhile
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from quire.agent.tools import Tool, tools_of
 from quire.context import Template
 from quire.errors import InvalidValue, cut
-from quire.items import EDITS, Handoff, Item
+from quire.items import EDITS, Handoff, Item, ToolCall
 from quire.models import AnyModel
 from quire.sections import History, Instructions
 from quire.state import View
@@ -25,6 +25,10 @@ _NO_PARAMETERS: Definition = {"type": "object", "properties": {}, "additionalPro
 _RESERVED = 8  # of a window, one part in so many is left for the answer
 
 
+Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
+"""Says of a call whether it may be run; a text says why not."""
+
+
 class Speaker(NamedTuple):
     """One of those who answer in a conversation."""
 
@@ -35,6 +39,8 @@ class Speaker(NamedTuple):
     definitions: tuple[Definition, ...]
     handoffs: "Mapping[str, Speaks]" = MappingProxyType({})
     """To whom it may give the conversation, by the name of the tool that does it."""
+    approver: Approver | None = None
+    """Who is asked of its calls."""
 
 
 class Speaks(Protocol):
@@ -119,15 +125,15 @@ def speaker_of(
     instructions: str,
     tools: Iterable[Any],
     handoffs: Iterable[Speaks],
+    approver: Approver | None = None,
 ) -> Speaker:
     """A speaker as it is described."""
     if template is not None and instructions:
         raise InvalidValue("instructions are a section of the template, where there is one")
     others, told = handing_over(handoffs)
     own = tools_of([*tools, *told])
-    return Speaker(
-        name, model, template or template_for(instructions, model), own.tools, own.definitions, others
-    )
+    seen = template or template_for(instructions, model)
+    return Speaker(name, model, seen, own.tools, own.definitions, others, approver)
 
 
 def template_for(instructions: str, model: AnyModel) -> Template:

@@ -16,6 +16,7 @@ from quire.compactors import Cascade, Offload, Summarize
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.items import Summary, ToolCall
+from quire.memory import Recall
 from quire.models import Local
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Built, Compacted, Hook, Session
@@ -49,11 +50,10 @@ class _Play:
         self._stage = Stage(embedded)
         self._writer = Stage(embedded, *[Cue(story.SUMMARY, True, most=40)] * 3)
         self._telling = Telling(self._stage)
-        hooks = [
-            Hook(self._telling.built, (Built,), name="quire.demo.built"),
-            Hook(self._telling.compacted, (Compacted,), name="quire.demo.compacted"),
-        ]
-        self._session = Session.open(address, store=store, hooks=hooks)
+        built = Hook(self._telling.built, (Built,), name="quire.demo.built")
+        compacted = Hook(self._telling.compacted, (Compacted,), name="quire.demo.compacted")
+        self._session = Session.open(address, store=store, hooks=[built, compacted])
+        self._later = Session.open(address, store=store, hooks=[built])
         self._agent = Agent(
             self._session,
             Template(Instructions(story.INSTRUCTIONS), History(), Catalogue(), budget=_BUDGET),
@@ -83,13 +83,27 @@ class _Play:
         telling.title("The last word: what was sent before is not read again")
         await self._turns([story.ending()])
         await self._session.close()
+        telling.title("Much later: a question about something that was said far outside the window")
+        await self._recall()
         self._tell_totals()
 
-    async def _turns(self, turns: Iterable[story.Turn]) -> None:
+    async def _recall(self) -> None:
+        """Ask for something that was said long ago, and tell how it was found."""
+        talk = story.small_talk()
+        for asked, answer in talk:
+            self._later.user(asked)
+            self._later.assistant(answer)
+        self._telling.line(f"  {several(len(talk), 'turn')} of small talk are recorded, and nobody is asked")
+        sections = Instructions(story.INSTRUCTIONS), History(), Recall(limit=2, tokens=120)
+        agent = Agent(self._later, Template(*sections, budget=_BUDGET), model=self._stage)
+        await self._turns([story.far_question()], agent)
+        self._telling.recalled(self._later.recorded())
+
+    async def _turns(self, turns: Iterable[story.Turn], agent: Agent | None = None) -> None:
         for turn in turns:
             self._telling.asked(turn.asked)
             self._stage.cue(*turn.cues)
-            async with aclosing(self._agent.stream(turn.asked)) as deltas:
+            async with aclosing((agent or self._agent).stream(turn.asked)) as deltas:
                 async for delta in deltas:
                     if not isinstance(delta, Done):
                         self._telling.delta(delta)
@@ -167,3 +181,4 @@ def _tell_where(path: str, address: str) -> None:
     print(f"\nAll of it is kept in {path}. To look at it:\n")
     for verb in (f"show {address}", f"show {address} --receipt last", f"log {address}", "ls"):
         print(f"  {command} {verb} --store {path}")
+    print(f'  {command} recall "broken doorbell" --scope {_SCOPE} --store {path}')

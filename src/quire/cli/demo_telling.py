@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from time import monotonic
 
 from quire.agent import Began, Delta, Ended, Recorded, Words
@@ -10,7 +11,7 @@ from quire.cli.stage import Stage
 from quire.cli.words import glimpse, several
 from quire.context import Context
 from quire.context.context import shared_prefix
-from quire.items import Message, ToolCall
+from quire.items import Item, Message, ToolCall
 from quire.session import Built, Compacted
 from quire.tokens import counter_for
 
@@ -83,6 +84,21 @@ class Telling:
         fates = Counter((entry.fate, entry.reason) for entry in entries)
         for (fate, reason), count in fates.items():
             self.line(f"  {several(count, 'item')} {fate}: {reason}")
+
+    def recalled(self, recorded: Sequence[Item]) -> None:
+        """The budget by section, what of the past is shown again, from how far back, and why it was found."""
+        if self.context is None:
+            return
+        self.line(str(self.context.receipt))
+        ago = {item.id: len(recorded) - place for place, item in enumerate(recorded)}
+        for entry in self.context.receipt.entries:
+            if entry.section != "recall" or entry.fate != "shown":
+                continue
+            if entry.item_id in ago:
+                self.line(f"  recalled {glimpse(recorded[-ago[entry.item_id]])}")
+                self.line(f"           it was said {ago[entry.item_id]:,} items ago; {entry.reason}")
+            else:  # the store may have been played into before
+                self.line(f"  recalled {entry.item_id}, of another conversation; {entry.reason}")
 
     def _words(self, text: str) -> None:
         if not self._is_within_line:

@@ -1,5 +1,7 @@
 """The command that writes a conversation in another format."""
 
+import os
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -42,5 +44,13 @@ def export(
         if wanted == formats.OWN:
             items = recorded(found, session.place, transcript)
         payload, downgrades = formats.written(items, wanted, model=model, tools=[])
+        _make_private(output)
         write_json(payload, output)
         print_downgrades(History(None), downgrades)
+
+
+def _make_private(name: str | None) -> None:
+    """Make a file that only its owner reads, as a store is; one that is there already stays as it is."""
+    if name not in (None, "-"):
+        with suppress(OSError):  # who writes to it says what is wrong
+            os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))

@@ -21,6 +21,15 @@ READ: dict[str, set[str]] = {
 """Fields that are read into items and tools, and so are in what is rendered."""
 
 _MOST = 20  # fields that are named
+_NO_CALLS: dict[str, dict[str, Any]] = {
+    "openai": {"tool_choice": "none"},
+    "openai-responses": {"tool_choice": "none"},
+    "anthropic": {"tool_choice": {"type": "none"}},
+    "gemini": {"tool_config": {"function_calling_config": {"mode": "NONE"}}},
+}
+"""How each wire says that tools are only there for calls of the past."""
+
+_CHOICES = {"tool_choice", "tool_config", "toolConfig"}
 
 
 def guessed(payload: Any, given: str | None) -> str:
@@ -52,9 +61,31 @@ def written(
     return rendered.payload, rendered.downgrades
 
 
+def with_tool_choice(written: Any, payload: Any, format_name: str) -> Any:
+    """What was written of a payload, where no tool may be called if none might be before."""
+    if format_name == OWN or not (forbids_calls(payload) and tools_of(written)):
+        return written
+    choice = _NO_CALLS[format_name]
+    if format_name != "gemini":
+        return {**written, **choice}
+    config = fields_of(written["config"])
+    settings = {**fields_of(config.get("tool_config")), **choice["tool_config"]}
+    return {**written, "config": {**config, "tool_config": settings}}
+
+
+def forbids_calls(payload: Any) -> bool:
+    """Whether a payload, of whichever format, has tools that must not be called."""
+    fields = fields_of(payload)
+    choice = fields.get("tool_choice")
+    settings = _spelled({**fields, **fields_of(fields.get("config"))}, "tool_config", "toolConfig")
+    calling = _spelled(settings, "function_calling_config", "functionCallingConfig")
+    return choice == "none" or fields_of(choice).get("type") == "none" or calling.get("mode") == "NONE"
+
+
 def unwritten(payload: Any, source: str, to: str) -> str | None:
     """What to say of fields that are in no conversation, such as settings, and so are not written."""
-    read = READ.get(source, set())
+    carried = _CHOICES if to != OWN and forbids_calls(payload) and tools_of(payload) else set[str]()
+    read = READ.get(source, set()) | carried
     fields = {name: value for name, value in fields_of(payload).items() if name not in read}
     config = fields_of(fields.pop("config", None)) if source == "gemini" else {}
     fields |= {f"config.{name}": value for name, value in config.items() if name not in read}
@@ -76,6 +107,11 @@ def model_of(payload: Any) -> str | None:
     """The model that a payload is for, if it says."""
     model = fields_of(payload).get("model")
     return model if isinstance(model, str) and model else None
+
+
+def _spelled(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The fields of what stands under one of several names."""
+    return fields_of(next((fields[name] for name in names if name in fields), None))
 
 
 def _known(name: str) -> str:

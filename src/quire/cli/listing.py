@@ -40,7 +40,7 @@ def ls(
     """List the conversations of a store: entries, items, the last time, tokens spent. No content is shown."""
     with at_store(store, key_file) as found:
         places = list(_places(found, address))
-        if address is not None and not places:
+        if address is not None and not places and not _is_scope(found, address):
             raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
         with progress(len(places)) as advance:
             rows = [_row(found, place, advance) for place in places]
@@ -61,15 +61,26 @@ def _places(store: "Store", address: str | None) -> "Iterator[Place]":
 
     if address is None:
         for scope in store.scopes():
-            yield from (Place(scope, name) for name in store.conversations(scope))
+            yield from _of_users(store, scope)
         return
     if "/" not in address:
-        scope = place_of(f"{address}/").scope
-        yield from (Place(scope, name) for name in store.conversations(scope))
+        yield from _of_users(store, place_of(f"{address}/").scope)
     scope, wanted = place_of(address)
     for name in store.conversations(scope):
         if name == wanted or name.startswith(f"{wanted}/"):
             yield Place(scope, name)
+
+
+def _of_users(store: "Store", scope: str) -> "Iterator[Place]":
+    """The conversations of a scope, without those that are kept for something else, such as documents."""
+    from quire.memory.knowledge import is_reserved
+    from quire.stores import Place
+
+    yield from (Place(scope, name) for name in store.conversations(scope) if not is_reserved(name))
+
+
+def _is_scope(store: "Store", address: str) -> bool:
+    return "/" not in address and bool(store.conversations(place_of(f"{address}/").scope))
 
 
 def _row(store: "Store", place: "Place", advance: Advance) -> dict[str, Any]:
@@ -90,7 +101,8 @@ def _figures(place: "Place", stored: "list[Stored]") -> dict[str, Any]:
     heads = [_head(place, entry) for entry in stored]
     is_sealed = any(head.kind == "sealed" for head in heads)  # and nobody gave its key
     spent = Spending()
-    spent.take(item for _, item in read_entries(place, [one for one in stored if one.stream == USAGE]))
+    if not is_sealed:
+        spent.take(item for _, item in read_entries(place, [one for one in stored if one.stream == USAGE]))
     return {
         "version": len(stored),
         "items": sum(not is_own(entry.stream) for entry in stored),

@@ -21,9 +21,11 @@ from quire.cli.exporting import export
 from quire.cli.files import History, as_json, read_histories, write_text
 from quire.cli.fixing import outgrown, shaped
 from quire.cli.importing import import_
+from quire.cli.knowing import knowledge
 from quire.cli.listing import ls
 from quire.cli.moving import migrate
 from quire.cli.playing import demo
+from quire.cli.recalling import recall
 from quire.cli.showing import show
 from quire.cli.telling import clear_errors, print_downgrades, print_note, title
 from quire.cli.writing import write_payloads
@@ -81,7 +83,14 @@ def convert(
     with clear_errors():
         histories = read_histories(file)
         converted = [_converted(history, source, to, model) for history in _shown(histories)]
-        write_payloads([payload for payload, _ in converted], histories, output)
+        write_payloads(
+            [
+                formats.with_tool_choice(payload, history.payload, to)
+                for history, (payload, _) in zip(histories, converted, strict=True)
+            ],
+            histories,
+            output,
+        )
         for history, (_, downgrades) in zip(histories, converted, strict=True):
             print_downgrades(history, downgrades)
             read_as = formats.guessed(history.payload, source)
@@ -123,9 +132,12 @@ _ON_STORES: dict[str, Callable[..., None]] = {
     "export": export,
     "import": import_,
     "migrate": migrate,
+    "recall": recall,
 }
+_PANEL = "On stores"
 for _name, _verb in _ON_STORES.items():
-    app.command(_name, rich_help_panel="On stores")(_verb)
+    app.command(_name, rich_help_panel=_PANEL)(_verb)
+app.add_typer(knowledge, name="knowledge", rich_help_panel=_PANEL)
 
 
 def _shown(histories: list[History]) -> Iterable[History]:

@@ -56,6 +56,10 @@ def opening() -> list[Turn]:
 def more_parcels() -> list[Turn]:
     """What is replayed until there is more than fits."""
     return [
+        _said(
+            "By the way, my doorbell is broken. The courier should knock at the green gate.",
+            "I have told the courier.",
+        ),
         _tracked("And order 4712?", "4712", "4712 is a day behind, and comes on Thursday.", False),
         _tracked("And the third one, 4713?", "4713", "4713 left Kassel this morning.", False),
     ]
@@ -85,6 +89,23 @@ def brought_back(handles: list[str]) -> Turn:
 def ending() -> Turn:
     """The last word."""
     return Turn("Thank you, that is all.", (_answer("You are welcome. Goodbye!"),))
+
+
+def small_talk() -> list[tuple[str, str]]:
+    """What is said later, and has nothing to do with it."""
+    return [
+        (f"Do you have {colour} {thing}?", f"Yes, we have {thing} in {colour}.")
+        for thing in ("shades", "bulbs", "cables", "switches", "stands", "hooks")
+        for colour in ("white", "black", "red", "blue", "yellow", "grey", "brown", "silver", "gold", "copper")
+    ]
+
+
+def far_question() -> Turn:
+    """A question about something that was said long before."""
+    return Turn(
+        "How does the courier reach me without a doorbell?",
+        (_answer("The courier knocks at the green gate."),),
+    )
 
 
 def _tracked(asked: str, order: str, answer: str, is_live: bool) -> Turn:

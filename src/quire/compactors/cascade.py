@@ -1,5 +1,7 @@
 """Several compactors, the cheapest first."""
 
+from msgspec.structs import replace
+
 from quire.compactors.foreseeing import foreseen
 from quire.compactors.plan import Compactor, Plan, Room, checked_compactor
 from quire.errors import InvalidValue, Irreducible
@@ -15,7 +17,8 @@ class Cascade:
     One that finds enough done says nothing. Words are asked for once, by the last that has something to say:
     nobody can foresee what they will leave. One that is at its end is passed over, unless none of the others
     makes the view fit; so is one whose words would not make it fit. Where the view was above the room, those
-    to come are asked for as long as less than a quarter of it is free: the next message needs room too.
+    to come are asked for as long as less than a quarter of it is free: the next message needs room too. Where
+    nobody writes, or whoever does has failed, those to come have their turn.
     """
 
     name = "cascade"
@@ -44,7 +47,7 @@ class Cascade:
                 if plan.request is not None:
                     break
                 left = foreseen(left, plan.edits)
-        if fault is not None and (not plans or plans[-1].after > room.tokens):
+        if fault is not None and (not plans or not plans[-1].leads_into(room)):
             raise fault
         return self._joined(plans, view) if plans else None
 
@@ -67,9 +70,9 @@ def _going_on(view: View, left: View, room: Room) -> Room:
     if left is view or room.early or view.tokens(room.counter) <= room.tokens:
         return room
     is_enough = left.tokens(room.counter) <= room.tokens - room.tokens // _FREE
-    return room if is_enough else Room(room.tokens, room.counter, early=True)
+    return room if is_enough else replace(room, early=True)
 
 
 def _helps(plan: Plan, room: Room) -> bool:
     """Whether a plan makes the view smaller, and words, after which there is nobody to ask, make it fit."""
-    return plan.saved > 0 and (plan.request is None or plan.after <= room.tokens)
+    return plan.saved > 0 and (plan.request is None or plan.leads_into(room))

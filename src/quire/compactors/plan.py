@@ -19,17 +19,22 @@ class Room(msgspec.Struct, frozen=True):
     """How many tokens a view may take, and who counts them.
 
     `early` asks for a plan though no ceiling is reached, from whoever has something to say above its floor.
+    `reads` are the tokens that whoever writes summaries can read at once, the answer included: as many as the
+    room has where nobody says, and none where there is nobody who writes.
     """
 
     tokens: int
     counter: Counter
     early: bool = False
+    reads: int | None = None
 
     def __post_init__(self) -> None:
         whole(self.tokens, "Room.tokens", least=0)
         checked_counter(self.counter)
         if not isinstance(self.early, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"Room.early is true or false, not {type(self.early).__name__}")
+        if self.reads is not None:
+            whole(self.reads, "Room.reads", least=0)
 
 
 class Request(NamedTuple):
@@ -37,7 +42,8 @@ class Request(NamedTuple):
 
     `revision` is that of the view it was planned on, and `items` are what the words are about. With `room` it
     is known who counts them: words that make the view larger, or unfit, are not used. Those that somebody
-    `asked_for` may make it larger, as long as it fits.
+    `asked_for` may make it larger, as long as it fits. Where all that should go is more than can be read at
+    once, they are about the oldest of it, which `is_part`: the next plan is about the rest.
     """
 
     prompt: tuple[Item, ...]
@@ -47,6 +53,7 @@ class Request(NamedTuple):
     revision: int
     room: Room | None = None
     asked_for: bool = False
+    is_part: bool = False
 
 
 class Forecast(NamedTuple):
@@ -83,6 +90,10 @@ class Plan(NamedTuple):
     def saved(self) -> int:
         """Tokens that go."""
         return self.before - self.after
+
+    def leads_into(self, room: Room) -> bool:
+        """Whether the view fits with it, or once the rest is told that one request could not tell."""
+        return self.after <= room.tokens or (self.request is not None and self.request.is_part)
 
 
 class Compactor(Protocol):

@@ -8,6 +8,8 @@ so far: how much each added, and that a conversation of n calls goes on for abou
 from collections.abc import Iterator
 from math import sqrt
 
+from msgspec.structs import replace
+
 from quire.compactors.cascade import Cascade
 from quire.compactors.limits import checked_room
 from quire.compactors.pace import Pace, pace_of
@@ -72,7 +74,7 @@ class Planner:
             return None
         if not self._is_cold(pace) and held // step == (held - pace.latest) // step:
             return None  # as it was at the call before
-        early = Room(room.tokens, room.counter, early=True)
+        early = replace(room, early=True)
         due = (plan for plan in self._plans(view, early, pace) if self._is_due(plan, pace))
         return self._cheapest(due)
 

@@ -14,13 +14,19 @@ from quire.state.positions import positions
 
 logger = logging.getLogger("quire.compactors")
 
+TOO_LONG = "the summary is longer than what it would stand for"
+"""Why words are not used that the same model may well write again."""
+
 
 class Outcome(NamedTuple):
-    """What became of a plan: `kept` or `discarded`, and why."""
+    """What became of a plan: `kept` or `discarded`, and why. One that was not kept counts as false."""
 
     fate: Literal["kept", "discarded"]
     reason: str
     edits: tuple[Edit, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.fate == "kept"
 
 
 def record(
@@ -98,7 +104,7 @@ def _too_long(view: View, text: str, plan: Plan) -> str | None:
         return None  # recording it says why
     if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):
         return None
-    return "the summary is longer than what it would stand for"
+    return TOO_LONG
 
 
 def _unfit(transcript: Transcript, request: Request, text: object) -> str | None:

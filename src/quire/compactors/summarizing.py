@@ -3,12 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from quire.compactors.cutting import cut
 from quire.compactors.foreseeing import foreseen, shown_tokens
 from quire.compactors.limits import Extent, Limits, Unit
 from quire.compactors.plan import Plan, Request, Room
+from quire.compactors.reading import parts, readable
 from quire.compactors.stretches import Stretch, may_be_told, old_turns, stretch_over
 from quire.compactors.telling import CONVERSATION, USUAL_SIZE, told
 from quire.errors import InvalidValue, Irreducible
@@ -28,10 +29,11 @@ _SHORTEST = 32
 class Summarize(Limits, frozen=True, kw_only=True):
     """Asks for a summary of the oldest turns once the view is above the ceiling; with it, it is at the floor.
 
-    An earlier summary is told and folded in. Of the `size` as much is asked for as makes the view smaller and
-    leaves room for more; where no words make it smaller, there is nothing to do. Where what stays by messages
-    or turns is above the room, it goes by tokens. The last `keep_turns` turns of the user stay as they are,
-    whatever the floor; with none to keep, the cut falls inside the last turn where that alone is too long.
+    An earlier summary is told and folded in. More than can be read at once is told in several requests, the
+    oldest first. Of the `size` as much is asked for as makes the view smaller and leaves room for more; where
+    no words make it smaller, or nobody writes, there is nothing to do. Where what stays by messages or turns
+    is above the room, it goes by tokens. The last `keep_turns` turns of the user stay as they are, whatever
+    the floor; with none to keep, the cut falls inside the last turn where that alone is too long.
     `guidance` is added to the default prompt. A `prompt` of one's own stands in its place, with the
     conversation where it says `{conversation}`.
     """
@@ -60,9 +62,9 @@ class Summarize(Limits, frozen=True, kw_only=True):
         """A request for the words that lead to the floor, or none up to the ceiling."""
         extent = self.extent(room)
         held = checked_view(view).tokens(extent.counter)
-        if held <= (extent.floor if room.early else extent.ceiling):
+        if held <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
             return None
-        size, chosen = self._chosen_with(view, extent, self._size_within(extent))
+        size, chosen = self._chosen_with(view, extent, self._size_within(extent, room))
         if self.keep_turns:
             chosen = self._before_kept_turns(view, extent, size, chosen)
         stretch = stretch_over(view, chosen)
@@ -72,8 +74,22 @@ class Summarize(Limits, frozen=True, kw_only=True):
             return self._by_tokens().plan(view, room)
         if after >= before:
             return None
-        request = self._request(view, room, stretch, size)
-        return Plan(self.name, self.excess(held, extent), before, after, request=request)
+        plan = Plan(self.name, self.excess(held, extent), before, after)
+        return self._of_what_is_read(plan, view, room, stretch, size)
+
+    def _of_what_is_read(
+        self, plan: Plan, view: View, room: Room, stretch: Stretch, size: int
+    ) -> Plan | None:
+        """The plan with a request for the words: for the oldest of a stretch that is too long to be read."""
+        for items in parts(view, stretch.items, room, size, self._told((), size)):
+            if len(items) == len(stretch.items):
+                return plan._replace(request=self._request(view, room, stretch, size))
+            part = stretch_over(view, items)
+            asked, after = _size_and_after(view, part, size, replace(room, tokens=plan.before - 1))
+            if after < plan.before:
+                request = self._request(view, room, part, asked)._replace(is_part=True)
+                return plan._replace(after=after, request=request)
+        return None
 
     def plan_for(
         self,
@@ -90,16 +106,20 @@ class Summarize(Limits, frozen=True, kw_only=True):
 
     def _request(self, view: View, room: Room, stretch: Stretch, size: int) -> Request:
         ids = tuple(item.id for item in stretch.items)
-        prompt = told(stretch.items, size, self.guidance, self.prompt)
+        prompt = readable(lambda shorter: self._told(stretch.items, size, shorter), room, size)
         return Request(prompt, size, stretch.spans, ids, view.revision, room)
 
-    def _size_within(self, extent: Extent) -> int:
-        """The size to ask for: a summary must leave some of the floor to what was said since."""
-        return min(self.size, max(extent.floor // 2, 1)) if self.unit == "tokens" else self.size
+    def _told(self, items: Sequence[Item], size: int, shorter: int = 1) -> tuple[Item, ...]:
+        return told(items, size, self.guidance, self.prompt, shorter=shorter)
+
+    def _size_within(self, extent: Extent, room: Room) -> int:
+        """The size to ask for: a summary leaves some of the floor to what was said since, and can be read."""
+        most = extent.floor // 2 if self.unit == "tokens" else self.size
+        return min(self.size, max(most if room.reads is None else min(most, room.reads // 4), 1))
 
     def _by_tokens(self) -> "Summarize":
         """The same where what stays by messages or turns is more than there is room for."""
-        return msgspec.structs.replace(self, unit="tokens", floor=None, ceiling=None)
+        return replace(self, unit="tokens", floor=None, ceiling=None)
 
     def _chosen_with(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
         """What has to be told, and in how many tokens: fewer where there is no room for as many."""

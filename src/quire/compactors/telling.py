@@ -36,10 +36,18 @@ _CLOSING = "Write at most {size} tokens, and nothing but the summary."
 
 
 def told(
-    items: Iterable[Item], size: int = USUAL_SIZE, guidance: str | None = None, prompt: str | None = None
+    items: Iterable[Item],
+    size: int = USUAL_SIZE,
+    guidance: str | None = None,
+    prompt: str | None = None,
+    *,
+    shorter: int = 1,
 ) -> tuple[Item, ...]:
-    """The messages that ask for a summary of items, in so many tokens at most."""
-    words = in_words(items)
+    """The messages that ask for a summary of items, in so many tokens at most.
+
+    What is long is told in so many times fewer letters than else.
+    """
+    words = in_words(items, shorter=shorter)
     if prompt is not None:
         return (Message("user", prompt.replace(CONVERSATION, words)),)
     parts = filter(None, (INSTRUCTIONS, (guidance or "").strip(), _CLOSING.format(size=size)))
@@ -49,27 +57,30 @@ def told(
     )
 
 
-def in_words(items: Iterable[Item]) -> str:
+def in_words(items: Iterable[Item], *, shorter: int = 1) -> str:
     """Items as text, a line for each; instructions and thoughts are none of a summarizer's business."""
-    return "\n".join(filter(None, (_line(item) for item in items if not instructions(item))))
+    return "\n".join(filter(None, (line_of(item, shorter) for item in items)))
 
 
-def _line(item: Item) -> str:
+def line_of(item: Item, shorter: int = 1) -> str:
+    """One item as text; nothing for what is not told."""
+    output = LONGEST_OUTPUT // shorter
     match item:
         case Message():
-            words = (_part(part).strip() for part in item.parts)
-            text = _shortened(" ".join(filter(None, words)), LONGEST_MESSAGE)
+            words = () if instructions(item) else (_part(part).strip() for part in item.parts)
+            text = _shortened(" ".join(filter(None, words)), LONGEST_MESSAGE // shorter)
             return f"{item.role}: {text}" if text else ""
         case Summary():
-            return f"[earlier summary] {item.text}"
+            # It is as short as it was asked to be, unless there is no room to read even that.
+            text = item.text if shorter == 1 else _shortened(item.text, LONGEST_MESSAGE // shorter)
+            return f"[earlier summary] {text}"
         case ToolCall():
-            return f"[call of {item.name}] {_shortened(item.arguments, LONGEST_OUTPUT)}"
+            return f"[call of {item.name}] {_shortened(item.arguments, output)}"
         case ToolResult():
             outcome = "failed" if item.is_error else "gave"
-            text = " ".join(map(_part, item.parts))
-            return f"[{item.name} {outcome}] {_shortened(text, LONGEST_OUTPUT)}"
+            return f"[{item.name} {outcome}] {_shortened(' '.join(map(_part, item.parts)), output)}"
         case Note():
-            return f"[note] {_shortened(note_text(item.content), LONGEST_OUTPUT)}"
+            return f"[note] {_shortened(note_text(item.content), output)}"
         case _:
             return ""
 

@@ -13,7 +13,7 @@ TOOLS = "tool definitions"
 def over_budget(
     needed: Mapping[str, int], schemas: int, available: int, counter: Counter, largest: Item | None
 ) -> OverBudget:
-    """The error that names what is required, by its counts, and of histories the largest item that must stay.
+    """The error that names what is required, by its counts, and the `largest` item, if one is to blame.
 
     The largest comes first; tools are among it by the tokens of their definitions.
     """

@@ -5,11 +5,13 @@ its own; what a history had to leave out, another section may bring back.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from quire.context.cutting import staying_ids
 from quire.context.gathering import Content, Piece
 from quire.context.repeats import Seen, apart, by_say, is_history, without_twins
 from quire.items import Item
+from quire.sections.quotes import Quotes
 from quire.state import View, groups
 from quire.state.scroll import Scroll
 
@@ -31,13 +33,14 @@ class Claims:
 
     def settle(self, index: int, shown: Scroll) -> None:
         """Note what of a piece is shown, now that it is known."""
-        if self._any_twice:
-            self._settled[index] = Seen()
-            self._settled[index].add(shown)
+        self._settled[index] = Seen()
+        self._settled[index].add(shown)
 
     def of(self, index: int) -> Content:
         """What a piece may show."""
         content = self._pieces[index].content
+        if isinstance(content, Quotes):
+            return content.without(partial(self._is_taken, index))
         if not self._any_twice:
             return content
         if index in self.elastic:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from quire.context.fit import Fitted
 from quire.items import Item, kind_of
+from quire.sections.quotes import Quotes
 from quire.state import View
 from quire.state.log import EDIT
 from quire.tokens import Counter
@@ -63,6 +64,8 @@ class Fates:
         return self._entry(self._view.log.item(position))
 
     def _entry(self, item: Item) -> Entry:
+        if isinstance(self._fitted.piece.content, Quotes):
+            return self._quoted(item, self._fitted.piece.content)
         name, (fate, rule) = self._fitted.name, self._fate(item)
         reason = _REASONS[fate]
         if fate in IN_SIGHT and item.id in self._left_out:
@@ -72,6 +75,14 @@ class Fates:
             fate, rule, reason = "left out", "not chosen", f"{name!r} did not choose it"
         tokens = self._counter.count(self._as_shown(item))
         return Entry(item.id, kind_of(item), name, fate, rule, tokens, reason)
+
+    def _quoted(self, item: Item, quotes: Quotes) -> Entry:
+        """What became of something that could have been quoted, and why it was thought of at all."""
+        is_told = item.id in (self._fitted.told or ())
+        fate: Shown = "shown" if is_told else "left out"
+        rule = "quoted" if is_told else "others were worth more, or it is shown already"
+        tokens = self._counter.count(item)
+        return Entry(item.id, kind_of(item), self._fitted.name, fate, rule, tokens, quotes.why(item.id))
 
     def _fate(self, item: Item) -> tuple[Shown, str]:
         if self._view is None:

@@ -27,6 +27,7 @@ from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, WrongType
 from quire.items import Item
 from quire.sections import Input
+from quire.sections.quotes import Quotes
 from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.scroll import Scroll
@@ -36,6 +37,7 @@ from quire.tokens.budget import share_out
 
 _OLDEST = "oldest left out"
 _REPEATED = "shown elsewhere"
+_WORTHIEST = "the worthiest"
 _ELASTIC = Share(weight=4)
 """What a history has of a budget that is too small for all, unless it says otherwise: most of it."""
 
@@ -43,7 +45,8 @@ _ELASTIC = Share(weight=4)
 class Fitted(NamedTuple):
     """One section as it is shown: for how many tokens, and the `rule` that left others out.
 
-    Of what is `counted`, `answers` are for what rendering adds where calls wait.
+    Of what is `counted`, `answers` are for what rendering adds where calls wait. Of a section that quotes,
+    `told` says which of its candidates are in what is shown.
     """
 
     piece: Piece
@@ -51,6 +54,7 @@ class Fitted(NamedTuple):
     counted: int
     rule: str = ""
     answers: int = 0
+    told: frozenset[str] | None = None
 
     @property
     def name(self) -> str:
@@ -90,17 +94,32 @@ class _Fit:
         self._sums = Sums(counter.key, count)
         self._capacity = Capacity(budget.available - schemas, counter)
         # Of what the pieces have; they are kept for as long as this, so that no other content has their ids.
-        self._sizes = {id(piece.content): self._sized(piece.content) for piece in pieces}
+        contents = [piece.content for piece in pieces if not isinstance(piece.content, Quotes)]
+        self._sizes = {id(content): self._sized(content) for content in contents}
 
     def fitted(self) -> tuple[Fitted, ...]:
         contents = once(self._pieces)
-        sizes = [self._size(content) for content in contents]
-        fits = sum(sizes) <= self._capacity.most
-        if fits and all(self._may_have(index, size) for index, size in enumerate(sizes)):
-            return tuple(map(self._whole, range(len(contents)), contents, sizes))
-        any_twice = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
+        sizes = [0 if isinstance(content, Quotes) else self._size(content) for content in contents]
+        left = self._capacity.most - sum(sizes)
+        if left >= 0 and all(self._may_have(index, size) for index, size in enumerate(sizes)):
+            return self._all_of(contents, sizes, left)
+        both = zip(contents, self._pieces, strict=True)
+        any_twice = any(one is not piece.content for one, piece in both if not isinstance(one, Quotes))
         kept = self._cut_down(any_twice)
         return tuple(kept[index] for index in range(len(self._pieces)))
+
+    def _all_of(self, contents: Sequence[Content], sizes: Sequence[int], left: int) -> tuple[Fitted, ...]:
+        """Everything, and of quotes as much as there is room for beside it."""
+        found: list[Fitted] = []
+        for index, (content, size) in enumerate(zip(contents, sizes, strict=True)):
+            if isinstance(content, Quotes):
+                most = self._share(index).maximum
+                grant = left if most is None else min(left, most)
+                found.append(self._told(self._pieces[index], content, grant))
+                left -= found[-1].counted
+            else:
+                found.append(self._whole(index, content, size))
+        return tuple(found)
 
     def _may_have(self, index: int, size: int) -> bool:
         most = self._share(index).maximum
@@ -122,7 +141,7 @@ class _Fit:
         cores = {i: sum(map(self._count, kept)) + self._answers(contents[i]) for i, kept in stays.items()}
         if sum(cores.values()) > room:
             needed = {index: sizes[index] for index in claims.fixed} | cores
-            raise self._over(needed, [item for items in stays.values() for item in items])
+            raise self._over(needed, stays)
         return self._shared(Claims(self._pieces, any_twice), sizes, allowed, cores)
 
     def _shared(
@@ -140,9 +159,11 @@ class _Fit:
             content = claims.of(index)
             kept[index] = self._whole(index, content, self._size(content))
         left = allowed - sum(fitted.counted for fitted in kept.values())
-        wanted = {index: self._size(claims.of(index)) for index in claims.optional}
+        contents = {index: claims.of(index) for index in claims.optional}
+        wanted = {index: self._size(content) for index, content in contents.items()}
         for index, grant in self._grants(left, wanted, {}).items() if wanted else ():
-            kept[index] = self._cut(index, claims.of(index), grant)
+            is_first = index == claims.optional[0]
+            kept[index] = self._cut(index, contents[index] if is_first else claims.of(index), grant)
             claims.settle(index, kept[index].shown)
         return kept
 
@@ -165,6 +186,8 @@ class _Fit:
         size = self._size(content)
         if size <= grant:
             return self._whole(index, content, size)
+        if isinstance(content, Quotes):
+            return self._told(piece, content, grant)
         if not piece.is_elastic:
             last = cut_last(content, grant, self._size)
             return Fitted(piece, Scroll(last), self._size(last), "more than its share", self._answers(last))
@@ -213,9 +236,16 @@ class _Fit:
 
     def _whole(self, index: int, content: Content, size: int) -> Fitted:
         piece = self._pieces[index]
+        if isinstance(content, Quotes):
+            return self._told(piece, content, None)
         rule = _REPEATED if len(content) < len(piece.content) else ""
         shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
         return Fitted(piece, shown, size, rule, self._answers(content))
+
+    def _told(self, piece: Piece, quotes: Quotes, grant: int | None) -> Fitted:
+        told = quotes.told(grant, self._count)
+        rule = _WORTHIEST if len(told.kept) < len(piece.content) else ""
+        return Fitted(piece, Scroll(told.items), sum(map(self._count, told.items)), rule, told=told.kept)
 
     def _size(self, content: Content) -> int:
         size = self._sizes.get(id(content))
@@ -226,14 +256,19 @@ class _Fit:
             return content.counted(self._counter) + self._answers(content)
         if isinstance(content, Sifted):
             return content.counted(self._sums) + self._answers(content)
+        if isinstance(content, Quotes):
+            return sum(map(self._count, content.told(None, self._count).items))
         return sum(map(self._count, content)) + self._answers(content)
 
     def _answers(self, content: Content) -> int:
         return answers_counted(content, self._count)
 
-    def _over(self, needed: Mapping[int, int], stays: Sequence[Item]) -> OverBudget:
+    def _over(self, needed: Mapping[int, int], stays: Mapping[int, Sequence[Item]]) -> OverBudget:
         sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
-        largest = max(stays, key=self._count, default=None)
+        worst = max(needed, key=needed.__getitem__, default=-1)
+        # An item is named only of a history that takes the most: of the others their names say it all.
+        blamed = stays.get(worst, ()) if needed.get(worst, 0) >= self._schemas else ()
+        largest = max(blamed, key=self._count, default=None)
         return over_budget(sizes, self._schemas, self._budget.available, self._counter, largest)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quire.errors import WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, History, Input, Section, Settings, items_of, settings_of
+from quire.sections.quotes import Quotes
 from quire.sections.sifted import Sifted
 from quire.state import View
 
@@ -71,7 +72,7 @@ async def asked(section: Section, ask: Ask) -> Piece:
         if not isinstance(items, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"`items` of section {cut(settings.name)!r} is to be an async function")
         content = await items
-        shown = content if isinstance(content, View | Sifted) else items_of(content, settings.name)
+        shown = content if isinstance(content, View | Sifted | Quotes) else items_of(content, settings.name)
         return Piece(settings, shown, source=source, apart=apart)
     except Exception as fault:
         if settings.required:

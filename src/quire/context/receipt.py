@@ -103,7 +103,8 @@ class Receipt:
         note = fitted.piece.failure or fitted.rule
         if fitted.answers:
             note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
-        return Line(fitted.name, fitted.counted, len(fitted.shown), candidates - len(fitted.shown), note)
+        shown = len(fitted.shown) if fitted.told is None else len(fitted.told)
+        return Line(fitted.name, fitted.counted, shown, candidates - shown, note)
 
 
 def _tells_more(entry: Entry, known: Entry | None) -> bool:

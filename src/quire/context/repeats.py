@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeGuard
 
 from quire.context.gathering import Content, Piece
 from quire.items import Item
+from quire.sections.quotes import Quotes
 from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.growing import keep, memos
@@ -54,6 +55,8 @@ class Seen:
         """Take in what is shown."""
         if is_history(content) or (isinstance(content, Scroll) and content.view is not None):
             self._rows.append(content)
+        elif isinstance(content, Quotes):
+            self._ids.update(content.likely())
         else:
             self._ids.update(item.id for item in content)
 
@@ -61,8 +64,16 @@ class Seen:
         """The content without what is shown already; itself where that is all of it."""
         if is_history(content) and not self._may_share(content):
             return content
+        if isinstance(content, Quotes):
+            return content.without(self._as_it_is().__contains__)
         new = without_twins([item for item in content if item.id not in self])
         return content if len(new) == len(content) else new
+
+    def _as_it_is(self) -> "Seen":
+        """The same, for whoever asks later: what is added meanwhile is not in it."""
+        now = Seen()
+        now._ids, now._rows = set(self._ids), list(self._rows)
+        return now
 
     def _may_share(self, content: View | Sifted) -> bool:
         if not self._rows and not self._ids:

@@ -40,14 +40,14 @@ class Worker:
     @property
     def state(self) -> State:
         """What the conversation does."""
-        if self.is_busy:
+        if self.is_busy or self.agent.session.at_work is not None:
             return "running"
         return "waiting" if self.agent.session.standing() else "idle"
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that a person is to answer or to approve of."""
-        if self.is_busy:
+        if self.state == "running":
             return ()
         return tuple(call for call, standing in self.agent.session.standing() if standing == "waiting")
 

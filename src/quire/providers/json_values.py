@@ -20,6 +20,11 @@ Json = dict[str, Any]
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or holds itself"
+_AS_SENT = {"by_alias": True, "exclude_none": True}
+_DUMPS: tuple[dict[str, Any], ...] = ({"mode": "json", **_AS_SENT}, _AS_SENT, {})
+"""How objects are asked what they are: by alias, which is what the wire calls a field, also where a client
+has another name for it. One may hold what is no JSON, such as a function for a tool, and an old client knows
+no such ways to ask."""
 _decode = msgspec.json.Decoder(Json).decode
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -85,17 +90,12 @@ def dumped(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
         return None
-    try:
-        # By alias: what the wire calls its fields, also where a client has other names for them.
-        return dump(mode="json", by_alias=True, exclude_none=True)
-    except TypeError:  # it takes no such arguments
-        pass
-    except Exception:  # whatever it is that somebody's object does
-        return None
-    try:
-        return dump()
-    except Exception:
-        return None
+    for options in _DUMPS:
+        try:
+            return dump(**options)
+        except Exception:  # it takes no such arguments, or whatever else somebody's object does
+            continue
+    return None
 
 
 def is_object(value: Any) -> bool:

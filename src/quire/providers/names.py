@@ -5,6 +5,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
+_MENDED = re.compile(r"_[0-9a-f]{10}$")
 
 
 class Alphabet(NamedTuple):
@@ -22,6 +23,11 @@ class Alphabet(NamedTuple):
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
         plain = _OTHER.sub("_", text)[: self.longest - len(digest) - 2]
         return f"{plain if plain[:1].isalpha() else 'x' + plain[1:]}_{digest}"
+
+
+def may_be_mended(name: str) -> bool:
+    """Whether a name can be one that stands for another, by the digest at its end."""
+    return _MENDED.search(name) is not None
 
 
 def alphabet(longest: int, pattern: str = r"[a-zA-Z0-9_-]") -> Alphabet:

@@ -43,9 +43,13 @@ Begin = Callable[[str | None, Sequence[Tool]], WireWriter]
 
 
 class Rendered:
-    """A payload, ready for a provider's client, and what was changed on the way."""
+    """A payload, ready for a provider's client, and what was changed on the way.
 
-    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "payload")
+    `names` are the tools' own names by those that the wire has for them, where it has others; `tools` are the
+    own names of those that it offers.
+    """
+
+    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "payload", "tools")
 
     def __init__(
         self,
@@ -54,11 +58,13 @@ class Rendered:
         names: Mapping[str, str],
         digest: Callable[[], str],
         model: str | None = None,
+        tools: tuple[str, ...] = (),
     ) -> None:
         self.payload = payload
         self.downgrades = downgrades
         self.names = names
         self.model = model
+        self.tools = tools
         self._digest = digest
         self._prefix: str | None = None
 
@@ -78,6 +84,14 @@ class Rendered:
         if self._prefix is None:
             self._prefix = self._digest()
         return self._prefix
+
+    def bare(self) -> "Rendered":
+        """The same without its payload: as much as it takes to read the answer."""
+        return Rendered({}, (), self.names, self._digest, self.model, self.tools)
+
+    def is_of(self, other: "Rendered") -> bool:
+        """Whether both are of one rendering, with a payload or without."""
+        return self._digest is other._digest
 
 
 class _Draft(NamedTuple):
@@ -107,11 +121,11 @@ def render(
     static = _static(begin, model, definitions, scroll[: plan.static]) if plan and plan.static else 0
     dialogue = _settled(begin, wire, scroll, model, definitions, boundary)
     try:
-        rendered = _finished(dialogue, scroll, plan, boundary, static)
+        rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
     except LateResult:
         # What is volatile answers what was given up. The draft knows nothing of it, and so may go on.
         knowing = _knowing(begin, scroll, model, definitions, boundary, len(scroll))
-        rendered = _finished(knowing, scroll, plan, boundary, static)
+        rendered = _finished(knowing, scroll, definitions, plan, boundary, static)
     _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
     if strict:
         refuse_losses(rendered.downgrades)
@@ -214,6 +228,7 @@ def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[
 def _finished(
     dialogue: Dialogue,
     items: Scroll,
+    tools: list[Tool],
     plan: CachePlan | None,
     boundary: int,
     static: int,
@@ -237,7 +252,8 @@ def _finished(
         main.sheet.prefix.asked = True  # the draft itself may be in other hands by now
         return sheet.prefix.of(sheet.written(sent) if writer.bound() else sheet.settled)
 
-    return Rendered(payload, tuple(sheet.downgrades), sheet.names.originals(), digest, sheet.model)
+    names, offered = sheet.names.originals(), tuple(tool.name for tool in tools)
+    return Rendered(payload, tuple(sheet.downgrades), names, digest, sheet.model, offered)
 
 
 def _check_arguments(items: object, plan: object, model: object, strict: object) -> None:

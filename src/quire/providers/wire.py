@@ -1,4 +1,4 @@
-"""What the wires have in common: a writer, readers of answers and of histories, and a check."""
+"""What the wires have in common: a writer, readers of answers and of histories, and the check."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -7,10 +7,12 @@ import msgspec
 
 from quire.items import Item, Reasoning
 from quire.providers.caching import CachePlan
-from quire.providers.checking import named
+from quire.providers.checking import check
 from quire.providers.checking.faults import Fault
+from quire.providers.halves import Words, without_halves
 from quire.providers.provider import Answer, Parsed, StreamReader, answer_to
 from quire.providers.rendering import Begin, Rendered, render
+from quire.providers.wording import mended
 from quire.tokens.counter import Definition
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -25,9 +27,9 @@ class ReadsHistory(Protocol):
 
 
 class Wire:
-    """A provider made of five functions; it holds nothing, so one of a kind is as good as another."""
+    """A provider made of four functions; it holds nothing, so one of a kind is as good as another."""
 
-    __slots__ = ("_begin", "_check", "_parse", "_read", "_stream", "name")
+    __slots__ = ("_begin", "_parse", "_read", "_stream", "name")
 
     def __init__(
         self,
@@ -36,14 +38,12 @@ class Wire:
         parse: Callable[[Any, Answer], Parsed],
         stream: Callable[[Answer], StreamReader],
         read: ReadsHistory,
-        check: Callable[[Any, str | None], list[Fault]],
     ) -> None:
         self.name = name
         self._begin = begin
         self._parse = parse
         self._stream = stream
         self._read = read
-        self._check = check
 
     def render(
         self,
@@ -71,21 +71,21 @@ class Wire:
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
-        named(model)
-        return self._check(payload, model)
+        return check(payload, self.name, model=model)
 
 
 class _Stream:
-    """A reader whose answer, if it broke off in the middle of thinking, has no state."""
+    """A reader whose answer, if it broke off in the middle of thinking, has no state; its words are whole."""
 
-    __slots__ = ("_parsed", "_reader")
+    __slots__ = ("_parsed", "_reader", "_words")
 
     def __init__(self, reader: StreamReader) -> None:
         self._reader = reader
+        self._words = Words()
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
-        return self._reader.feed(event)
+        return self._words.heard(self._reader.feed(event))
 
     def close(self) -> Parsed:
         if self._parsed is None:
@@ -95,7 +95,11 @@ class _Stream:
 
 def _settled(parsed: Parsed) -> Parsed:
     """An answer as it is kept; one that ended in an error did not come to its end, whatever else it says."""
-    return _without_lone_state(parsed if parsed.error is None else parsed._replace(finish="other"))
+    whole = parsed._replace(
+        items=tuple(map(without_halves, parsed.items)),
+        model=None if parsed.model is None else mended(parsed.model),
+    )
+    return _without_lone_state(whole if whole.error is None else whole._replace(finish="other"))
 
 
 def _without_lone_state(parsed: Parsed) -> Parsed:

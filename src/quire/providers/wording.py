@@ -80,8 +80,15 @@ def unmarked(content: Content) -> tuple[Content, bool]:
 
 
 def mended(text: str) -> str:
-    """A text that can be written as UTF-8: halves of surrogate pairs become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    """A text that can be written as UTF-8: halves of a surrogate pair are joined, a lone one is a `?`."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return joined.encode("utf-8", "replace").decode()
+    return text
 
 
 def words(parts: tuple[Part, ...]) -> str:

@@ -1,6 +1,6 @@
 """What a section is: a named slice of what the model sees."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypedDict, cast
 
 import msgspec
@@ -23,7 +23,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What a section is given for one turn.
 
     `parameters` are shared: what one section sets, a later one may read. `input` is the message to be
-    answered, where it is known which one that is.
+    answered, where it is known which one that is. `memory` gives what the scope remembers, where there is
+    something that does.
     """
 
     views: Mapping[str, View] = {}
@@ -35,6 +36,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     inbox: Sequence[Message] = ()
     now: float = 0.0
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    memory: Callable[[], object] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.views, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]

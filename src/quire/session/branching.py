@@ -7,11 +7,13 @@ from quire.errors import Conflict, Forgotten, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.models import AnyModel, asking
 from quire.session.events import Added, Adding
+from quire.session.families import is_related, merged_with
 from quire.session.forgetting import finish_forgetting
 from quire.session.ledger import Ledger
 from quire.session.merging import kept_of, summary_of, told_once, woven
 from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
+from quire.session.spending import Spending
 from quire.session.stepping import Stepping
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript, View, fork_scoped
@@ -46,7 +48,7 @@ class Branching(Stepping):
         """Another conversation that begins with this one's past, at `conversation/name`: free at any length.
 
         Its past can be narrowed to the last so many turns of the user and to some tools. Calls that wait are
-        closed in it. It has the notes of the pool, and both go their own ways.
+        closed in it. It has the notes of the pool, is kept small as this one is, and both go their own ways.
         """
         if self._is_draft():
             raise InvalidValue("a draft has no forks: what it began with is nowhere but here")
@@ -64,7 +66,7 @@ class Branching(Stepping):
         except Conflict:
             raise InvalidValue(f"there is a fork {cut(name)!r} of this conversation already") from None
         finish_forgetting(ledger)  # what was forgotten between the copy and its keeping
-        return type(self)(ledger, **self._options())
+        return type(self)(ledger, **self._options_of_a_fork())
 
     def beside(self, name: str) -> Self:
         """A conversation of its own, at `conversation/name`, that begins with nothing of this one's past."""
@@ -78,9 +80,13 @@ class Branching(Stepping):
     async def merge(
         self, child: Self, *, keep: Keep = "all", model: AnyModel | None = None, agent_id: str | None = None
     ) -> tuple[Item, ...]:
-        """Take in what a fork did: all of it, its final answer, or a summary that a model writes."""
+        """Take in what a fork did: all of it, its final answer, or a summary that a model writes.
+
+        It may as well be any other conversation of the scope in the same store.
+        """
         if not isinstance(child, Branching):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a session merges a session, not {type(child).__name__}")
+        self._check_mergeable(child)
         if keep == "summary":
             if model is None:
                 raise InvalidValue("a model is needed to write the summary of a fork")
@@ -94,7 +100,8 @@ class Branching(Stepping):
             return [item for _, item in kept_of(workspace, theirs, keep, agent_id)]
 
         new = kept(self._ledger.workspace)
-        return await self._merged(guard, self._ready(new), lambda workspace: self._ready(kept(workspace)))
+        ready = self._ready(new)
+        return await self._merged(child, guard, ready, lambda workspace: self._ready(kept(workspace)))
 
     async def _merge_summary(
         self, child: "Branching", model: AnyModel, agent_id: str | None
@@ -106,23 +113,56 @@ class Branching(Stepping):
         self._ledger.commit(lambda _: spent)
         guard.check()
         new = () if summary is None else self._ready((summary,))
-        return await self._merged(guard, new, lambda workspace: told_once(workspace, new))
+        return await self._merged(child, guard, new, lambda workspace: told_once(workspace, new))
 
     async def _merged(
-        self, guard: "_Guard", new: Sequence[Item], kept: Callable[[Workspace], Sequence[Item]]
+        self,
+        child: "Branching",
+        guard: "_Guard",
+        new: Sequence[Item],
+        kept: Callable[[Workspace], Sequence[Item]],
     ) -> tuple[Item, ...]:
         """Write what a fork did, as it is when it is written; hooks hear of it as it is now."""
         if not new:
             return ()
         await self.hooks.fire_and_wait(Adding(self.place, MAIN, tuple(new)))
+        link = self._linked(child)
 
         def change(workspace: Workspace) -> list[Written]:
             guard.check(workspace)
-            return [Written(MAIN, item) for item in kept(workspace)]
+            items = [Written(MAIN, item) for item in kept(workspace)]
+            return [*items, *link] if items else []
 
-        items = tuple(item for _, item in self._ledger.commit(change))
+        items = tuple(item for stream, item in self._ledger.commit(change) if stream == MAIN)
         await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
         return items
+
+    def _linked(self, child: "Branching") -> list[Written]:
+        """Say of what is merged where else it is, so that it is forgotten there too; what is to be said here.
+
+        It is said before there is anything to be found: who forgets meanwhile looks here as well, and one
+        that has no entries yet would be looked for in vain.
+        """
+        ours, theirs = self._outermost()[0], child._ledger
+        is_known = is_related(ours.place, theirs.place)
+        link = [merged_with(theirs.place)]
+        if not is_known:
+            theirs.commit(lambda _: [merged_with(ours.place)])
+        if ours.workspace.version:
+            return [] if is_known else link
+        ours.commit(lambda _: link)
+        return []
+
+    def _check_mergeable(self, child: "Branching") -> None:
+        """Nothing of one scope is readable from another, and who forgets looks in one store alone."""
+        ours, theirs = self._outermost()[0], child._outermost()[0]
+        is_one_store = ours.store is theirs.store or self._ledger.store is child._ledger.store
+        if ours.place.scope != theirs.place.scope or not is_one_store:
+            raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
+
+    def _outermost(self) -> tuple[Ledger, Spending | None]:
+        """The log that all of this is kept in, and for a draft what had been spent when it began."""
+        return self._ledger, None
 
     def _is_draft(self) -> bool:
         """Whether what is here is nowhere else yet."""
@@ -131,6 +171,10 @@ class Branching(Stepping):
     def _options(self) -> dict[str, Any]:
         """What a session beside this one is opened with."""
         return {"redact": self._redact}
+
+    def _options_of_a_fork(self) -> dict[str, Any]:
+        """The same, and what keeps it small: it is as long as this one from the start."""
+        return self._options()
 
     def _beginning(self, parent: Transcript, child: Transcript, of: str) -> list[Written]:
         workspace = self._ledger.workspace

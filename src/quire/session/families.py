@@ -1,12 +1,17 @@
-"""Conversations that share items: where a fork began, where that one did, and all forks of the first."""
+"""Conversations that may hold items of each other: forks, what stands below an address, what was merged."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from quire.errors import Forgotten
+from quire.items import Note
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger
+from quire.session.workspace import Written
 from quire.stores import Place
+
+MERGED = ".merged"
+"""The stream of what says with which other conversations one has items in common, since they were merged."""
 
 
 def pasts(ledger: Ledger) -> Iterator[Ledger]:
@@ -18,23 +23,68 @@ def pasts(ledger: Ledger) -> Iterator[Ledger]:
         origin = ledger.workspace.origin
 
 
-def first_of(ledger: Ledger) -> Ledger:
-    """The conversation that a fork, or what it was forked from, has its past from; else the ledger itself."""
-    return [ledger, *pasts(ledger)][-1]
+def above(ledger: Ledger) -> list[Ledger]:
+    """The conversations that one is a fork of, or that it was begun beside."""
+    found = {past.place: past for past in pasts(ledger)}
+    for name in _names_above(ledger.place.conversation):
+        place = ledger.place._replace(conversation=name)
+        if place not in found and ledger.store.version(place):
+            found |= {one.place: one for one in _opened(ledger, [place], {})}
+    return list(found.values())
 
 
-def forks_of(ledger: Ledger, *, but: Container[Place] = ()) -> list[Ledger]:
-    """All forks of a conversation, and theirs, but for some places."""
-    scope, name = ledger.place
-    places = (Place(scope, other) for other in ledger.store.conversations(scope))
-    return list(
-        _opened(ledger, (p for p in places if p.conversation.startswith(f"{name}/") and p not in but))
-    )
+def relatives(known: Sequence[Ledger], *, but: Collection[Place] = ()) -> list[Ledger]:
+    """All that may have items of these conversations, themselves included; those above come before others.
+
+    What somebody merges or forks meanwhile is found by asking again.
+    """
+    store, scope = known[0].store, known[0].place.scope
+    names = {*store.conversations(scope), *(name for one in known for name in _known_by(one))}
+    firsts = {_first_of(name, names) for one in known for name in (*_known_by(one), *_merged_in(one))}
+    below = tuple(f"{first}/" for first in firsts)
+    wanted = (Place(scope, name) for name in sorted(names) if name in firsts or name.startswith(below))
+    held = {one.place: one for one in known}
+    return list(_opened(known[0], (place for place in wanted if place not in but), held))
 
 
-def _opened(ledger: Ledger, places: Iterator[Place]) -> Iterator[Ledger]:
+def is_related(one: Place, other: Place) -> bool:
+    """Whether one of two conversations stands below the other, so that nobody need say so."""
+    return is_below(one, other) or is_below(other, one) or one == other
+
+
+def is_below(lower: Place, upper: Place) -> bool:
+    """Whether a conversation is a fork of another, or was begun beside it, by its address."""
+    return lower.scope == upper.scope and lower.conversation.startswith(f"{upper.conversation}/")
+
+
+def merged_with(other: Place) -> Written:
+    """What says that two conversations have items in common; it is written in both."""
+    return Written(MERGED, Note(content={"conversation": other.conversation}, description="merged"))
+
+
+def _known_by(ledger: Ledger) -> list[str]:
+    """The name of a conversation, and of the one that it was forked from, which need not have any entries."""
+    origin = ledger.workspace.origin
+    return [ledger.place.conversation, *([] if origin is None else [origin.content["conversation"]])]
+
+
+def _merged_in(ledger: Ledger) -> list[str]:
+    """The names of those that a conversation was merged with."""
+    notes = ledger.read_at(ledger.workspace.versions(MERGED))
+    return [note.content["conversation"] for note in notes if isinstance(note, Note)]
+
+
+def _first_of(name: str, names: Collection[str]) -> str:
+    """The first conversation that one is below of, by its address; else its own name."""
+    return next((upper for upper in _names_above(name) if upper in names), name)
+
+
+def _names_above(name: str) -> list[str]:
+    """What stands before each slash of a name, the shortest first."""
+    return [name[:place] for place, letter in enumerate(name) if letter == "/"]
+
+
+def _opened(ledger: Ledger, places: Iterable[Place], held: Mapping[Place, Ledger]) -> Iterator[Ledger]:
     for place in places:
         with suppress(Forgotten):  # it has its past from another that had this address before
-            fork = shared_ledger(ledger.store, place)
-            if fork.workspace.origin is not None:
-                yield fork
+            yield held.get(place) or shared_ledger(ledger.store, place)

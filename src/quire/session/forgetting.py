@@ -1,9 +1,10 @@
 """Forgetting: content is gone from memory and from the store, and a tombstone stays where it was.
 
-It reaches all conversations that may hold it: the one, its forks, and where they began. It is noted in each
-before anything is emptied, so that who reads on reads again until it is done, who is about to write what he
-read before is stopped, and who opens a conversation after a crash can finish it. What was made of it is noted
-too: once some of it is empty, nobody could find the rest.
+It reaches all conversations that may hold it: the one, its forks, where they began, what was begun beside
+them, and all that were merged with any of these. It is noted in each before anything is emptied, so that who
+reads on reads again until it is done, who is about to write what he read before is stopped, and who opens a
+conversation after a crash can finish it. What was made of it is noted too: once some of it is empty, nobody
+could find the rest.
 """
 
 import logging
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 from quire.errors import UnknownId, cut
 from quire.items import JSON, Note, Summary, Undo
 from quire.session.emptying import Emptying, copied_notes, emptied_notes
-from quire.session.families import first_of, forks_of, pasts
+from quire.session.families import above, pasts, relatives
 from quire.session.ledger import Ledger
 from quire.session.traces import Read, Traces
 from quire.session.workspace import Workspace, Written
@@ -49,7 +50,7 @@ def forget_all(ledger: Ledger) -> None:
 
 
 def finish_forgetting(ledger: Ledger) -> None:
-    """Forget what somebody began to and did not finish: here, or where a fork has its past from."""
+    """Forget what somebody began to and did not finish: here, or above, where it is noted first."""
     if _begun_in(ledger):
         with _alone(ledger.store):
             if ids := _begun_in(ledger):  # who was at work may have finished meanwhile
@@ -74,9 +75,9 @@ def _check_inherited(ledger: Ledger, item_id: str) -> None:
 
 
 def _begun_in(ledger: Ledger) -> set[str]:
-    """All that somebody began to forget, here or in the past of a fork."""
+    """All that somebody began to forget, here or above."""
     found = set[str]()
-    for one in (ledger, *pasts(ledger)):
+    for one in (ledger, *above(ledger)):
         one.catch_up()
         found.update(*(begun.content["ids"] for begun in one.workspace.forgetting.values()))
     return found
@@ -100,15 +101,12 @@ def _carry_out(ledger: Ledger, ids: Collection[str]) -> None:
 
 
 def _noted(ledger: Ledger, ids: Collection[str]) -> list[Ledger]:
-    """Note that it begins, the first conversation of all first; a fork made meanwhile is found too."""
-    first = first_of(ledger)
+    """Note that it begins, the first conversation of all first; what is forked or merged meanwhile too."""
     noted: dict[Place, Ledger] = {}
-    new = [first]
-    while new:
+    while new := relatives(list(noted.values()) or [ledger], but=noted):
         for one in new:
             one.commit(partial(_begun, ids))
             noted[one.place] = one
-        new = [ledger if one.place == ledger.place else one for one in forks_of(first, but=noted)]
     return list(noted.values())
 
 
@@ -122,7 +120,7 @@ def _begun(ids: Collection[str], workspace: Workspace) -> list[Written]:
 def _read(ledger: Ledger) -> Read:
     with ledger.lock:
         written = ledger.reload()
-        return Read(ledger.workspace, written)
+        return Read(ledger.place, ledger.workspace, written)
 
 
 def _has(log: Read, ids: Collection[str]) -> bool:

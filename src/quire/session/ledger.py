@@ -9,9 +9,10 @@ import os
 import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from threading import RLock
+from threading import Lock, RLock
 from time import sleep
-from weakref import WeakSet
+from typing import Protocol
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, cut
 from quire.items import JSON, Item, ToolResult
@@ -32,8 +33,29 @@ _LONGEST_PAUSE = 0.02
 _ALL: "WeakSet[Ledger]" = WeakSet()
 
 
+class Work(Protocol):
+    """A question on its way to its answer."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come to its end."""
+        ...
+
+    async def interrupt(self) -> None:
+        """Stop it, and wait until what came of it is on the record."""
+        ...
+
+
+# By store and place, and not by ledger: one that was let go of and opened again is of the same conversation.
+_at_work: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Work]]" = WeakKeyDictionary()
+_taking_turns = Lock()
+
+
 def _unlock() -> None:
-    """In a process that was forked off, nobody holds the locks that another thread held then."""
+    """In a process that was forked off, other threads hold no locks, and nothing is on its way."""
+    global _taking_turns
+    _taking_turns = Lock()
+    _at_work.clear()
     for ledger in _ALL:
         ledger.lock = RLock()
 
@@ -55,6 +77,24 @@ class Ledger:
         _ALL.add(self)
         self.workspace = origin()
         self.catch_up()
+
+    @property
+    def at_work(self) -> Work | None:
+        """The question that is on its way here, in this process, if one is."""
+        with _taking_turns:
+            known = _at_work.get(self.store)
+            work = None if known is None else known.get(self.place)
+            return None if work is None or work.is_over else work
+
+    def take_turn(self, work: Work) -> Work | None:
+        """Let a question be the one that is on its way; where another still is, that one is given back."""
+        with _taking_turns:
+            known = _at_work.setdefault(self.store, WeakValueDictionary())
+            other = known.get(self.place)
+            if other is not None and not other.is_over:
+                return other
+            known[self.place] = work
+            return None
 
     def catch_up(self) -> list[Written]:
         """Take in what others have written, and give it."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from quire.errors import Forgotten, StoreError
 from quire.items import Note
@@ -15,10 +16,13 @@ from quire.state import Transcript
 from quire.stores import Durability, Place, Store
 
 _MOST_LEDGERS = 64
-"""How many conversations of one store stay in memory after their sessions are gone, the latest used."""
+"""How many conversations of one store stay in memory though nobody holds them, the latest used."""
 
 _lock = Lock()
 _stores: dict[tuple[str, str, Durability, bytes | None], Store] = {}
+_live: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Ledger]]" = WeakKeyDictionary()
+"""Every ledger that somebody holds: all sessions of a place have the same one, or one would not see what
+another wrote and forgot."""
 
 
 def shared_store(url: str | Path | Store, durable: Durability | None, key: bytes | None) -> Store:
@@ -35,19 +39,26 @@ def shared_store(url: str | Path | Store, durable: Durability | None, key: bytes
 def shared_ledger(store: Store, place: Place) -> Ledger:
     """The ledger of a place, brought up to date: what was read before is not read again."""
     with _lock:
-        known: dict[Place, Ledger] = store.remembered
-        ledger = known.pop(place, None)
+        ledger = _live.setdefault(store, WeakValueDictionary()).get(place)
         if ledger is not None:
-            known[place] = ledger  # the latest used stands last
+            _keep(store, ledger)
     if ledger is not None:
         ledger.catch_up()
         return ledger
     made = Ledger(store, place, lambda: Workspace(partial(_past, store, place.scope)))
     with _lock:
-        ledger = known.setdefault(place, made)
-        while len(known) > _MOST_LEDGERS:
-            del known[next(iter(known))]
+        ledger = _live[store].setdefault(place, made)
+        _keep(store, ledger)
     return ledger
+
+
+def _keep(store: Store, ledger: Ledger) -> None:
+    """Keep a ledger in memory, and let go of those that were used longest ago."""
+    kept: dict[Place, Ledger] = store.remembered
+    kept.pop(ledger.place, None)
+    kept[ledger.place] = ledger  # the latest used stands last
+    while len(kept) > _MOST_LEDGERS:
+        del kept[next(iter(kept))]
 
 
 def _past(store: Store, scope: str, origin: Note) -> Transcript:

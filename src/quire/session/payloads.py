@@ -5,16 +5,28 @@ the whole history costs, so one is copied when somebody takes it out. Who writes
 nothing; other writers go through it one by one, and pay for the copy with the rest.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, SupportsIndex, cast, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self, SupportsIndex, cast, overload
 
+from quire.errors import WrongType
 from quire.providers import Rendered
 
 
 def made_own(rendered: Rendered) -> None:
     """Let a payload be its caller's own."""
+    known = rendered.bare()
     for name, value in rendered.payload.items():
-        rendered.payload[name] = OwnList(value) if isinstance(value, list) else copied(value)  # pyright: ignore
+        rendered.payload[name] = OwnList(value, known) if isinstance(value, list) else copied(value)  # pyright: ignore
+
+
+def rendering_of(sent: Any) -> Rendered | None:
+    """The rendering that a payload, or a list in it, came of; none where that cannot be told."""
+    if isinstance(sent, Rendered | None):
+        return sent
+    if not isinstance(sent, Mapping | list | tuple):
+        raise WrongType(f"what was sent is what `render` gave, not {type(sent).__name__}")
+    held: list[Any] = [*cast("Mapping[str, Any]", sent).values()] if isinstance(sent, Mapping) else [sent]
+    return next((value.known for value in held if isinstance(value, OwnList)), None)
 
 
 def copied(value: Any) -> Any:
@@ -26,12 +38,16 @@ def copied(value: Any) -> Any:
 
 
 class OwnList(list[Any]):
-    """A list that shares what is in it with others until somebody takes it out: then it has a copy."""
+    """A list that shares what is in it with others until somebody takes it out: then it has a copy.
 
-    __slots__ = ("_own",)
+    `known` is what is known of the rendering that it is of.
+    """
 
-    def __init__(self, values: list[Any]) -> None:
+    __slots__ = ("_own", "known")
+
+    def __init__(self, values: list[Any], known: Rendered | None = None) -> None:
         super().__init__(values)
+        self.known = known
         self._own: set[int] = set()  # what was copied, by identity: it is in this list and so stays there
 
     @overload
@@ -58,6 +74,16 @@ class OwnList(list[Any]):
 
     def __radd__(self, other: list[Any]) -> list[Any]:
         return [*other, *self]
+
+    def __iadd__(self, values: Iterable[Any]) -> Self:
+        self.extend(values)
+        return self
+
+    def __mul__(self, times: SupportsIndex) -> list[Any]:
+        return [*self] * times
+
+    def __rmul__(self, times: SupportsIndex) -> list[Any]:
+        return self * times
 
     def __reduce__(self) -> tuple[type[list[Any]], tuple[list[Any]]]:
         return list, ([*self],)

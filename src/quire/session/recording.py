@@ -2,21 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from quire.errors import ModelFailed, WrongType
+from quire.errors import ModelFailed, StoreError, WrongType
 from quire.items import Item
-from quire.providers import Parsed, Rendered, StreamReader, provider_for
+from quire.providers import Parsed, Rendered
 from quire.session.building import Sent
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
 from quire.session.listening import AwaitedListening, Listening
 from quire.session.pooling import Pooling
-from quire.session.responses import is_same_model, is_stream, read, told_by, wire_of
+from quire.session.reading import Reading
+from quire.session.requests import Requests
+from quire.session.responses import is_stream, read
 from quire.session.spending import spent_on
-from quire.session.workspace import Written
+from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, USAGE
 
 logger = logging.getLogger("quire.session")
@@ -25,84 +28,99 @@ logger = logging.getLogger("quire.session")
 class Recording(Pooling):
     """The verbs for what a model answered."""
 
-    _sent: Sent | None = None
+    @cached_property
+    def _requests(self) -> Requests:
+        return Requests(self._ledger)
+
+    @property
+    def _sent(self) -> Sent | None:
+        """The last request that an answer is expected to. Those before it may be answered as well."""
+        return self._requests.last
+
+    @_sent.setter
+    def _sent(self, sent: Sent) -> None:
+        self._requests.take(sent)
 
     @cached_property
     def _late(self) -> set[asyncio.Task[Parsed]]:
         return set()
 
-    def record(self, response: Any, *, provider: str | None = None, to: str = MAIN) -> Parsed:
+    def record(
+        self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
+    ) -> Parsed:
         """Record a response as a client gave it, as its object or as JSON, or a stream that came to its end.
 
-        Whose it is, is told by its shape; `provider` says it. What it used is added to what was spent, and
-        teaches the counter. An answer that is nothing but an error is `ModelFailed`; of one that broke off,
-        what came is recorded, and `error` says why. A `Parsed` of one of our models is taken as well.
+        Whose it is, is told by its shape; `provider` says it. `sent` is what it answers: what `render` gave,
+        or the arguments made of it; without it, the last request that offered what is called is taken. What
+        it used is added to what was spent, and teaches the counter. An answer that is nothing but an error is
+        `ModelFailed`; of one that broke off, what came is recorded, and `error` says why. A `Parsed` of one
+        of our models is taken as well.
         """
         response = read(response)
-        if isinstance(response, Parsed):
-            return self._keep(response, to)
+        reading = Reading(self._requests, provider, sent)
         if hasattr(response, "__aiter__"):
             raise WrongType("a stream that is awaited is taken by `await session.add_response(stream)`")
-        if is_stream(response):
-            reading = _Reading(self._reader, provider)
-            for event in response:
-                reading.take(event)
-            return self._keep(reading.finished(), to, reading.provider)
-        name = provider or wire_of(response)
-        return self._keep(self._parsed(response, name), to, name)
+        _take(reading, response)
+        return self._finish(reading, to)
 
-    async def add_response(self, response: Any, *, provider: str | None = None, to: str = MAIN) -> Parsed:
+    async def add_response(
+        self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
+    ) -> Parsed:
         """`record` without blocking the loop; hooks may be async, and so may a stream."""
         response = read(response)
-        if isinstance(response, Parsed):
-            return await self._keep_and_wait(response, to)
-        reading = _Reading(self._reader, provider)
+        reading = Reading(self._requests, provider, sent)
         if hasattr(response, "__aiter__"):
             async for event in response:
                 reading.take(event)
-            return await self._keep_and_wait(reading.finished(), to, reading.provider)
-        if is_stream(response):
-            for event in response:
-                reading.take(event)
-            return await self._keep_and_wait(reading.finished(), to, reading.provider)
-        name = provider or wire_of(response)
-        return await self._keep_and_wait(self._parsed(response, name), to, name)
+        else:
+            _take(reading, response)
+        return await self._finish_and_wait(reading, to)
 
-    def listen(self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN) -> Listening:
+    def listen(
+        self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
+    ) -> Listening:
         """Hand on the events of a stream, and record the answer once it has come to its end.
 
         Whoever stops listening before has an answer that is marked as interrupted, and so it is recorded: at
         the end of `with session.listen(stream) as events`, or when nobody holds the events any more.
         """
-        reading = _Reading(self._reader, provider)
-        return Listening(events, reading.take, lambda: self._keep(reading.finished(), to, reading.provider))
+        reading = Reading(self._requests, provider, sent)
+        return Listening(events, reading.take, lambda: self._finish(reading, to))
 
     def listen_async(
-        self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN
+        self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
     ) -> AwaitedListening:
         """`listen` for a stream that is awaited; the block is `async with`."""
-        reading = _Reading(self._reader, provider)
+        reading = Reading(self._requests, provider, sent)
         return AwaitedListening(
             events,
             reading.take,
-            lambda: self._keep_and_wait(reading.finished(), to, reading.provider),
-            lambda: self._keep_late(reading.finished(), to, reading.provider),
+            lambda: self._finish_and_wait(reading, to),
+            lambda: self._keep_late(reading, to),
         )
 
-    def _keep_late(self, parsed: Parsed, to: str, wire: str | None) -> None:
+    def _finish(self, reading: Reading, to: str) -> Parsed:
+        if reading.is_strange:
+            reading.look_up()
+        asked, parsed = reading.finished()
+        return self._keep(parsed, to, asked)
+
+    async def _finish_and_wait(self, reading: Reading, to: str) -> Parsed:
+        if reading.is_strange:
+            await self._aside(reading.look_up)
+        asked, parsed = reading.finished()
+        return await self._keep_and_wait(parsed, to, asked)
+
+    def _keep_late(self, reading: Reading, to: str) -> None:
         """Record an answer at once where nothing can be awaited; hooks that are async hear of it later."""
         if not self.hooks.are_async((Adding, Added)):
-            self._keep(parsed, to, wire)
+            self._finish(reading, to)
             return
-        keeping = asyncio.get_running_loop().create_task(self._keep_and_wait(parsed, to, wire))
+        keeping = asyncio.get_running_loop().create_task(self._finish_and_wait(reading, to))
         self._late.add(keeping)  # a loop holds its tasks weakly
         keeping.add_done_callback(self._late.discard)
 
-    def _parsed(self, response: Any, name: str) -> Parsed:
-        sent, model = self._asked(name)
-        return provider_for(name).parse(response, sent=sent, model=model)
-
-    def _keep(self, parsed: Parsed, to: str, wire: str | None = None) -> Parsed:
+    def _keep(self, parsed: Parsed, to: str, asked: Rendered | None = None) -> Parsed:
         """Record the items of an answer and what it used, at once; of one that is refused, what it used."""
         try:
             _check_answer(parsed)
@@ -112,12 +130,12 @@ class Recording(Pooling):
         except BaseException:
             self._ledger.commit(lambda _: _spent(parsed))
             raise
-        items = self._commit_answer(parsed, items, to, wire)
+        items = self._commit_answer(parsed, items, to, asked)
         if self.hooks:
             self.hooks.fire(Added(self.place, to, items))
         return parsed._replace(items=items)
 
-    async def _keep_and_wait(self, parsed: Parsed, to: str, wire: str | None = None) -> Parsed:
+    async def _keep_and_wait(self, parsed: Parsed, to: str, asked: Rendered | None = None) -> Parsed:
         try:
             _check_answer(parsed)
             items, to = self._ready(parsed.items), self._checked(to)
@@ -126,37 +144,30 @@ class Recording(Pooling):
             await self._aside(lambda: self._ledger.commit(lambda _: _spent(parsed)))
             raise
         kept = await self._aside(
-            lambda: self._commit_answer(parsed, items, to, wire),
+            lambda: self._commit_answer(parsed, items, to, asked),
             lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)),
         )
         return parsed._replace(items=kept)
 
     def _commit_answer(
-        self, parsed: Parsed, items: Sequence[Item], to: str, wire: str | None
+        self, parsed: Parsed, items: Sequence[Item], to: str, asked: Rendered | None
     ) -> tuple[Item, ...]:
-        said, spent = appending(to, items, is_new=True), _spent(parsed)
-        written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
-        self._learn(parsed, wire)
+        """Write an answer with what it used; the latter alone, where the answer cannot be written."""
+        said, spent, version = appending(to, items, is_new=True), _spent(parsed), self.version
+        try:
+            written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
+        except Exception:
+            with suppress(StoreError):  # what failed first is what the caller has to hear of
+                self._ledger.commit(lambda workspace: self._uncounted(spent, workspace, version))
+            raise
+        self._requests.settle(asked, parsed)
         return tuple(item for stream, item in written if stream == to)
 
-    def _reader(self, name: str) -> StreamReader:
-        sent, model = self._asked(name)
-        return provider_for(name).stream(sent=sent, model=model)
-
-    def _asked(self, name: str) -> tuple[Rendered | None, str | None]:
-        """What was sent over a wire last, and to which model."""
-        if self._sent is None or self._sent.provider != name:
-            return None, None
-        return self._sent.rendered, self._sent.model
-
-    def _learn(self, parsed: Parsed, wire: str | None) -> None:
-        """Teach the counter what a request really took, once, if this can be the answer to it."""
-        sent = self._sent
-        if sent is None or parsed.usage is None or not parsed.usage.input:
-            return
-        if wire in (None, sent.provider) and is_same_model(sent.model, parsed.model):
-            sent.learn(parsed.usage.input)
-            self._sent = sent._replace(counter=None)
+    def _uncounted(self, spent: Sequence[Written], workspace: Workspace, since: int) -> Sequence[Written]:
+        """What was used, unless it is kept after all: a store may fail when it has done its work."""
+        new = [version for version in workspace.versions(USAGE) if version > since]
+        known = {item.id for item in self._ledger.read_at(new)}
+        return [entry for entry in spent if entry.item.id not in known]
 
 
 def _spent(parsed: Parsed) -> list[Written]:
@@ -174,22 +185,12 @@ def _check_answer(parsed: Parsed) -> None:
         logger.warning("an answer of %d items ended in an error", len(parsed.items))
 
 
-class _Reading:
-    """A stream on its way: whose it is, is told by its first event."""
-
-    def __init__(self, reader_for: Callable[[str], StreamReader], provider: str | None) -> None:
-        self._reader_for = reader_for
-        self._reader: StreamReader | None = None
-        self.provider = provider
-
-    def take(self, event: Any) -> None:
-        event = told_by(event)
-        if event is None:
-            return
-        if self._reader is None:
-            self.provider = self.provider or wire_of(event)
-            self._reader = self._reader_for(self.provider)
-        self._reader.feed(event)
-
-    def finished(self) -> Parsed:
-        return Parsed(()) if self._reader is None else self._reader.close()
+def _take(reading: Reading, response: Any) -> None:
+    """Read a response of any form that need not be awaited."""
+    if isinstance(response, Parsed):
+        reading.take_parsed(response)
+    elif is_stream(response):
+        for event in response:
+            reading.take(event)
+    else:
+        reading.take_whole(response)

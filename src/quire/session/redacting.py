@@ -6,10 +6,12 @@ sent as it is, the log is followed by another that has what may.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from threading import Lock
 
 from quire.context import Piece
 from quire.items import Item
+from quire.sections.quotes import Quotes
 from quire.sections.sifted import Sifted
 from quire.session.writing import Redact, redacted
 from quire.state import Transcript, View
@@ -57,6 +59,8 @@ class Redaction:
             return piece if id(content.log) in logs else piece._replace(content=self.view(content))
         if isinstance(content, Sifted) and id(content.view.log) in logs:
             return piece
+        if isinstance(content, Quotes):
+            return piece._replace(content=content.retold(partial(redacted, self._redact)))
         source = None if piece.source is None or id(piece.source.log) not in logs else piece.source
         return piece._replace(
             content=tuple(item if _is_of(source, item) else redacted(self._redact, item) for item in content)

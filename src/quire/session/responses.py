@@ -1,5 +1,6 @@
 """Whose response is it: the wire that a client's answer came over, told by its shape."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,9 +45,21 @@ def read(response: Any) -> Any:
     if not isinstance(response, str | bytes | bytearray):
         return response
     try:
-        return msgspec.json.decode(response)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _decoded(response)
+    except (ValueError, RecursionError):
         raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
+
+
+def _decoded(text: str | bytes | bytearray) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        # Half of a surrogate pair, where an answer was cut, is JSON for most: its wire mends it.
+        return json.loads(text, parse_constant=_refused)
+
+
+def _refused(_: str) -> None:
+    raise ValueError
 
 
 def told_by(event: Any) -> Any | None:

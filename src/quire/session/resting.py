@@ -42,3 +42,7 @@ class Rests:
         pause, self._next = self._next, min(2 * self._next, _LONGEST_PAUSE)
         self._until = now() + pause
         return pause
+
+    def end(self) -> None:
+        """End the pause, and forget those before it."""
+        self._until, self._next = 0.0, _FIRST_PAUSE

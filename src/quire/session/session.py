@@ -7,7 +7,9 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from quire.compactors import Compactor
+from quire.compactors import Compactor, Outcome, Room
+from quire.compactors.plan import checked_compactor
+from quire.context import Template
 from quire.errors import InvalidValue
 from quire.models import AnyModel
 from quire.session.background import Background
@@ -18,6 +20,7 @@ from quire.session.hooks import Hook, Hooks
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
 from quire.session.redacting import Redaction
+from quire.session.remembering import let_go
 from quire.session.showing import Showing
 from quire.session.spending import Caps
 from quire.session.workspace import Written
@@ -98,6 +101,7 @@ class Session(Showing):
             forget(self._ledger, ids)
         else:
             forget_all(self._ledger)
+        let_go(self._ledger.store, self.place.scope)
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or from a version on, whoever does it, as it comes."""
@@ -115,21 +119,31 @@ class Session(Showing):
             "pool_limit": self._pool_limit,
         }
 
+    def _options_of_a_fork(self) -> dict[str, Any]:
+        compaction = self.compaction
+        if compaction is None:
+            return self._options()
+        return {**self._options(), "compactor": compaction.compactor, "model": compaction.model}
+
     def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
         """Keep the main transcript small by a compactor from now on, and by a model that writes for it."""
-        self.compaction = Background(self._ledger, self.hooks, compactor, model, self._redact)
+        compactor = checked_compactor(compactor)
+        self.compaction = Background(self._ledger, self.hooks, compactor, model, self._redaction)
 
-    async def compact(self) -> bool:
-        """Make the main transcript smaller now, and wait for it; whether there was anything to be done.
+    async def compact(self, template: Template | None = None) -> Outcome | None:
+        """Make the main transcript smaller now, and wait for it; what came of it, if anything was to be done.
 
-        The room is that of the context that was built last, and it need not be full.
+        An outcome that was not kept says why, and counts as false. The room is what one of the `template`
+        would leave; without, what the last context left, or before there was any, what is shown now. It need
+        not be full.
         """
-        if self.compaction is None or self._history is None:
-            raise InvalidValue("a session compacts with a compactor, for a history that was built before")
-        context, section = self._history
-        return await self.compaction.work(
-            self._may_show(self.view()), replace(context.room(section), early=True)
-        )
+        if self.compaction is None:
+            raise InvalidValue("a session compacts with a compactor: it is given one by use")
+        view = self._may_show(self.view())
+        counter = self._counter(None)
+        room = self._room if template is None else await self._room_in(template)
+        room = room or Room(view.tokens(counter), counter)
+        return await self.compaction.work(view, replace(room, early=True))
 
     async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
         """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next.

@@ -1,13 +1,14 @@
 """What the model sees in a conversation: contexts, what was sent of them, and what it cost."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quire.context import Context, Piece, Template
+from quire.compactors import Room
+from quire.context import Context, Template
 from quire.context.template import COMMON
-from quire.errors import Forgotten, WrongType
+from quire.errors import Forgotten, OverBudget, WrongType
 from quire.items import Item, Message, now
 from quire.providers import Provider, Rendered
 from quire.sections import Ask
@@ -21,13 +22,18 @@ from quire.session.ledger import Ledger
 from quire.session.payloads import made_own
 from quire.session.receipts import Kept, Sending, Source, receipts_in
 from quire.session.redacting import Redaction
+from quire.session.remembering import memory_of
 from quire.session.scope import scope_spending
 from quire.session.spending import Caps, Spending, check_caps
+from quire.session.turn import Turn, counted
 from quire.session.workspace import Workspace, Written
 from quire.state import View
 from quire.stores.streams import MAIN, RECEIPTS
 from quire.tokens import Calibrated, Counter, counter_for
 from quire.tokens.counter import Definition
+
+if TYPE_CHECKING:
+    from quire.memory import Memory
 
 
 class Showing(Drafting):
@@ -43,7 +49,7 @@ class Showing(Drafting):
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
         self._digests = Digests()
-        self._history: tuple[Context, str] | None = None  # where the main transcript was shown last
+        self._room: Room | None = None  # what the main transcript was left by the turn before
 
     async def build(
         self,
@@ -63,23 +69,23 @@ class Showing(Drafting):
         await self._check_caps()
         model = model or template.model
         counter = counter or self._counter(model)
-        forgotten = self._ledger.workspace.forgotten
-        ask = self._ask(input, tools, inbox, parameters)
-        pieces = await gathered(template.sections, ask)
-        if self._redaction is not None:
-            pieces = self._redaction.pieces(pieces, ask.views.values())
-        context = template.fit(
-            pieces,
-            ask,
-            model=model,
-            counter=counter,
-            previous=self._previous[1] if self._previous and self._previous[0] is template else None,
-            heard=partial(self._rendered, self._sources(ask.views), forgotten, counter),
-        )
+        given = partial(self._ask, input, tools, inbox, parameters)
+        turn = await self._gathered(template, given)
+        try:
+            context = self._fitted(template, turn, model, counter)
+        except OverBudget as over:
+            await self._make_room(turn, counter, over)
+            turn = await self._gathered(template, given)
+            context = self._fitted(template, turn, model, counter)
         self._previous = (template, context)
-        await self._compact(pieces, ask.views[MAIN], context, counter)
+        await self._compact(turn, context, counter)
         await self.hooks.fire_and_wait(Built(self.place, context))
         return context
+
+    @property
+    def memory(self) -> "Memory":
+        """What the scope of this conversation remembers, of all its conversations and documents."""
+        return memory_of(self._outermost()[0].store, self.place.scope)
 
     @property
     def spending(self) -> Spending:
@@ -106,16 +112,61 @@ class Showing(Drafting):
             scope = own + await asyncio.to_thread(scope_spending, ledger.store, self.place.scope)
         check_caps(self._caps, ledger.workspace.spending + own, scope)
 
-    async def _compact(self, pieces: Sequence[Piece], view: View, context: Context, counter: Counter) -> None:
+    async def _gathered(self, template: Template, given: Callable[[], Ask]) -> Turn:
+        forgotten = self._ledger.workspace.forgotten
+        ask = given()
+        pieces = await gathered(template.sections, ask)
+        if self._redaction is not None:
+            pieces = self._redaction.pieces(pieces, ask.views.values())
+        return Turn(ask, pieces, forgotten)
+
+    def _fitted(self, template: Template, turn: Turn, model: str | None, counter: Counter) -> Context:
+        return template.fit(
+            turn.pieces,
+            turn.ask,
+            model=model,
+            counter=counter,
+            previous=self._previous[1] if self._previous and self._previous[0] is template else None,
+            heard=partial(self._rendered, self._sources(turn.ask.views), turn.forgotten, counter),
+        )
+
+    async def _compact(self, turn: Turn, context: Context, counter: Counter) -> None:
         """See to it that the main transcript stays small enough for what a turn leaves it."""
-        for piece in pieces:
-            if isinstance(piece.content, View) and piece.content.log is view.log:
-                name = piece.section.name
-                self._history = context, name
-                if self.compaction is not None:
-                    was_cut = piece.content.counted(counter) > context.tokens[name]
-                    await self.compaction.consider_or_wait(view, context.room(name), was_cut=was_cut)
-                return
+        history = turn.history
+        if history is None or self.compaction is None:
+            return
+        name = history.section.name
+        self._room = context.room(name)
+        await self.compaction.consider_or_wait(
+            turn.ask.views[MAIN],
+            self._room,
+            was_cut=counted(history, counter) > context.tokens[name],
+            waits=self._is_draft(),  # what is beside a draft is lost with it
+        )
+
+    async def _make_room(self, turn: Turn, counter: Counter, over: OverBudget) -> None:
+        """Make the main transcript smaller for a turn that does not fit, or raise that it does not."""
+        room = turn.room_short_of(over, counter)
+        if room is None:
+            raise over
+        self._room = room
+        if self.compaction is None:
+            raise over
+        outcome = await self.compaction.make_room(turn.ask.views[MAIN], room)
+        if not outcome:
+            if outcome is not None:
+                over.add_note(f"it could not be made smaller: {outcome.reason}")
+            raise over
+
+    async def _room_in(self, template: Template) -> Room | None:
+        """What a template leaves to the main transcript, if it shows it."""
+        counter = self._counter(template.model)
+        turn = await self._gathered(template, partial(self._ask, None, (), (), None))
+        try:
+            context = self._fitted(template, turn, template.model, counter)
+        except OverBudget as over:
+            return turn.room_short_of(over, counter)
+        return None if turn.history is None else context.room(turn.history.section.name)
 
     def _counter(self, model: str | None) -> Calibrated:
         name = model or COMMON
@@ -143,6 +194,7 @@ class Showing(Drafting):
             inbox=tuple(inbox),
             now=now(),
             parameters=dict(parameters or {}),
+            memory=lambda: self.memory,
         )
 
     def _may_show(self, view: View) -> View:

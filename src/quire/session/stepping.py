@@ -1,34 +1,85 @@
 """The steps of a turn with tools, on the record as they happen, so that a crash leaves nothing in doubt.
 
-Before a call is run, a note says so; then its result is recorded. Calls of one reply run side by side: a
-result that comes before its turn is held in a stream of its own, and is not lost either.
+Before a call is run, a note says so, and by whom; then its result is recorded. Calls of one reply run side by
+side: a result that comes before its turn is held in a stream of its own, and is not lost either.
 """
 
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Literal
 
-from quire.items import Item, ToolCall, ToolResult
+from quire.errors import Conflict, StoreError, TurnBusy, cut
+from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
+from quire.session.events import Added, Adding
+from quire.session.leases import LEASE, RENEWAL, is_held, lease
+from quire.session.ledger import Work, appending
 from quire.session.recording import Recording
 from quire.session.steps import begun
-from quire.session.workspace import Written
+from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, STEPS
+
+logger = logging.getLogger("quire.session")
 
 Standing = Literal["waiting", "begun", "held"]
 """How far a call without a result has come: it was not begun, it may have run, or its result is held."""
+
+_running: set[str] = set()
+"""The calls that this process runs, by the ids of their items."""
 
 
 class Stepping(Recording):
     """The verbs for calls on their way."""
 
     async def begin(self, *calls: ToolCall) -> None:
-        """Note that calls are about to be run. From here on, who finds them without a result cannot know."""
+        """Note that calls are about to be run. From here on, who finds them without a result cannot know.
+
+        `TurnBusy` where another runs one of them, and `Conflict` where one was answered.
+        """
         if calls:
-            await self._aside(lambda: self._ledger.commit(lambda _: [Written(STEPS, begun(calls))]))
+            await self._aside(lambda: self._ledger.commit(partial(_claimed, calls)))
+
+    @asynccontextmanager
+    async def running(self, *calls: ToolCall) -> AsyncGenerator[None, None]:
+        """Begin calls, and say for as long as the block takes that they are being run."""
+        await self.begin(*calls)
+        ids = {call.id for call in calls}
+        renewing = asyncio.ensure_future(self._renew(calls)) if calls else None
+        _running.update(ids)
+        try:
+            yield
+        finally:
+            _running.difference_update(ids)
+            if renewing is not None:
+                renewing.cancel()
+
+    def is_run(self, call: ToolCall) -> bool:
+        """Whether somebody runs a call, as far as that is known: here, or in a process that is alive."""
+        return _is_run(self._ledger.workspace, call)
 
     async def hold(self, result: ToolResult, *others: Item) -> tuple[Item, ...]:
-        """Keep a result whose turn has not come, and what came with it; `say` records it later."""
+        """Keep a result whose turn has not come, and what came with it; `answer` records it later."""
         ready = self._ready([result, *others])
         await self._aside(lambda: self._ledger.commit(lambda _: [Written(STEPS, item) for item in ready]))
         return ready
+
+    async def answer(self, calls: Sequence[ToolCall], *items: Item) -> tuple[Item, ...]:
+        """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more."""
+        ready = self._ready(items)
+        await self.hooks.fire_and_wait(Adding(self.place, MAIN, ready))
+        said = appending(MAIN, ready, is_new=True)
+
+        def change(workspace: Workspace) -> list[Written]:
+            _check_waiting(workspace, calls)
+            return list(said(workspace))
+
+        return await self._aside(
+            lambda: tuple(item for _, item in self._ledger.commit(change)),
+            lambda kept: self.hooks.fire_and_wait(Added(self.place, MAIN, kept)),
+        )
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
         """The calls of a transcript that wait for their result, and how far each has come."""
@@ -44,3 +95,79 @@ class Stepping(Recording):
         # Call ids come again: what is on the record is the result of an earlier call.
         known = self._ledger.workspace.transcripts.values()
         return () if any(held[0].id in one for one in known if held) else held
+
+    @property
+    def at_work(self) -> Work | None:
+        """The question that is on its way in this conversation, whoever of this process was asked it."""
+        return self._ledger.at_work
+
+    def take_turn(self, work: Work) -> Work | None:
+        """Let a question be the one that is on its way; where another still is, that one is given back."""
+        return self._ledger.take_turn(work)
+
+    async def look(self) -> None:
+        """Take in what other processes have written, without blocking the loop."""
+        await self._aside(self._ledger.catch_up)
+
+    async def _renew(self, calls: Sequence[ToolCall]) -> None:
+        """Say again and again that calls are being run: those that take long."""
+        while True:
+            await asyncio.sleep(RENEWAL)
+            try:
+                await self._aside(lambda: self._ledger.commit(partial(_renewed, calls)))
+            except (StoreError, Conflict) as fault:
+                logger.warning("calls in %s are not known to be run: %s", self.place, type(fault).__name__)
+
+
+def _claimed(calls: Sequence[ToolCall], workspace: Workspace) -> list[Written]:
+    _check_waiting(workspace, calls)
+    for call in calls:
+        if _is_run(workspace, call):
+            raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+    return [Written(STEPS, begun(calls, _claim()))]
+
+
+def _renewed(calls: Sequence[ToolCall], workspace: Workspace) -> list[Written]:
+    waiting = {call.id for call in workspace.pending()}
+    left = [call for call in calls if call.id in waiting]
+    return [Written(STEPS, begun(left, _claim()))] if left else []
+
+
+def _check_waiting(workspace: Workspace, calls: Sequence[ToolCall]) -> None:
+    """Two may append side by side; two may not answer the same call."""
+    waiting = {call.id for call in workspace.pending()}
+    for call in calls:
+        if call.id not in waiting:
+            raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
+
+
+def _is_run(workspace: Workspace, call: ToolCall) -> bool:
+    note = workspace.steps.begun.get(call.id)
+    if note is None:
+        return False
+    if note.content.get("by") == _own_name(os.getpid()):
+        return call.id in _running
+    return _says_until(note) and is_held(note)
+
+
+def _says_until(note: Note) -> bool:
+    """Whether a note says for how long it is believed; those of older versions do not."""
+    return "until" in note.content
+
+
+def _claim() -> Mapping[str, object]:
+    """Who runs calls, and until when that is believed."""
+    process = os.getpid()
+    return {"by": _own_name(process), "until": now() + LEASE, "process": _own_place(process)}
+
+
+@cache
+def _own_name(process: int) -> str:
+    """A name of this process; a number is given to another one day."""
+    return new_id()
+
+
+@cache
+def _own_place(process: int) -> object:
+    """What tells, on the same machine, whether this process is there."""
+    return lease({}).content["process"]

@@ -1,20 +1,26 @@
 """What was made of items, wherever it is: found by what says of what it was made, and by texts it repeats."""
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from quire.items import Item, Mask, Note, Summary, ToolResult
+import msgspec
+
+from quire.items import Item, Mask, Message, Note, Summary, ToolCall, ToolResult
+from quire.session.families import is_below
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.state.active import area_of_summary
+from quire.stores import Place
 from quire.stores.streams import POOL, STEPS, is_own
 from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of
 
 
 class Read(NamedTuple):
-    """A conversation as it was read: its state, and the entries of its log."""
+    """A conversation as it was read: where, its state, and the entries of its log."""
 
+    place: Place
     workspace: Workspace
     recorded: Sequence[Written]
 
@@ -30,6 +36,7 @@ class Traces:
         self._given = frozenset(ids)
         self.ids = set(self._given)
         self.texts: set[str] = set()
+        self._handed: defaultdict[Place, dict[str, Any]] = defaultdict(dict)  # by calls, to whom is below
 
     def follow(self, logs: Sequence[Read]) -> None:
         """Find all that was made of what is known so far."""
@@ -38,6 +45,7 @@ class Traces:
             before = len(self.ids)
             for log in logs:
                 self.texts.update(self._texts_in(log.recorded))
+                self._handed[log.place].update(self._handed_in(log.recorded))
             for log in logs:
                 self.ids.update(self._made(log))
 
@@ -48,7 +56,23 @@ class Traces:
             if is_source and not is_tombstone(item):
                 yield from texts_of(item)
 
+    def _handed_in(self, recorded: Iterable[Written]) -> Iterator[tuple[str, Any]]:
+        """What went to others, and came back from them, by calls that are among these."""
+        for _, item in recorded:
+            if item.id not in self.ids or is_tombstone(item):
+                continue
+            if isinstance(item, ToolCall):
+                yield item.id, _decoded(item.arguments)
+            elif isinstance(item, ToolResult):
+                yield item.id, sorted(texts_of(item))
+
     def _made(self, log: Read) -> Iterator[str]:
+        handed = [
+            value
+            for place, values in self._handed.items()
+            if is_below(log.place, place)
+            for value in values.values()
+        ]
         covering = {
             name: _Covering(transcript, self.ids) for name, transcript in log.workspace.transcripts.items()
         }
@@ -56,7 +80,7 @@ class Traces:
             if item.id in self.ids:
                 continue
             is_cover = isinstance(item, Summary) and stream in covering and covering[stream].has(item)
-            if is_cover or self._is_of(item) or self._repeats(stream, item):
+            if is_cover or self._is_of(item) or self._repeats(stream, item) or _is_handed(item, handed):
                 yield item.id
 
     def _is_of(self, item: Item) -> bool:
@@ -72,6 +96,19 @@ class Traces:
         if (is_own(stream) and stream != STEPS) or not isinstance(item, ToolResult | Note):
             return False
         return any(text in own for own in texts_of(item) for text in self.texts)
+
+
+def _is_handed(item: Item, handed: Sequence[Any]) -> bool:
+    """Whether a message is the brief that a call gave, or the answer that it came back with."""
+    texts = texts_of(item) if handed and isinstance(item, Message) else set[str]()
+    return bool(texts) and any(holds(value, texts) for value in handed)
+
+
+def _decoded(arguments: str) -> Any:
+    try:
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return arguments
 
 
 class _Covering:

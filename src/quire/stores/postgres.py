@@ -9,7 +9,7 @@ from quire.errors import Conflict, InvalidValue, OutOfRange
 from quire.stores.place import Place
 from quire.stores.postgres_link import CameFirst, Link
 from quire.stores.seals import check_seal
-from quire.stores.store import Durability, Entry, Store, Stored
+from quire.stores.store import Durability, Entry, Standing, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ _NEW_NUMBER = """
 _VERSION = """
     SELECT (SELECT version FROM quire.entries WHERE conversation = number ORDER BY version DESC LIMIT 1)
     FROM quire.conversations WHERE address = %s"""
-_VERSIONS = """
+_STANDINGS = """
     SELECT name, coalesce((SELECT version FROM quire.entries WHERE conversation = number
-                           ORDER BY version DESC LIMIT 1), 0)
+                           ORDER BY version DESC LIMIT 1), 0), number
     FROM quire.conversations WHERE scope = %s"""
 _READ = """
     SELECT version, stream, body FROM quire.conversations JOIN quire.entries ON conversation = number
@@ -105,10 +105,11 @@ class PostgresStore(Store):
             row[0] for row in self._rows("SELECT name FROM quire.conversations WHERE scope = %s", scope)
         )
 
-    def versions(self, scope: str) -> dict[str, int]:
-        """The version of every conversation of one scope, of one moment."""
+    def standings(self, scope: str) -> dict[str, Standing]:
+        """How far every conversation of one scope has come, of one moment."""
         checked(Place(scope, ""), ())
-        return {name: int(version) for name, version in self._rows(_VERSIONS, scope)}
+        rows = self._rows(_STANDINGS, scope)
+        return {name: Standing(int(version), str(number)) for name, version, number in rows}
 
     def scopes(self) -> list[str]:
         """All scopes."""

@@ -11,7 +11,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, OutOfRange, StoreDamaged
 from quire.stores.place import Place
 from quire.stores.seals import KIND, is_sealed
-from quire.stores.store import Entry, Store, Stored
+from quire.stores.store import Entry, Standing, Store, Stored
 
 KEY_LENGTH = 32
 _NONCE_LENGTH = 12
@@ -76,9 +76,9 @@ class Sealed(Store):
         """The names of the conversations of one scope."""
         return self._store.conversations(scope)
 
-    def versions(self, scope: str) -> dict[str, int]:
-        """The version of every conversation of one scope."""
-        return self._store.versions(scope)
+    def standings(self, scope: str) -> dict[str, Standing]:
+        """How far every conversation of one scope has come."""
+        return self._store.standings(scope)
 
     def scopes(self) -> list[str]:
         """All scopes."""

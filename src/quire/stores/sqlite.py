@@ -10,7 +10,7 @@ from quire.errors import OutOfRange
 from quire.stores.place import Place
 from quire.stores.seals import check_seal
 from quire.stores.sqlite_file import SQLiteFile
-from quire.stores.store import Durability, Entry, Store, Stored
+from quire.stores.store import Durability, Entry, Standing, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
 
 _BITS = 32
@@ -26,9 +26,10 @@ _VERSION = f"""
     SELECT (SELECT at & {_LAST} FROM entries
             WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
     FROM conversations WHERE scope = ? AND name = ?"""
-_VERSIONS = f"""
+_STANDINGS = f"""
     SELECT name, coalesce((SELECT at & {_LAST} FROM entries
-            WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0)
+            WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0),
+        number
     FROM conversations WHERE scope = ? ORDER BY name"""
 _READ = f"""
     SELECT at & {_LAST}, stream, body FROM conversations JOIN entries
@@ -94,10 +95,11 @@ class SQLiteStore(Store):
             )
             return [name for (name,) in rows]
 
-    def versions(self, scope: str) -> dict[str, int]:
-        """The version of every conversation of one scope, of one moment."""
+    def standings(self, scope: str) -> dict[str, Standing]:
+        """How far every conversation of one scope has come, of one moment."""
         with self._reading() as connection:
-            return dict(connection.execute(_VERSIONS, (scope,)).fetchall())
+            rows = connection.execute(_STANDINGS, (scope,)).fetchall()
+        return {name: Standing(version, str(number)) for name, version, number in rows}
 
     def scopes(self) -> list[str]:
         """All scopes."""

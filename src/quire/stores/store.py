@@ -34,6 +34,17 @@ class Stored(NamedTuple):
     body: bytes
 
 
+class Standing(NamedTuple):
+    """How far a conversation has come.
+
+    `log` is another where one was forgotten whole and another begun at its address; empty where a store
+    cannot tell.
+    """
+
+    version: int
+    log: str = ""
+
+
 class Store(ABC):
     """Where items rest. Every verb may be called from any thread; a verb that returned is done."""
 
@@ -64,6 +75,11 @@ class Store(ABC):
         """What the room above knows of places, for as long as the store is there."""
         return {}
 
+    @cached_property
+    def memories(self) -> dict[str, Any]:
+        """What remembers the scopes of this store, for as long as the store is there."""
+        return {}
+
     @abstractmethod
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
         """Add entries, all or none, where the version is the expected one, and give the new version.
@@ -83,9 +99,9 @@ class Store(ABC):
     def conversations(self, scope: str) -> list[str]:
         """The names of the conversations of one scope, sorted."""
 
-    def versions(self, scope: str) -> dict[str, int]:
-        """The version of every conversation of one scope, by name."""
-        return {name: self.version(Place(scope, name)) for name in self.conversations(scope)}
+    def standings(self, scope: str) -> dict[str, Standing]:
+        """How far every conversation of one scope has come, by name."""
+        return {name: Standing(self.version(Place(scope, name))) for name in self.conversations(scope)}
 
     @abstractmethod
     def scopes(self) -> list[str]:

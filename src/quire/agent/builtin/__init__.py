@@ -6,6 +6,7 @@ from quire.agent.builtin.clock import time_tools
 from quire.agent.builtin.crew import Role
 from quire.agent.builtin.delegating import delegating_tools
 from quire.agent.builtin.files import FileLimits, Visibility, file_tools
+from quire.agent.builtin.recalling import recall_tools
 
 __all__ = [
     "FileLimits",
@@ -15,5 +16,6 @@ __all__ = [
     "bringing_back_tools",
     "delegating_tools",
     "file_tools",
+    "recall_tools",
     "time_tools",
 ]

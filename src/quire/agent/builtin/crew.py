@@ -12,7 +12,7 @@ from quire.agent.limits import Limits, Tally, is_same_conversation
 from quire.agent.reply import Reply
 from quire.compactors import in_words
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Item, Message, new_id
+from quire.items import Item, Message, ToolCall, new_id
 from quire.models import AnyModel, asking
 from quire.providers import Parsed
 from quire.session import Session
@@ -31,6 +31,9 @@ _NO_LIMITS = Limits(requests=None, seconds=None)
 
 _TRIES = 100
 """Names in a row that may be taken."""
+
+_LONGEST_ASKED = 2_000
+"""Characters of what a person is asked that are passed on."""
 
 _SUMMARY = "Tell what was done here and what came of it, with every figure and name that matters:\n\n"
 
@@ -82,9 +85,27 @@ class Member:
             if not time.expired():
                 raise
             return f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
+        if reply.stop == "waiting":
+            return "\n".join(self._wants(call) for call in reply.waiting)
         if reply.stop != "done":
             return f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
         return await self._returned(task, reply, tally)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person is asked something by it."""
+        return bool(self.agent.session.standing())
+
+    def _wants(self, call: ToolCall) -> str:
+        """What a person is asked, for the one who can pass it on."""
+        asked = f"{cut(call.name)} with {_shown(call.arguments)}"
+        if any(tool.name == call.name and tool.asks_person for tool in self.agent.tools):
+            return f"{self.name} asks the user by {asked}. The next task for {self.name} is the answer."
+        place = self.agent.session.place
+        return (
+            f"{self.name} waits until a person approves of the call {cut(call.call_id)} of {asked}, "
+            f"in the conversation {place}. A task for {self.name} before that takes the call back."
+        )
 
     async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
         if self.role.returns == "answer":
@@ -161,14 +182,18 @@ class Crew:
             self._let_go(session)
 
     async def do(self, name: str, task: str, session: Session, timeout: float | None) -> str:
-        """Give a task to one who was started, or to a new one in a role, who is stopped afterwards."""
+        """Give a task to one who was started, or to a new one in a role, who is stopped afterwards.
+
+        One who waits for a person is not: it goes on when it has its answer.
+        """
         if name not in self.roles:
             return await self._found(name, session).do(task, timeout)
         member = self.start(name, session)
         try:
             return await member.do(task, timeout)
         finally:
-            await self.stop(member.name, session)
+            if not member.is_waiting:
+                await self.stop(member.name, session)
 
     def _let_go(self, session: Session) -> None:
         served = self._served.get(session.place, [])
@@ -184,6 +209,10 @@ class Crew:
             known = ", ".join((*self.roles, *members))
             raise UnknownKey(f"nobody is called {cut(name)!r} here; there is {known}")
         return members[name]
+
+
+def _shown(arguments: str) -> str:
+    return arguments if len(arguments) <= _LONGEST_ASKED else f"{arguments[:_LONGEST_ASKED]}…"
 
 
 def _conversation(role: Role, name: str, session: Session) -> Session:

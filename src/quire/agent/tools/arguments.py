@@ -21,7 +21,7 @@ _AROUND = 30  # characters that are shown around a fault
 def read_json(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as an object: whole, of a size that is sane, and with nothing said twice."""
     if isinstance(arguments, str):
-        fields = _decoded(arguments)
+        fields = _object(_decoded(arguments))
     elif isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         fields = dict(arguments)
     else:
@@ -30,7 +30,14 @@ def read_json(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _decoded(text: str) -> dict[str, Any]:
+def read_value(text: str) -> Any:
+    """Any value as JSON, of a size that is sane, and with nothing said twice."""
+    value = _decoded(text)
+    _check(value)
+    return value
+
+
+def _decoded(text: str) -> Any:
     if len(text) > MAX_ARGUMENTS:
         raise Misfit(f"the arguments have {len(text):,} characters; {MAX_ARGUMENTS:,} are allowed")
     if nests_deeper(text, MAX_DEPTH):
@@ -38,6 +45,10 @@ def _decoded(text: str) -> dict[str, Any]:
     value = _loaded(text) if text.strip() else None
     if isinstance(value, str) and value.lstrip().startswith("{"):  # written twice, as some models do
         value = _loaded(value)
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -82,7 +93,7 @@ def _no_number(word: str) -> Any:
 _decoder = json.JSONDecoder(strict=False, object_pairs_hook=_once, parse_constant=_no_number)
 
 
-def _check(fields: dict[str, Any]) -> None:
+def _check(fields: Any) -> None:
     """Refuse what is too deep, too much, or no text: without going down the caller's stack."""
     waiting: list[tuple[Any, int]] = [(fields, 1)]
     count = 0

@@ -1,9 +1,13 @@
 """Output that is too long for a model: its beginning and its end, and all of it in notes with a handle."""
 
+from collections.abc import Callable
 from hashlib import sha256
 
 from quire.errors import cut
 from quire.items import MAX_TEXT, Note, new_id
+
+Room = Callable[[str, int], int]
+"""How many characters of a text there is room for, of so many at most."""
 
 _DIGITS = 10  # of a handle: short enough for a model to copy, long enough for one pool
 
@@ -13,13 +17,18 @@ def capped(text: str, most: int, about: str) -> tuple[str, list[Note]]:
     if len(text) <= most:
         return text, []
     notes = kept(text, about)
-    ending = most // 3
-    beginning = most - ending
+    beginning, ending = ends(text, most)
     left_out = len(text) - most
     handles = ", then ".join(str(note.key) for note in notes)
     # Who brings them back is not said: not every agent has a tool for it, and that one tells of itself.
     stub = f"[{left_out:,} characters are left out here: all {len(text):,} are kept as {handles}]"
-    return f"{text[:beginning]}\n{stub}\n{text[len(text) - ending :]}", notes
+    return f"{beginning}\n{stub}\n{ending}", notes
+
+
+def ends(text: str, most: int) -> tuple[str, str]:
+    """The beginning and the end of a text: so many characters together, of which two parts in three first."""
+    ending = most // 3
+    return text[: most - ending], text[len(text) - ending :]
 
 
 def kept(content: str | bytes, about: str) -> list[Note]:

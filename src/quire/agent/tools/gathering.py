@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from quire.agent.tools.capping import capped, kept
+from quire.agent.tools.capping import Room, capped, kept
 from quire.agent.tools.outputs import Piece
 from quire.errors import Conflict, StoreError, cut
 from quire.items import Content, Note, Part
@@ -31,9 +31,10 @@ class NotKept(Exception):
 class Gathering:
     """What one call has given so far."""
 
-    def __init__(self, about: str, route: Route | None) -> None:
+    def __init__(self, about: str, route: Route | None, room: Room | None = None) -> None:
         self._about = about
         self._route = route
+        self._room = room
         self._parts: list[Part] = []
         self._size = 0
         self.notes: list[Note] = []
@@ -62,8 +63,11 @@ class Gathering:
         told, notes = capped(fault or "", _LONGEST_FAULT, f"error of {self._about}")
         self.notes += notes
         ending = [told] if told else []
-        if self._size > most:
-            text, notes = capped("\n".join(texts), most, f"output of {self._about}")
+        whole = "\n".join(texts)
+        if self._room is not None:
+            most = self._room(whole, most)
+        if len(whole) > most:
+            text, notes = capped(whole, most, f"output of {self._about}")
             self.notes += notes
             return (text, *media, *ending) if media else "\n".join([text, *ending])
         if media:

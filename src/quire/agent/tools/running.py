@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quire.agent.tools.arguments import read_json
 from quire.agent.tools.calling import Call
+from quire.agent.tools.capping import Room
 from quire.agent.tools.gathering import Gathering, NotKept, Route, TooMuch, route_of
 from quire.agent.tools.injecting import values_for
 from quire.agent.tools.outcome import Outcome, StopReason, failed
@@ -37,12 +38,14 @@ async def run(
     pool: Pool | None = None,
     timeout: float | None = None,
     route: Route | None = None,
+    room: Room | None = None,
 ) -> Outcome:
     """Call a tool as a model asks for it.
 
     The arguments are JSON text as the model wrote it, or values by name. What the tool yields is handled as
     it comes: notes go by `route`, or to the session. Notes that it returns are left to the caller, to be kept
-    with the result. A `timeout` given here replaces the tool's own. Cancelling this stops the tool.
+    with the result. A `timeout` given here replaces the tool's own; where there is less `room` for its output
+    than the tool allows, that holds. Cancelling this stops the tool.
     """
     if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
@@ -52,7 +55,7 @@ async def run(
         bound = _bound(tool, arguments, session, pool)
     except Misfit as fault:
         return failed(f"The call of {tool.name} was not run: {fault}.")
-    gathering = Gathering(tool.name, route or (None if session is None else route_of(session)))
+    gathering = Gathering(tool.name, route or (None if session is None else route_of(session)), room)
     outcome = await _run(tool, Call(tool, bound, gathering), gathering, seconds)
     logger.debug("tool %s: %s", tool.name, outcome.stop_reason)
     return replace(outcome, seconds=monotonic() - began)

@@ -5,7 +5,6 @@ from quire.providers.anthropic.history import read_history
 from quire.providers.anthropic.reading import parse
 from quire.providers.anthropic.streaming import MessageStream
 from quire.providers.anthropic.writing import begin
-from quire.providers.checking import anthropic as checking
 from quire.providers.wire import Wire
 
 __all__ = ["NAME", "Anthropic"]
@@ -15,4 +14,4 @@ class Anthropic(Wire):
     """Items to the arguments of `client.messages.create`, and back; `max_tokens` is for the caller to add."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, begin, parse, MessageStream, read_history, checking.check)
+        super().__init__(NAME, begin, parse, MessageStream, read_history)

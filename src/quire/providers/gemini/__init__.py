@@ -1,6 +1,5 @@
 """Gemini, both ways."""
 
-from quire.providers.checking import gemini as checking
 from quire.providers.gemini.history import read_history
 from quire.providers.gemini.reading import AnswerReader, parse
 from quire.providers.gemini.signing import NAME
@@ -14,4 +13,4 @@ class Gemini(Wire):
     """Items to the arguments of `client.models.generate_content`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, begin, parse, AnswerReader, read_history, checking.check)
+        super().__init__(NAME, begin, parse, AnswerReader, read_history)

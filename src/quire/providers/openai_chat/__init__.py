@@ -1,6 +1,5 @@
 """OpenAI Chat Completions, the wire that most other services speak too."""
 
-from quire.providers.checking import openai_chat as checking
 from quire.providers.openai_chat.history import read_history
 from quire.providers.openai_chat.reading import parse
 from quire.providers.openai_chat.streaming import ChatStream
@@ -14,4 +13,4 @@ class OpenAIChat(Wire):
     """Items to the arguments of `client.chat.completions.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, begin, parse, ChatStream, read_history, checking.check)
+        super().__init__(NAME, begin, parse, ChatStream, read_history)

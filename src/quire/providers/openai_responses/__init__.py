@@ -1,6 +1,5 @@
 """OpenAI Responses, both ways."""
 
-from quire.providers.checking import openai_responses as checking
 from quire.providers.openai_responses.history import read_history
 from quire.providers.openai_responses.reading import parse
 from quire.providers.openai_responses.states import NAME
@@ -15,4 +14,4 @@ class OpenAIResponses(Wire):
     """Items to the arguments of `client.responses.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, begin, parse, ResponsesStream, read_history, checking.check)
+        super().__init__(NAME, begin, parse, ResponsesStream, read_history)

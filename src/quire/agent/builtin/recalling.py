@@ -1,0 +1,132 @@
+"""Looking things up: what was said and done before, and the documents of the scope."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from quire.agent.tools import Tool, tool
+from quire.context.template import COMMON
+from quire.items import Message
+from quire.sections.quotes import Quote, Quotes
+from quire.session import Session
+from quire.tokens import Counter, counter_for
+from quire.tokens.asking import checked_counter
+from quire.tokens.numbers import whole
+
+RECALL, SEARCH_KNOWLEDGE = "recall", "search_knowledge"
+
+_TOKENS = 1_024
+_OPENING = "Found, in the order of time, each with the ids of its items and why it was found:"
+_NOTHING = "Nothing was found."
+_MOST_IDS = 3
+_LOOKED_AT = 3
+"""How many times more are weighed than are told, since some may be too long."""
+
+_Limit = Annotated[int, Meta(ge=1, le=50)]
+
+
+def recall_tools(*, tokens: int = _TOKENS, counter: Counter | None = None) -> list[Tool]:
+    """The tools by which a model looks up what was said before and documents, so many tokens at a time.
+
+    They find what is in the scope of the conversation they are called in, and nothing else.
+    """
+    telling = _Telling(
+        whole(tokens, "tokens", least=1), checked_counter(counter_for(COMMON) if counter is None else counter)
+    )
+    return [_recall(telling), _search_knowledge(telling)]
+
+
+def _recall(telling: "_Telling") -> Tool:
+    from quire.memory import Tier, recalled  # most agents need none of it, and it is large
+
+    @tool(name=RECALL, idempotent=True)
+    def recall(
+        question: str,
+        session: Session,
+        tiers: list[Tier] | None = None,
+        conversation: str | None = None,
+        limit: _Limit = 10,
+    ) -> str:
+        """Look up what was said or done before, here or in other conversations, and what documents say.
+
+        Args:
+            question: What you want to know, with the words that were probably used.
+            session: The conversation that asks.
+            tiers: Where to look: knowledge, which is all conversations and documents, if left out; or of one
+                conversation the newest (recent), what matters most (working) or its summaries (episodes).
+            conversation: Of which conversation recent, working and episodes are; this one if left out.
+            limit: How many to give at most.
+        """
+        where = session.place.conversation if conversation is None else conversation
+        quotes = recalled(
+            session.memory, question, tiers=tiers or "knowledge", conversation=where, limit=limit
+        )
+        return telling.answer(quotes, session, limit)
+
+    return recall
+
+
+def _search_knowledge(telling: "_Telling") -> Tool:
+    from quire.memory import recalled
+
+    @tool(name=SEARCH_KNOWLEDGE, idempotent=True)
+    def search_knowledge(question: str, session: Session, limit: _Limit = 10) -> str:
+        """Look up what the documents say that were added for you.
+
+        Args:
+            question: What you want to know, with the words that are probably used in them.
+            session: The conversation that asks.
+            limit: How many passages to give at most.
+        """
+        quotes = recalled(session.memory, question, limit=limit, documents=True)
+        return telling.answer(quotes, session, limit)
+
+    return search_knowledge
+
+
+class _Telling:
+    """Puts what was found into an answer of so many tokens."""
+
+    def __init__(self, tokens: int, counter: Counter) -> None:
+        self._tokens, self._count = tokens, counter.count
+
+    def answer(self, quotes: Sequence[Quote], session: Session, limit: int) -> str:
+        """The worthiest of them, in the order of time; those that are too long are named where none fits."""
+        shown = _in_this_turn(session)
+        new = [quote for quote in quotes if shown.isdisjoint(quote.covers)]
+        if not new:
+            return _NOTHING
+        told = Quotes(
+            [_with_ids(quote) for quote in new[: _LOOKED_AT * limit]],
+            name=RECALL,
+            opening=_OPENING,
+            limit=limit,
+            tokens=self._tokens,
+        ).told(None, self._count)
+        return told.items[0].text if told.items else self._too_long(new[0])
+
+    def _too_long(self, best: Quote) -> str:
+        said = f"What was found is longer than {self._tokens:,} tokens."
+        named = f"{said} Its items: {_listed(best.covers)}."
+        return named if self._count(Message("system", named)) <= self._tokens else said
+
+
+def _in_this_turn(session: Session) -> set[str]:
+    """The ids of what came since the user spoke last: the model has that before it."""
+    shown: set[str] = set()
+    for item in reversed(session.view()):
+        shown.add(item.id)
+        if isinstance(item, Message) and item.role == "user":
+            break
+    return shown
+
+
+def _with_ids(quote: Quote) -> Quote:
+    return quote._replace(line=f"{quote.line} ({_listed(quote.covers) or quote.id}; {quote.why()})")
+
+
+def _listed(ids: Iterable[str]) -> str:
+    first, *rest = [*ids] or [""]
+    more = len(rest) + 1 - _MOST_IDS
+    return ", ".join([first, *rest[: _MOST_IDS - 1]]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,168 @@
+"""Keeping an index up with a store: what conversations have grown by is read when somebody asks.
+
+So an append costs nothing here, whoever made it, and what another process wrote is found too. Where something
+was forgotten, the conversation is read again: an index holds nothing that its store does not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from threading import RLock
+from typing import NamedTuple
+
+import msgspec
+
+from quire.errors import UnknownKey
+from quire.items import Item
+from quire.memory.binding import Binding
+from quire.memory.documents import Chunk
+from quire.memory.index import Index
+from quire.memory.knowledge import KNOWLEDGE, Knowledge
+from quire.memory.leaf import Leaf, leaves_of_document
+from quire.stores import Place, Store, Stored
+from quire.stores.decoding import items_in
+from quire.stores.store import Standing
+from quire.stores.streams import FORGOTTEN, POOL, is_own
+from quire.stores.tombstones import is_tombstone
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """How far a conversation was read: its version then, and what its last entry was.
+
+    For documents, `documents` says by name which content was read.
+    """
+
+    version: int
+    last: bytes
+    log: str = ""
+    documents: Mapping[str, bytes] = {}
+
+
+class _Reading(NamedTuple):
+    mark: Mark
+    bindings: dict[str, Binding]
+
+
+class Following:
+    """One scope of a store, and the index that has what is in it."""
+
+    def __init__(self, store: Store, scope: str, index: Index, knowledge: Knowledge) -> None:
+        self._store, self._scope, self._index, self._knowledge = store, scope, index, knowledge
+        self._read: dict[str, _Reading] = {}
+        self._lock = RLock()
+
+    def catch_up(self) -> None:
+        """Take in what was written, and let go of what was forgotten, since the last time."""
+        with self._lock:
+            standings = self._store.standings(self._scope)
+            for gone in [name for name in self._index.marked() if name not in standings]:
+                self._let_go(gone)
+            for name, standing in standings.items():
+                mark = self._marked(name)
+                if mark is not None and self._is_read(name, mark, standing):
+                    continue
+                if name == KNOWLEDGE:
+                    self._follow_documents(standing, mark)
+                else:
+                    self._follow(name, mark, standing.log)
+
+    def _is_read(self, name: str, mark: Mark, standing: Standing) -> bool:
+        """Whether there is nothing new. Where a store cannot tell logs apart, their last entries do."""
+        if mark.version != standing.version or mark.log != standing.log:
+            return False
+        return bool(standing.log) or self._last(name, mark.version) == mark.last
+
+    def _last(self, name: str, version: int) -> bytes:
+        stored = self._store.read(Place(self._scope, name), after=version - 1)
+        return _told(stored[0]) if stored else b""
+
+    def _marked(self, name: str) -> Mark | None:
+        if name in self._read:
+            return self._read[name].mark
+        said = self._index.mark(name)
+        return None if said is None else msgspec.msgpack.decode(said, type=Mark)
+
+    def _let_go(self, name: str) -> None:
+        self._index.drop(name)
+        self._index.set_mark(name, None)
+        self._read.pop(name, None)
+
+    def _follow(self, name: str, mark: Mark | None, log: str) -> None:
+        """Read on from the last entry that was read, if that is still what it was."""
+        known = self._read.get(name)
+        if mark is not None and known is not None:
+            stored = self._store.read(Place(self._scope, name), after=mark.version - 1)
+            if log == mark.log and _goes_on(stored, mark, at=0):
+                self._take(name, known.bindings, stored[1:], mark.version, log)
+                return
+        self._follow_again(name, mark if known is None else None, log)
+
+    def _follow_again(self, name: str, mark: Mark | None, log: str) -> None:
+        """Read all of a conversation. What the index has of it is put again only if it changed."""
+        stored = self._store.read(Place(self._scope, name))
+        goes_on = mark is not None and log == mark.log and _goes_on(stored, mark, at=mark.version - 1)
+        if not goes_on:
+            self._let_go(name)
+        self._take(name, {}, stored, mark.version if mark is not None and goes_on else 0, log)
+
+    def _take(
+        self, name: str, bindings: dict[str, Binding], stored: Sequence[Stored], had: int, log: str
+    ) -> None:
+        if not stored:
+            return
+        leaves: dict[tuple[str, str], Leaf] = {}
+        for entry, item in _said(Place(self._scope, name), stored):
+            binding = bindings.setdefault(entry.stream, Binding(name, entry.stream))
+            for leaf in binding.take((item,)):
+                if entry.version > had:
+                    leaves[leaf.transcript, leaf.key] = leaf
+        mark = Mark(stored[-1].version, _told(stored[-1]), log)
+        self._keep(name, mark, bindings, list(leaves.values()))
+
+    def _follow_documents(self, standing: Standing, mark: Mark | None) -> None:
+        """Put the documents that changed again, whole: what follows what in one may have changed."""
+        known: Mapping[str, bytes] = {} if mark is None else mark.documents
+        now = {source.name: self._pieces(source.name) for source in self._knowledge.sources()}
+        told = {name: _digest(chunks) for name, chunks in now.items() if chunks}
+        for name, digest in known.items():
+            if told.get(name) != digest:
+                self._index.drop(KNOWLEDGE, name)
+        leaves = [
+            leaf
+            for name, digest in told.items()
+            if known.get(name) != digest
+            for leaf in leaves_of_document(now[name])
+        ]
+        last = self._last(KNOWLEDGE, standing.version)
+        self._keep(KNOWLEDGE, Mark(standing.version, last, standing.log, told), {}, leaves)
+
+    def _pieces(self, source: str) -> Sequence[Chunk]:
+        try:
+            return self._knowledge.chunks(source)
+        except UnknownKey:  # another took it away just now
+            return ()
+
+    def _keep(self, name: str, mark: Mark, bindings: dict[str, Binding], leaves: Sequence[Leaf]) -> None:
+        self._index.put(leaves, mark=(name, msgspec.msgpack.encode(mark)))
+        self._read[name] = _Reading(mark, bindings)
+
+
+def _said(place: Place, stored: Sequence[Stored]) -> Iterable[tuple[Stored, Item]]:
+    """What was said and kept, without what a session notes for itself and what was forgotten."""
+    said = [entry for entry in stored if not is_own(entry.stream) or entry.stream == POOL]
+    items = zip(said, items_in(place, said), strict=True)
+    return [(entry, item) for entry, item in items if not is_tombstone(item)]
+
+
+def _goes_on(stored: Sequence[Stored], mark: Mark, at: int) -> bool:
+    """Whether the entry at a place is the last that was read, and nothing was forgotten after it."""
+    if len(stored) <= at or _told(stored[at]) != mark.last:
+        return False
+    return not any(entry.stream == FORGOTTEN for entry in stored[at + 1 :])
+
+
+def _told(entry: Stored) -> bytes:
+    return blake2b(entry.body, digest_size=16, key=entry.stream.encode()[:64]).digest()
+
+
+def _digest(chunks: Sequence[Chunk]) -> bytes:
+    return blake2b("\0".join(chunk.id for chunk in chunks).encode(), digest_size=16).digest()

@@ -1,0 +1,137 @@
+"""What is held of a scope, as far as a question needs it: in tables, where it was in memory."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from quire.memory.index.holding import Holding
+from quire.memory.index.index import Only
+from quire.memory.index.lasting.known import source_numbers
+from quire.memory.index.lasting.looking import Beside, Counted, Filled, Holds, Such
+from quire.memory.index.lasting.sight import Fact, Sight
+from quire.memory.index.lasting.speaking import spoken_by
+from quire.memory.index.lasting.tables import address
+from quire.memory.index.orders import Rank
+from quire.memory.index.rows import PLACE
+from quire.memory.ranking import Question, Weights
+from quire.memory.ranking.scoring import stand_ins
+
+
+class Held:
+    """What a search asks of what is held, for one question in one moment."""
+
+    def __init__(self, sight: Sight, question: Question, weights: Weights) -> None:
+        self._sight, self._scope = sight, sight.scope.number
+        self.leaves = sight.facts
+        self.rows = Beside(sight, PLACE)
+        self.postings = Counted(sight, self.rows, self._words(question, weights))
+        said = spoken_by(sight.asked, sight.scope, question.terms)
+        self.speakers = {name: _Said(sight, speakers) for name, speakers in said.items()}
+        self.asking = self._such("asks = 1", lambda fact: fact.asks)
+        self.timed = self._such("timed = 1", lambda fact: fact.timed)
+        self.vectors = _Vectors(sight)
+        self.orders = _Orders(sight)
+
+    def as_holding(self) -> Holding:
+        """The same to those who only look: it has all that a search uses."""
+        return cast("Holding", self)
+
+    def allowed(self, only: Only) -> Such:
+        """All that may come back."""
+        where, values = filtered(self._sight, only)
+        sources = None if only.sources is None else set(_sources(self._sight, only))
+
+        def holds(fact: Fact) -> bool:
+            is_wanted = sources is None or fact.source in sources
+            is_kind = only.kinds is None or fact.kind in only.kinds
+            return is_wanted and is_kind and (only.span is None or only.span[0] <= fact.at < only.span[1])
+
+        return Such(self._sight, holds, where, values)
+
+    def _such(self, where: str, holds: Holds) -> Such:
+        return Such(self._sight, holds, f"scope = ? AND {where}", (self._scope,))
+
+    def _words(self, question: Question, weights: Weights) -> dict[str, tuple[int, int, int]]:
+        """Of each word of a question, and of those that may stand for it: what is counted of it."""
+        others = (other for word in question.terms for other, _ in stand_ins(word, weights))
+        words = {address(word): word for word in (*question.terms, *others)}
+        query = "SELECT address, number, leaves, carriers FROM terms WHERE scope = ? AND address IN (??)"
+        rows = self._sight.asked.rows(query, self._scope, list(words))
+        return {words[row[0]]: (row[1], row[2], row[3]) for row in rows}
+
+
+def filtered(sight: Sight, only: Only | None) -> tuple[str, tuple[object, ...]]:
+    """What a filter is in a statement, and its values. A single source has orders of its own."""
+    sources = None if only is None or only.sources is None else _sources(sight, only)
+    where = ["leaves.scope = ?"]
+    values: list[object] = [sight.scope.number]
+    if sources is not None and len(sources) == 1:
+        where, values = ["leaves.source = ?"], list[object](sources)
+    elif sources is not None:
+        where.append("leaves.source IN (??)")
+        values.append(sources)
+    if only is not None and only.kinds is not None:
+        where.append("kind IN (??)")
+        values.append(sorted(only.kinds))
+    if only is not None and only.span is not None:
+        where.append("at >= ? AND at < ?")
+        values += only.span
+    return " AND ".join(where), tuple(values)
+
+
+def _sources(sight: Sight, only: Only) -> list[int]:
+    return source_numbers(sight.asked, sight.scope.number, only.sources or ())
+
+
+class _Said(Such):
+    """What those said who have a name."""
+
+    def __init__(self, sight: Sight, speakers: dict[int, int]) -> None:
+        super().__init__(sight, lambda fact: fact.speaker in speakers, "speaker IN (??)", (list(speakers),))
+        self._count = sum(speakers.values())
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class _Orders:
+    """Leaves by time."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self.rank = Filled[Rank](sight.rank)
+
+    def oldest_first(self, span: tuple[float, float] | None = None) -> Iterator[int]:
+        if span is None:
+            return self._sight.oldest_first()
+        where, values = filtered(self._sight, Only(span=span))
+        return self._sight.in_order(where, "at", values)
+
+    def newest_first(self, span: tuple[float, float] | None = None) -> Iterator[int]:
+        where, values = filtered(self._sight, Only(span=span))
+        return self._sight.in_order(where, "at DESC", values)
+
+
+class _Vectors:
+    """The vectors of leaves that have one."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._read = Filled["array[float] | None"](self._vector)
+
+    def __bool__(self) -> bool:
+        return self._sight.scope.vectors > 0
+
+    def __contains__(self, leaf: int) -> bool:
+        return bool(self) and self._read[leaf] is not None
+
+    def __getitem__(self, leaf: int) -> Sequence[float]:
+        return cast("Sequence[float]", self._read[leaf])
+
+    def _vector(self, leaf: int) -> "array[float] | None":
+        ((kept,),) = self._sight.asked.rows("SELECT vector FROM bodies WHERE number = ?", leaf)
+        if kept is None:
+            return None
+        vector = array("f")
+        vector.frombytes(kept)
+        return vector

@@ -1,0 +1,114 @@
+"""A question put to what is held: by words first, then by cues, then by vectors where there are some."""
+
+from collections.abc import Iterable, Iterator, Set
+from itertools import islice
+from math import inf
+
+from quire.memory.index.found import How
+from quire.memory.index.holding import Holding
+from quire.memory.index.index import Only
+from quire.memory.ranking import Question, Weights
+from quire.memory.ranking.cues import Cue, with_cues
+from quire.memory.ranking.places import is_short, window
+from quire.memory.ranking.scoring import Scores, Wanted, scored, wanted
+from quire.memory.ranking.vectors import RANKED, fused, likeness, unit
+
+Ranked = list[tuple[int, float]]
+
+_MORE = 1_000
+"""So many of whom or when a question names come after those that have its words."""
+
+_LOOKED_AT = 4_000
+
+
+def search(
+    held: Holding, weights: Weights, question: Question, limit: int, only: Only | None
+) -> tuple[Ranked, How]:
+    """The best leaves by number, best first, with their scores, and how they were found."""
+    allowed = None if only is None else held.allowed(only)
+    names = [term for term in question.terms if term in held.speakers]
+    asked = [term for term in question.terms if term not in names] or question.terms
+    words = wanted(asked, held.postings, weights)
+    scores = _by_words(held, weights, words, names, allowed)
+    top = max(scores.values(), default=1.0)
+    if is_short(words, held.postings):
+        for number in _named(held, question, names):
+            scores.setdefault(number, 0.0)
+    if not scores:
+        return _without_words(held, question, limit, allowed)
+    with_cues(scores, _cues(held, weights, question, names, scores), top)
+    if allowed is not None:
+        scores = {number: scores[number] for number in allowed & scores.keys()}
+    ranked = _ranked(held, scores, limit if question.vector is None else max(limit, RANKED))
+    if question.vector is not None:
+        ranked = _with_vectors(held, weights, question.vector, ranked)
+    return [(number, score / top) for number, score in ranked[:limit]], "words"
+
+
+def _by_words(
+    held: Holding,
+    weights: Weights,
+    words: list[Wanted],
+    names: list[str],
+    allowed: Set[int] | None,
+) -> Scores:
+    if is_short(words, held.postings):
+        return scored(words, held.postings, weights, None)
+    named = (weights.speaker, held.speakers[names[0]]) if len(names) == 1 else None
+    return scored(words, held.postings, weights, window(words, held.postings, held.rows, named, allowed))
+
+
+def _named(held: Holding, question: Question, names: list[str]) -> Iterator[int]:
+    """What the one who is named said and what is from the time that is named, the oldest of it.
+
+    Who somebody is, they say early; and what is new is mostly shown already.
+    """
+    if len(names) == 1:
+        said = held.speakers[names[0]]
+        looked_at = islice(held.orders.oldest_first(), _LOOKED_AT) if len(said) > _MORE else ()
+        yield from islice(filter(said.__contains__, looked_at), _MORE) if looked_at else said
+    if meant := question.meant():
+        yield from islice(held.orders.oldest_first(meant), _MORE)
+
+
+def _cues(
+    held: Holding, weights: Weights, question: Question, names: list[str], among: Iterable[int]
+) -> Iterator[Cue]:
+    yield Cue(weights.asks, held.asking)
+    if len(names) == 1:
+        yield Cue(weights.speaker, held.speakers[names[0]])
+    if question.asks_when:
+        yield Cue(weights.says_time, held.timed)
+    if meant := question.meant():
+        first, end = meant
+        yield Cue(weights.date, {number for number in among if first <= held.leaves[number].at < end})
+
+
+def _ranked(held: Holding, scores: Scores, limit: int) -> Ranked:
+    """Best first, of equal ones the oldest: what is new is mostly shown already."""
+    if len(scores) > limit:
+        least = sorted(scores.values())[-limit] if limit else inf
+        scores = {number: score for number, score in scores.items() if score >= least}
+    ranked = [(-score, held.orders.rank[number], number) for number, score in scores.items()]
+    return [(number, -score) for score, _, number in sorted(ranked)[:limit]]
+
+
+def _with_vectors(held: Holding, weights: Weights, vector: Iterable[float], ranked: Ranked) -> Ranked:
+    """The best moved by what vectors say of them; what is beyond them stays behind them."""
+    best, rest = ranked[:RANKED], ranked[RANKED:]
+    asked = unit(list(vector))
+    alike = {number: likeness(asked, held.vectors[number]) for number, _ in best if number in held.vectors}
+    return _ranked(held, fused(best, alike, weights.vector), RANKED) + rest
+
+
+def _without_words(
+    held: Holding, question: Question, limit: int, allowed: Set[int] | None
+) -> tuple[Ranked, How]:
+    """By vectors where there are some, else the newest: there is nothing to look for."""
+    newest = held.orders.newest_first()
+    those = newest if allowed is None else filter(allowed.__contains__, newest)
+    if question.vector is None or not held.vectors:
+        return [(number, 0.0) for number in islice(those, limit)], "newest"
+    asked = unit(question.vector)
+    among = filter(held.vectors.__contains__, islice(those, _LOOKED_AT))
+    return _ranked(held, {one: likeness(asked, held.vectors[one]) for one in among}, limit), "vectors"

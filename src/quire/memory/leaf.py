@@ -1,0 +1,52 @@
+"""What recall finds: a leaf, which is a group of items of a conversation, or a piece of a document."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from quire.memory.documents import Chunk
+from quire.memory.knowledge.records import KNOWLEDGE
+
+Kind = Literal["said", "done", "summary", "note", "document"]
+"""Words, a reply with its tool calls and their results, a summary, a note, or a piece of a document."""
+
+
+class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One thing that can be found, whole or not at all.
+
+    `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
+    in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.
+    Documents have one source together, and each stands in the place of a transcript.
+    """
+
+    source: str
+    transcript: str = "main"
+    key: str
+    order: int
+    stretch: int
+    ids: tuple[str, ...]
+    kind: Kind
+    at: float
+    speaker: str
+    text: str
+    importance: float = 0.5
+
+
+def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:
+    """The pieces of a document, in order."""
+    return [
+        Leaf(
+            source=KNOWLEDGE,
+            transcript=chunk.source,
+            key=chunk.id,
+            order=order,
+            stretch=0,
+            ids=(chunk.id,),
+            kind="document",
+            at=0.0,
+            speaker="",
+            text=chunk.shown,
+        )
+        for order, chunk in enumerate(chunks)
+    ]

@@ -1,0 +1,70 @@
+"""How what was found is quoted: who said it, under the day it was said and where it is from."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+
+from quire.memory.episodes import Episode
+from quire.memory.index import Hit
+from quire.memory.knowledge import KNOWLEDGE
+from quire.memory.leaf import Leaf
+from quire.sections.quotes import Quote
+
+_SECONDS = 86_400
+
+
+def quoted(hits: Sequence[Hit], conversation: str | None) -> list[Quote]:
+    """Hits as quotes, in the same order; what is from this conversation need not say so."""
+    return [quote_of(hit.leaf, conversation, partial(_why, hit), hit.score) for hit in hits]
+
+
+def quote_of(leaf: Leaf, conversation: str | None, why: Callable[[], str], score: float = 0.0) -> Quote:
+    """One leaf as a quote."""
+    return Quote(
+        id=leaf.key,
+        line=f"{leaf.speaker}: {leaf.text}" if leaf.speaker else leaf.text,
+        heading=_heading(leaf, conversation),
+        at=leaf.at,
+        order=leaf.order,
+        covers=leaf.ids,
+        why=why,
+        score=score,
+        source=leaf.transcript if leaf.source == KNOWLEDGE else leaf.source,
+    )
+
+
+def quote_of_episode(episode: Episode, conversation: str | None) -> Quote:
+    """An episode as a quote. What it stands for may well be shown besides."""
+    how = "by rule" if episode.by_rule else "written by a model"
+    first = episode.ids[0]
+    return Quote(
+        id=f"episode/{first}",
+        line=episode.text,
+        heading=_dated(episode.at, episode.source, conversation, "in short"),
+        at=episode.at,
+        order=0,
+        covers=() if episode.by_rule else episode.ids,
+        why=lambda: f"a summary of this conversation's past, {how}",
+        source=episode.source,
+    )
+
+
+def _why(hit: Hit) -> str:
+    return hit.reason
+
+
+def _heading(leaf: Leaf, conversation: str | None) -> str:
+    if leaf.source == KNOWLEDGE:
+        return f"[{leaf.transcript}]"
+    return _dated(leaf.at, leaf.source, conversation)
+
+
+def _dated(at: float, source: str, conversation: str | None, more: str = "") -> str:
+    where = "" if source == conversation or not source else f"conversation {source}"
+    return f"[{', '.join(filter(None, (_day(int(at // _SECONDS)), where, more)))}]"
+
+
+@lru_cache(maxsize=1_024)
+def _day(number: int) -> str:
+    day = datetime.fromtimestamp(number * _SECONDS, UTC)
+    return f"{day:%A} {day.day} {day:%B %Y}"

@@ -1,0 +1,48 @@
+"""A question as it is looked for: parsed once, whatever index is asked."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from quire.memory.times import Span, span_of
+from quire.memory.words import terms
+
+_LONGEST = 4_000
+_MOST_TERMS = 64
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|how long|(?:what|which) (?:date|day|month|year|time)|"
+    r"wann|quand|cuando|cuándo|quando|wanneer)\b",
+    re.IGNORECASE,
+)
+_DAY = 86_400.0
+_TOLD_WITHIN = 10 * _DAY
+"""What happens on a day is told on it, or some days later."""
+
+
+class Question(Struct, frozen=True):
+    """What is asked, with the terms it is looked for by and the time that it names.
+
+    A question may be a whole turn; then its beginning and its end are read, as far as it is long. `vector` is
+    what an embedding made of it, where there is one.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    asks_when: bool
+    span: Span | None
+    vector: Sequence[float] | None = None
+
+    @classmethod
+    def of(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "Question":
+        """A question of somebody at a time, for whom "last week" is the one before."""
+        read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
+        found = tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
+        return cls(text, found, _ASKS_WHEN.search(read) is not None, span_of(read, now), vector)
+
+    def meant(self) -> tuple[float, float] | None:
+        """From when to when something may have been said that is from the time named."""
+        if self.span is None:
+            return None
+        is_date = self.span.end - self.span.start <= _DAY and any(map(str.isdigit, self.span.words))
+        return self.span.start, self.span.end + (_TOLD_WITHIN if is_date else 0.0)

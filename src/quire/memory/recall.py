@@ -1,0 +1,132 @@
+"""Recall: what was said and kept before comes back, within a budget, and one can tell why."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import Literal, Unpack
+
+from quire.errors import InvalidValue, WrongType
+from quire.items import Message
+from quire.memory.leaf import Leaf
+from quire.memory.memory import Memory
+from quire.memory.quoting import quote_of, quote_of_episode, quoted
+from quire.memory.tiers import Tier, checked_tiers
+from quire.sections import Ask, Options, Settings
+from quire.sections.quotes import Quote, Quotes
+from quire.tokens.numbers import whole
+
+OPENING = "From earlier, by what was asked:"
+_TOKENS = 1_024
+_BEYOND = 8
+"""How many times more is looked for than is told, since some of it may be shown already."""
+
+
+def recalled(
+    memory: Memory,
+    question: str,
+    *,
+    tiers: Tier | Iterable[Tier] = "knowledge",
+    conversation: str | None = None,
+    limit: int = 10,
+    at: float | None = None,
+    documents: bool = False,
+) -> list[Quote]:
+    """What would be told, the worthiest first: `limit` of them, and more in case some are shown already.
+
+    The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. With
+    `documents`, only what documents say.
+    """
+    wanted = checked_tiers(tiers)
+    many = _BEYOND * whole(limit, "a limit", least=1)
+    if documents:
+        return quoted(memory.search(question, limit=many, at=at, documents=True).hits, conversation)
+    quotes: dict[str, Quote] = {}
+    for tier in wanted:
+        for quote in _of_tier(memory, tier, question, conversation, many, at):
+            quotes.setdefault(quote.id, quote)
+    return list(quotes.values())
+
+
+def _of_tier(
+    memory: Memory, tier: Tier, question: str, conversation: str | None, limit: int, at: float | None
+) -> list[Quote]:
+    if tier == "knowledge":
+        return (
+            quoted(memory.search(question, limit=limit, at=at).hits, conversation) if question.strip() else []
+        )
+    if tier == "episodes":
+        return [quote_of_episode(one, conversation) for one in reversed(memory.episodes(conversation, limit))]
+    if tier == "working":
+        leaves = memory.working(conversation, limit)
+        return [quote_of(leaf, conversation, partial(_matters, leaf)) for leaf in leaves]
+    newest = reversed(memory.recent(conversation, limit))
+    return [quote_of(leaf, conversation, lambda: "it is among the newest") for leaf in newest]
+
+
+def _matters(leaf: Leaf) -> str:
+    return f"it matters, {leaf.importance:.2f} of 1"
+
+
+class Recall(Settings):
+    """What answers the question at hand, from one tier or several, quoted in the order of time.
+
+    At most `limit` quotes and `tokens` tokens, of whole groups, and none that the history shows already. The
+    question is the input, or else the last message of the user.
+    """
+
+    def __init__(
+        self,
+        *tiers: Tier,
+        limit: int = 10,
+        tokens: int = _TOKENS,
+        memory: Memory | None = None,
+        opening: str = OPENING,
+        role: Literal["system", "developer", "user"] = "system",
+        name: str = "recall",
+        **options: Unpack[Options],
+    ) -> None:
+        """Without a `memory`, it is that of the session in which the context is built."""
+        super().__init__(name, **(Options(required=False, independent=True) | options))
+        if self.required or self.keeps != "first":
+            raise InvalidValue("what is recalled is optional, and the worthiest of it stays")
+        if role not in ("system", "developer", "user"):
+            raise InvalidValue("what is recalled is told by the system, the developer or the user")
+        if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"what recalls is a Memory, not {type(memory).__name__}")
+        self._tiers = checked_tiers(tiers or ("knowledge",))
+        self._limit = whole(limit, "a limit of quotes", least=1)
+        self._tokens = whole(tokens, "tokens for quotes", least=1)
+        self._memory, self._opening = memory, opening
+        self._role: Literal["system", "developer", "user"] = role
+
+    async def items(self, ask: Ask) -> Quotes:
+        """What may be told; which of it is, is settled when it is known what else is shown."""
+        memory = self._memory or (ask.memory() if ask.memory is not None else None)
+        if not isinstance(memory, Memory):
+            raise InvalidValue("there is no memory to recall from: build in a session, or give Recall one")
+        # Reading and searching take a few milliseconds, and may wait for a disk: others go on meanwhile.
+        quotes = await asyncio.to_thread(
+            recalled,
+            memory,
+            question_of(ask),
+            tiers=self._tiers,
+            conversation=ask.conversation,
+            limit=self._limit,
+            at=ask.now or None,
+        )
+        return Quotes(
+            quotes,
+            name=self.name,
+            opening=self._opening,
+            role=self._role,
+            limit=self._limit,
+            tokens=self._tokens,
+        )
+
+
+def question_of(ask: Ask) -> str:
+    """What is asked: the input, or else what the user said last."""
+    if isinstance(ask.input, Message):
+        return ask.input.text
+    said = reversed(ask.view("main")) if "main" in ask.views else ()
+    return next((item.text for item in said if isinstance(item, Message) and item.role == "user"), "")

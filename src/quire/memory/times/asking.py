@@ -1,0 +1,121 @@
+"""The time that a question asks about, and the terms that the time of an item gives it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from quire.memory.times import names
+from quire.memory.times.calendar_dates import DATES, Asked, readable
+from quire.memory.times.relative import RELATIVE
+from quire.memory.times.span import DAY, Period, Span, day_of
+from quire.memory.words.dates import date_terms, weekday_term
+from quire.memory.words.folding import same_length
+
+_READ = 2000
+# What stands before a time and turns it into all that follows it or goes before.
+_SINCE = re.compile(r"\b(?:(?:ever )?since|starting|seit|depuis|desde)(?: the)?\s*$")
+_AFTER = re.compile(r"\b(?:after|following|nach|apres|despues de)(?: the)?\s*$")
+_BEFORE = re.compile(r"\b(?:before|prior to|earlier than|vor|avant|antes de)(?: the)?\s*$")
+_UNTIL = re.compile(r"\b(?:until|till|up to|by|bis|jusqu'en|hasta)(?: the)?\s*$")
+_OPENS_RANGE = re.compile(r"\b(?:between|from|zwischen|entre|desde)(?: the)?\s*$")
+_JOINS_RANGE = re.compile(r"\s*(?:and|to|until|till|through|-|\u2013|und|bis|et|y)(?: the)?\s*")
+# How far from a time: two weeks before, the day after.
+_AWAY = re.compile(
+    rf"\b(?:(?P<amount>[0-9]{{1,3}}|{names.either(names.SMALL_NUMBERS)})\s+|the\s+)"
+    r"(?P<unit>day|week|month|year)s?\s+(?P<side>before|after)(?: the)?\s*$"
+)
+_LENGTHS = {"day": DAY, "week": 7 * DAY, "month": 30.5 * DAY, "year": 365.25 * DAY}
+# A few patterns take the word before with them, to know what they read.
+_LED = re.compile(r"(?:since|before|after|until)\s+")
+
+
+class _Read(NamedTuple):
+    at: slice
+    period: Period
+
+
+def span_of(question: str, now: float) -> Span | None:
+    """The time that a question asks about, the surest where there are several, or none.
+
+    A month or a day without a year is the last one; what is still to come (tomorrow, next week) is no time of
+    anything recorded, and "recently" says too little.
+    """
+    try:
+        today = day_of(now)
+    except (ValueError, OverflowError):
+        return None
+    written = question[:_READ]
+    asked = Asked(same_length(written), written, now, today)
+    read = _apart(readable(asked, (*DATES, *RELATIVE)))
+    spans = list(_ranges(read, asked)) or [_opened(one, asked) for one in read]
+    return max(spans, key=lambda span: span.sure, default=None)
+
+
+def _apart(found: Iterator[tuple[slice, Period]]) -> list[_Read]:
+    """Those that share no letter with one found before them, in order of the question."""
+    kept: list[_Read] = []
+    for at, period in found:
+        if all(at.stop <= other.at.start or at.start >= other.at.stop for other in kept):
+            kept.append(_Read(at, period))
+    return sorted(kept, key=lambda one: one.at.start)
+
+
+def _ranges(read: Sequence[_Read], asked: Asked) -> Iterator[Span]:
+    """Two times with "between" or "from" before them and "and" or "to" in their midst."""
+    for first, last in pairwise(read):
+        opens = _OPENS_RANGE.search(asked.plain, 0, first.at.start)
+        if opens and _JOINS_RANGE.fullmatch(asked.plain, first.at.stop, last.at.start):
+            opening = _leading_to(last.period, first, asked)
+            words = asked.written[opens.start() : last.at.stop]
+            yield Span(opening.start, max(opening.start, last.period.end), words, last.period.sure)
+
+
+def _leading_to(end: Period, first: _Read, asked: Asked) -> Period:
+    """The time that opens a range: without a year of its own, it is the last one before the end."""
+    then = asked._replace(today=day_of(end.start))
+    return next((period for at, period in readable(then, DATES) if at == first.at), first.period)
+
+
+def _opened(one: _Read, asked: Asked) -> Span:
+    """A time with what was said of it: since, after, before, until, or nothing."""
+    at, (start, end, sure) = one
+    led = _LED.match(asked.plain, at.start)
+    before = led.end() if led else at.start
+    if away := _AWAY.search(asked.plain, 0, before):
+        return _at_a_distance(away, one, asked.written[away.start() : at.stop])
+    for opener, (first, last) in {
+        _SINCE: (start, max(asked.now, end)),
+        _AFTER: (end, max(asked.now, end)),
+        _BEFORE: (min(0.0, start), start),
+        _UNTIL: (min(0.0, start), end),
+    }.items():
+        if found := opener.search(asked.plain, 0, before):
+            return Span(first, last, asked.written[found.start() : at.stop], sure * 0.9)
+    return Span(start, end, asked.written[at], sure)
+
+
+def _at_a_distance(away: "re.Match[str]", one: _Read, words: str) -> Span:
+    """The week before a time, or the one around the day some weeks before it."""
+    said, length = away["amount"], _LENGTHS[away["unit"]]
+    amount = 0.5 if said is None else float(said) if said.isdigit() else float(names.SMALL_NUMBERS[said])
+    start, end, sure = one.period
+    centre = start - amount * length if away["side"] == "before" else end + amount * length
+    if said is not None and away["unit"] == "day":
+        centre += DAY / 2 if away["side"] == "before" else -DAY / 2
+    return Span(centre - length / 2, centre + length / 2, words, sure * 0.9)
+
+
+def date_words(at: float) -> list[str]:
+    """The terms that a time adds to what was said then: year, month, day and day of the week."""
+    return list(_words_of_day(at // DAY))
+
+
+@lru_cache(maxsize=4096)
+def _words_of_day(day: float) -> tuple[str, ...]:
+    try:
+        found = day_of(day * DAY)
+    except (ValueError, OverflowError):
+        return ()
+    return (*date_terms(found.year, found.month, found.day), weekday_term(found.weekday()))

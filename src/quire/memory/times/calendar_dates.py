@@ -1,0 +1,167 @@
+"""Dates that the calendar gives: days, months, quarters, seasons and years by name and number."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from quire.memory.times import names
+from quire.memory.times.span import Period, days, latest_year, months, year
+
+
+class Asked(NamedTuple):
+    """A question as it is read (lower case, no accents) and as it was written, and when it is asked."""
+
+    plain: str
+    written: str
+    now: float
+    today: date
+
+    def before(self, at: int) -> str:
+        return self.plain[:at].rstrip()
+
+
+Reader = Callable[["re.Match[str]", Asked], Period | None]
+
+_MONTH = rf"(?P<month>{names.either(names.MONTH_NUMBERS)})\b\.?"
+_YEAR = r"(?P<year>(?:1[89]|20)[0-9]{2})(?![0-9]|[.,:][0-9]|-[0-9])"
+_OF = r"(?:of|de|del)\s+"
+_DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|er|\.)?"
+_PARTS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 1, "late": 2, "end of": 2}
+_PART = rf"(?:(?P<part>{'|'.join(_PARTS)})[\s-]+)?"
+_COUNTED = (
+    r"(?!\s*(?:%|people|words|steps|dollars|euros|miles|km|lines|tokens|items|times|percent|pages|users))"
+)
+# What may stand before a month or a year that stands alone.
+_WITHIN = re.compile(
+    r"\b(?:in|since|before|after|until|till|by|during|through|throughout|of|from|for|around|last|this|im|seit|vor|nach|"
+    r"bis|en|depuis|avant|desde|hasta|antes de|early|late|mid|the year)$"
+)
+_WITHIN_A_NAMESAKE = re.compile(
+    r"\b(?:in|since|before|after|until|till|during|through|throughout|last|this|im|seit|en|depuis|desde|early|late|mid)$"
+)
+_ON = re.compile(
+    r"\b(?:on|since|before|after|until|till|by|from|around|am|le|el|seit|bis|depuis|desde)(?: the)?$"
+)
+_ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
+
+
+def _numeric(found: "re.Match[str]", asked: Asked) -> Period:
+    return days(date(int(found["year"]), int(found["number"]), int(found["day"])), 1, 1.0)
+
+
+def _numeric_month(found: "re.Match[str]", asked: Asked) -> Period:
+    return months(int(found["year"]), int(found["number"]), 1, 0.9)
+
+
+def _day_first(found: "re.Match[str]", asked: Asked) -> Period:
+    """The 25th before the month can only be a day; which is which below 13 depends on who writes."""
+    day, month = int(found["day"]), int(found["number"])
+    if found["mark"] == "/" and day <= 12 and day != month:
+        raise ValueError("either may be the day")
+    return days(date(int(found["year"]), month, day), 1, 0.9)
+
+
+def _dated(found: "re.Match[str]", asked: Asked) -> Period | None:
+    month, day = names.MONTH_NUMBERS[found["month"]], int(found["day"])
+    if found["year"]:
+        return days(date(int(found["year"]), month, day), 1, 0.95)
+    if found["month"] in names.DOUBTFUL_MONTHS and not _is_dated(found, asked):
+        return None
+    return days(date(latest_year(asked.today, month, day), month, day), 1, 0.8)
+
+
+def _is_dated(found: "re.Match[str]", asked: Asked) -> bool:
+    if _ON.search(asked.before(found.start())):
+        return True
+    return asked.written[found.start("month")].isupper() and _ENDS.match(asked.plain, found.end()) is not None
+
+
+def _month_of_year(found: "re.Match[str]", asked: Asked) -> Period:
+    return _part(int(found["year"]), names.MONTH_NUMBERS[found["month"]], found["part"], 0.9)
+
+
+def _month_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
+    name, month = found["month"], names.MONTH_NUMBERS[found["month"]]
+    is_namesake = name in names.NAMED_AFTER_MONTHS or name in names.DOUBTFUL_MONTHS
+    cue = _WITHIN_A_NAMESAKE if is_namesake else _WITHIN
+    if not (found["part"] or cue.search(asked.before(found.start()))):
+        return None
+    number = latest_year(asked.today, month)
+    is_over = asked.before(found.start()).endswith("last")
+    return _part(number - (is_over and month == asked.today.month), month, found["part"], 0.6)
+
+
+def _part(number: int, month: int, part: str | None, sure: float) -> Period:
+    whole = months(number, month, 1, sure)
+    if part is None:
+        return whole
+    first = date(number, month, 1) + timedelta(10 * _PARTS[part])
+    third = days(first, 10, sure)
+    return third if part not in ("late", "end of") else third._replace(end=whole.end)
+
+
+def _two_months(found: "re.Match[str]", asked: Asked) -> Period:
+    first, last = names.MONTH_NUMBERS[found["month"]], names.MONTH_NUMBERS[found["last"]]
+    closing = int(found["until"] or latest_year(asked.today, last))
+    opening = int(found["year"] or (closing if first <= last else closing - 1))
+    return months(opening, first, (closing - opening) * 12 + last - first + 1, 0.9 if found["until"] else 0.6)
+
+
+def _two_years(found: "re.Match[str]", asked: Asked) -> Period:
+    return Period(year(int(found["year"]), 0.8).start, year(int(found["until"]), 0.8).end, 0.8)
+
+
+def _season_of_year(found: "re.Match[str]", asked: Asked) -> Period:
+    return months(int(found["year"]), names.SEASON_STARTS[found["season"]], 3, 0.8)
+
+
+def _quarter(found: "re.Match[str]", asked: Asked) -> Period:
+    return months(int(found["year"]), 3 * int(found["quarter"]) - 2, 3, 0.9)
+
+
+def _year_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
+    return year(int(found["year"]), 0.7) if _WITHIN.search(asked.before(found.start())) else None
+
+
+_LAST_MONTH = _MONTH.replace("month", "last")
+_UNTIL = _YEAR.replace("year", "until")
+DATES: tuple[tuple[str, Reader], ...] = (
+    (
+        r"\b(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<number>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})(?![0-9])",
+        _numeric,
+    ),
+    (
+        r"\b(?P<day>[0-9]{1,2})(?P<mark>[/.])(?P<number>[0-9]{1,2})(?P=mark)(?P<year>[0-9]{4})(?![0-9])",
+        _day_first,
+    ),
+    (r"\b(?P<year>(?:19|20)[0-9]{2})-(?P<number>[01][0-9])(?![0-9-])", _numeric_month),
+    (
+        rf"\b(?:between|from|zwischen|entre)\s+{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?\s+"
+        rf"(?:and|to|until|till|through|und|bis|et|y)\s+{_LAST_MONTH}(?:,?\s+(?:{_OF})?{_UNTIL})?",
+        _two_months,
+    ),
+    (
+        rf"\b(?:between|from|zwischen|entre)\s+{_YEAR}\s+(?:and|to|until|till|through|und|bis|et|y)\s+{_UNTIL}",
+        _two_years,
+    ),
+    (rf"\b{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?", _dated),
+    (rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9])(?:,?\s+{_YEAR})?", _dated),
+    (rf"\b{_PART}{_MONTH},?\s+(?:{_OF})?{_YEAR}", _month_of_year),
+    (rf"\b(?P<season>{names.either(names.SEASON_STARTS)})\s+(?:{_OF})?{_YEAR}", _season_of_year),
+    (rf"\bq(?P<quarter>[1-4])\s+(?:{_OF})?{_YEAR}", _quarter),
+    (rf"\b{_PART}{_MONTH}(?!\w)", _month_alone),
+    (rf"\b{_YEAR}{_COUNTED}(?!\w)", _year_alone),
+)
+
+
+def readable(asked: Asked, patterns: tuple[tuple[str, Reader], ...]) -> Iterator[tuple[slice, Period]]:
+    """Every time that some patterns read in a question, and where; a date that no calendar has is none."""
+    for pattern, reader in patterns:
+        for found in re.finditer(pattern, asked.plain):
+            try:
+                period = reader(found, asked)
+            except (ValueError, OverflowError):
+                continue
+            if period is not None:
+                yield slice(*found.span()), period

@@ -1,0 +1,43 @@
+"""The words for times, without accents: months, days, seasons and small numbers."""
+
+from quire.memory.words.dates import MONTHS, WEEKDAYS
+
+_MONTHS_ELSEWHERE = (
+    "januar februar marz april mai juni juli august september oktober november dezember",
+    "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "jan feb mar apr may jun jul aug sep oct nov dec",
+)
+_WEEKDAYS_ELSEWHERE = (
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "lunes martes miercoles jueves viernes sabado domingo",
+)
+
+
+def _numbered(first: tuple[str, ...], others: tuple[str, ...], start: int) -> dict[str, int]:
+    lists = (first, *(names.split() for names in others))
+    return {name: number for names in lists for number, name in enumerate(names, start)}
+
+
+MONTH_NUMBERS = {**_numbered(MONTHS, _MONTHS_ELSEWHERE, 1), "sept": 9}
+WEEKDAY_NUMBERS = _numbered(WEEKDAYS, _WEEKDAYS_ELSEWHERE, 0)
+SEASON_STARTS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_COUNTING = "one two three four five six seven eight nine ten eleven twelve"
+SMALL_NUMBERS = {
+    **{word: number for number, word in enumerate(_COUNTING.split(), 1)},
+    **{"a": 1, "an": 1, "couple": 2, "a couple": 2, "a couple of": 2, "couple of": 2},
+    **{"few": 3, "a few": 3, "several": 4, "some": 3},
+}
+VAGUE = frozenset(("couple", "a couple", "a couple of", "couple of", "few", "a few", "several", "some"))
+
+DOUBTFUL_MONTHS = frozenset(("may", "march", "mar", "mars"))
+"""Words of their own as well: a number beside them is not enough."""
+
+NAMED_AFTER_MONTHS = frozenset(("april", "june", "may", "august", "jan", "avril", "mai", "julio", "abril"))
+"""People have these names too."""
+
+
+def either(names: "dict[str, int]") -> str:
+    """A pattern for one of some names, the longest first."""
+    return "|".join(sorted(names, key=len, reverse=True))

@@ -1,0 +1,49 @@
+"""Quotes are packed by worth within their tokens, told in the order of time, each heading once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.items import Item, Message
+from quire.sections.quotes import Quote, Quotes
+
+WORDS = st.lists(st.sampled_from(["a", "bb", "ccc."]), min_size=1, max_size=20).map(" ".join)
+drawn = st.lists(st.tuples(WORDS, st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=12)
+
+
+def count(item: Item) -> int:
+    """A token for each word, each end of a line, and three around a message."""
+    assert isinstance(item, Message) and isinstance(item.content, str)
+    return 3 + len(item.content.split()) + item.content.count("\n")
+
+
+def quotes(lines: list[tuple[str, str]], opening: str = "", limit: int | None = None) -> Quotes:
+    given = [
+        Quote(f"q{nth}", line, heading, nth % 3, nth, (), str) for nth, (line, heading) in enumerate(lines)
+    ]
+    return Quotes(given, name="quotes", opening=opening, limit=limit)
+
+
+@pytest.mark.laws
+@given(drawn, st.sampled_from(["", "From earlier:"]), st.integers(0, 120), st.none() | st.integers(1, 5))
+def test_what_is_told_has_room(
+    lines: list[tuple[str, str]], opening: str, most: int, limit: int | None
+) -> None:
+    told = quotes(lines, opening, limit).told(most, count)
+    assert sum(map(count, told.items)) <= most or not told.items
+    assert len(told.kept) <= (len(lines) if limit is None else limit)
+    assert told.kept <= {f"q{nth}" for nth in range(len(lines))}
+
+
+def test_an_end_of_line_that_costs_nothing_is_not_paid_for() -> None:
+    def free_ends(item: Item) -> int:
+        assert isinstance(item, Message) and isinstance(item.content, str)
+        return len(item.content.split())
+
+    lines = [("one two three four five", "")] * 8
+    assert len(quotes(lines).told(40, free_ends).kept) == 8
+
+
+def test_the_first_that_fits_is_taken_although_a_longer_one_is_worthier() -> None:
+    lines = [("a " * 30, ""), ("a", ""), ("b", "")]
+    assert quotes(lines).told(20, count).kept == {"q1", "q2"}
