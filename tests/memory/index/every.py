@@ -15,7 +15,6 @@ from quire.memory.index.lasting.tables import Tables
 
 _scopes = count(1)
 _open = ExitStack()
-atexit.register(_open.close)
 
 
 @contextmanager
@@ -49,6 +48,7 @@ def _server_tables() -> Tables:
 
     link = Link(_open.enter_context(database()), "process", 2)
     _open.callback(link.close)
+    atexit.register(_open.close)  # after the server was started, so that it is done before that stops
     return PostgresTables(link)
 
 

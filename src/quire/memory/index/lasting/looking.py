@@ -7,6 +7,7 @@ in common with something small is asked for.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Set
+from math import inf
 from typing import Any, TypeVar
 
 from quire.memory.index.lasting.sight import Fact, Sight
@@ -122,9 +123,11 @@ class Beside:
         first, stretch = place // _STRETCHES * self._place, place % _STRETCHES
         if first not in self._seen_places:
             self._see_places({*self.place_of.values(), place})
-        facts = self._sight.facts
-        here = (facts[leaf] for leaf in range(first, first + self._place) if leaf in facts)
-        _, newest = max((fact.at, fact.number) for fact in here if fact.stretch == stretch)
+        facts, newest, at = self._sight.facts, first, -inf
+        for leaf in range(first, first + self._place):  # written out: there may be thousands of equals
+            fact = facts.get(leaf)
+            if fact is not None and fact.stretch == stretch and fact.at >= at:
+                newest, at = leaf, fact.at
         return self._sight.rank(newest)
 
     def _see_places(self, places: Set[int]) -> None:
