@@ -153,7 +153,7 @@ Step = tuple[int, int, int, int]
 _LONG = 120
 
 
-def _many(seed: int) -> list[Step]:
+def many_steps(seed: int) -> list[Step]:
     draw = Random(seed).randrange
     return [(draw(KINDS), draw(64), draw(64), draw(10)) for _ in range(draw(_LONG))]
 
@@ -164,7 +164,7 @@ STEPS = st.one_of(
         st.tuples(st.integers(0, KINDS - 1), st.integers(0, 63), st.integers(0, 63), st.integers(0, 9)),
         max_size=30,
     ),
-    st.integers(0, 2**32).map(_many),
+    st.integers(0, 2**32).map(many_steps),
 )
 
 

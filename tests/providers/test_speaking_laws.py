@@ -17,7 +17,7 @@ from quire.providers import PROVIDERS, CachePlan
 from quire.providers.downgrades import HARMLESS
 from quire.state import Transcript, View
 from quire.state.growing import memos
-from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk
+from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, many_steps
 
 pytestmark = pytest.mark.laws
 
@@ -57,6 +57,14 @@ def test_no_wire_finds_a_fault(
     rendered = provider.render(view, model=model, tools=tools, plan=plan)
     assert provider.check(rendered.payload, model) == []
     json.dumps(rendered.payload, ensure_ascii=False, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize("seed", [323, 4857])
+@pytest.mark.parametrize("wire", MODELS)
+def test_a_merged_result_that_answers_no_call_is_left_out(seed: int, wire: str) -> None:
+    view = talk_after(many_steps(seed)).transcript.view
+    rendered = PROVIDERS[wire].render(view, model=MODELS[wire][0])
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire][0]) == []
 
 
 @given(STEPS, WIRES, PLANS)

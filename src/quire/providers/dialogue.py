@@ -75,14 +75,28 @@ class LateResult(Exception):
 class Dialogue:
     """The turn at hand, and what later results may still belong to.
 
-    `results` are those of calls by the position of the call among the items, where they are known beforehand.
+    `results` are those of calls by the position of the call among the items, where they are known beforehand:
+    all that are among the first `seen` items.
     """
 
-    __slots__ = ("_answered", "_given_up", "_held", "_position", "_reply", "_results", "_taken", "writer")
+    __slots__ = (
+        "_answered",
+        "_given_up",
+        "_held",
+        "_position",
+        "_reply",
+        "_results",
+        "_seen",
+        "_taken",
+        "writer",
+    )
 
-    def __init__(self, writer: Writer, results: dict[int, tuple[int, ToolResult]] | None = None) -> None:
+    def __init__(
+        self, writer: Writer, results: dict[int, tuple[int, ToolResult]] | None = None, seen: int = 0
+    ) -> None:
         self.writer = writer
         self._results = results or {}
+        self._seen = seen
         self._taken = {position for position, _ in self._results.values()}
         self._position = 0
         self._held: Message | None = None  # words that a call may still join
@@ -94,6 +108,7 @@ class Dialogue:
         """The same dialogue, to go on in another way."""
         twin = Dialogue(writer)
         twin._results, twin._taken, twin._position = self._results, self._taken, self._position
+        twin._seen = self._seen
         twin._held, twin._answered, twin._given_up = self._held, self._answered, self._given_up.copy()
         if self._reply is not None:
             outputs, calls, results = self._reply
@@ -212,10 +227,10 @@ class Dialogue:
         if self._position in self._taken:
             self._broken()
             return
-        waiting = self._waiting(item.call_id)
+        waiting = self._waiting(item.call_id) if self._position >= self._seen else []
         index = answered([call for _, call in waiting], item) if waiting else -1
         same = index >= 0 and _is_for(waiting[index][1], item)
-        if item.call_id in self._given_up and not same:
+        if item.call_id in self._given_up and not same and self._position >= self._seen:
             raise LateResult
         if self._reply is not None and index >= 0:
             self._reply.results[waiting[index][0]] = item

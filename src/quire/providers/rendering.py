@@ -152,7 +152,7 @@ def _knowing(
     begin: Begin, items: Scroll, model: str | None, tools: list[Tool], boundary: int, seen: int
 ) -> Dialogue:
     """All up to the boundary, by one who knows the results among the first so many items."""
-    dialogue = Dialogue(_begun(begin, model, tools, items), results_by_call(items[:seen]))
+    dialogue = Dialogue(_begun(begin, model, tools, items), results_by_call(items[:seen]), seen)
     dialogue.feed(items[:boundary])
     return dialogue
 
