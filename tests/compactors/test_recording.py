@@ -100,7 +100,7 @@ def test_a_summary_by_number_never_ends_a_conversation(unit: Any) -> None:
 
 
 def test_what_stays_by_number_is_held_against_the_room() -> None:
-    view, room = Transcript(turns(20, 400)).view, Room(500, TOKENS)
+    view, room = Transcript(turns(20, 400)).view, Room(500, TOKENS, reads=10_000)
     plan = Summarize(floor=10, ceiling=20).plan(view, room)
     assert plan is not None and plan.after <= room.tokens and "tokens are shown" in plan.reason
 

@@ -18,7 +18,10 @@ from quire.state.view import checked_view
 from quire.tokens import Counter
 from quire.tokens.numbers import whole
 
-_DIGITS = 10  # of a handle: short enough for a model to copy, long enough for one pool
+HANDLE = "output-"
+"""What the key of a note begins with that holds a long output."""
+
+HANDLE_DIGITS = 10  # short enough for a model to copy, long enough for one pool
 
 
 class Offload(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +101,7 @@ class _Moved(NamedTuple):
 
 def handle_of(result: ToolResult) -> str:
     """The key under which a result is kept in the pool: the same for the same result."""
-    return f"output-{sha256(result.id.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGITS]}"
+    return HANDLE + sha256(result.id.encode("utf-8", "surrogatepass")).hexdigest()[:HANDLE_DIGITS]
 
 
 def _noted(result: ToolResult, size: int) -> Note:

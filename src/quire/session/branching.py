@@ -10,7 +10,7 @@ from quire.session.events import Added, Adding
 from quire.session.families import is_related, merged_with
 from quire.session.forgetting import finish_forgetting
 from quire.session.ledger import Ledger
-from quire.session.merging import kept_of, summary_of, told_once, woven
+from quire.session.merging import kept_of, outputs_named, summary_of, told_once, woven
 from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
 from quire.session.spending import Spending
@@ -130,8 +130,10 @@ class Branching(Stepping):
 
         def change(workspace: Workspace) -> list[Written]:
             guard.check(workspace)
-            items = [Written(MAIN, item) for item in kept(workspace)]
-            return [*items, *link] if items else []
+            items = kept(workspace)
+            moved = self._ready(outputs_named(items, child._ledger.workspace.pool, workspace.pool))
+            written = [*(Written(MAIN, item) for item in items), *(Written(POOL, note) for note in moved)]
+            return [*written, *link] if items else []
 
         items = tuple(item for stream, item in self._ledger.commit(change) if stream == MAIN)
         await self.hooks.fire_and_wait(Added(self.place, MAIN, items))

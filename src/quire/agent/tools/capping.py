@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from hashlib import sha256
 
+from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
 from quire.errors import cut
 from quire.items import MAX_TEXT, Note, new_id
 
 Room = Callable[[str, int], int]
 """How many characters of a text there is room for, of so many at most."""
-
-_DIGITS = 10  # of a handle: short enough for a model to copy, long enough for one pool
 
 
 def capped(text: str, most: int, about: str) -> tuple[str, list[Note]]:
@@ -33,7 +32,7 @@ def ends(text: str, most: int) -> tuple[str, str]:
 
 def kept(content: str | bytes, about: str) -> list[Note]:
     """A text, or bytes, in as many notes as it takes; the first has the plain handle."""
-    handle = f"output-{sha256(new_id().encode()).hexdigest()[:_DIGITS]}"
+    handle = HANDLE + sha256(new_id().encode()).hexdigest()[:HANDLE_DIGITS]
     unit = "characters" if isinstance(content, str) else "bytes"
     pieces = [content[start : start + MAX_TEXT] for start in range(0, len(content), MAX_TEXT)]
     notes: list[Note] = []
