@@ -174,4 +174,4 @@ def test_a_request_that_was_not_kept_teaches_nothing() -> None:
     one.forget(secret.id)
     with pytest.raises(Forgotten):
         context.render("openai")
-    assert one._sent is None  # pyright: ignore[reportPrivateUsage]
+    assert one._requests.last is None  # pyright: ignore[reportPrivateUsage]

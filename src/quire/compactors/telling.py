@@ -67,7 +67,7 @@ def line_of(item: Item, shorter: int = 1) -> str:
     output = LONGEST_OUTPUT // shorter
     match item:
         case Message():
-            words = () if instructions(item) else (_part(part).strip() for part in item.parts)
+            words = () if instructions(item) else (part_in_words(part).strip() for part in item.parts)
             text = _shortened(" ".join(filter(None, words)), LONGEST_MESSAGE // shorter)
             return f"{item.role}: {text}" if text else ""
         case Summary():
@@ -78,14 +78,15 @@ def line_of(item: Item, shorter: int = 1) -> str:
             return f"[call of {item.name}] {_shortened(item.arguments, output)}"
         case ToolResult():
             outcome = "failed" if item.is_error else "gave"
-            return f"[{item.name} {outcome}] {_shortened(' '.join(map(_part, item.parts)), output)}"
+            return f"[{item.name} {outcome}] {_shortened(' '.join(map(part_in_words, item.parts)), output)}"
         case Note():
             return f"[note] {_shortened(note_text(item.content), output)}"
         case _:
             return ""
 
 
-def _part(part: Part) -> str:
+def part_in_words(part: Part) -> str:
+    """A part as text: media by what is known of them."""
     match part:
         case str():
             return part

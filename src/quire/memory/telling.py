@@ -1,9 +1,11 @@
 """The words by which items are found and quoted again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from quire.items import Audio, File, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
+from quire.compactors.telling import part_in_words
+from quire.items import Item, Message, Note, Summary, ToolCall, ToolResult
 from quire.memory.leaf import Kind
+from quire.tokens.spoken import note_text
 
 RECALLING = frozenset(("recall", "search_knowledge"))
 """The names of the tools by which a model asks for what is remembered."""
@@ -46,31 +48,15 @@ def words_of(items: Sequence[Item]) -> str:
 def _words(item: Item) -> str:
     match item:
         case Message():
-            return "\n".join(_spoken(item.parts))
+            return "\n".join(map(part_in_words, item.parts))
         case ToolCall():
             return f"[called {item.name} with {item.arguments}]"
         case ToolResult():
             said = "failed with" if item.is_error else "gave"
-            return f"[{item.name} {said}] " + "\n".join(_spoken(item.parts))
+            return f"[{item.name} {said}] " + "\n".join(map(part_in_words, item.parts))
         case Summary():
             return item.text
         case Note():
-            content = item.content if isinstance(item.content, str) else ""
-            return "\n".join(filter(None, (item.description, content)))
+            return "\n".join(filter(None, (item.description, note_text(item.content))))
         case _:
             return ""
-
-
-def _spoken(parts: Sequence[Part]) -> Iterator[str]:
-    for part in parts:
-        match part:
-            case str():
-                yield part
-            case Audio(transcript=str(heard)):
-                yield heard
-            case File(name=str(name)):
-                yield f"[file {name}]"
-            case Image():
-                yield "[picture]"
-            case _:
-                pass

@@ -3,17 +3,16 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import overload
 
 from quire.items import Item
 from quire.sections.rows import Row
 from quire.state import View
-from quire.state.row import place_of, slice_of
+from quire.state.row import ItemRow
 from quire.state.staying import must_stay
 from quire.tokens import Counter
 
 
-class Sifted(Sequence[Item]):
+class Sifted(ItemRow):
     """A stretch of a row, chosen from a view, after some single ones before it. It never changes.
 
     Of one that `ends`, the last turn is over: what begins the next is shown elsewhere.
@@ -36,14 +35,8 @@ class Sifted(Sequence[Item]):
         items = self._row.items
         return chain((items[place] for place in self._early), items[self._start : self._stop])
 
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        if isinstance(index, slice):
-            return [self._at(place) for place in range(*slice_of(index, len(self)))]
-        return self._at(place_of(index, len(self)))
+    def _slice(self, start: int, stop: int) -> list[Item]:
+        return [self._at(place) for place in range(start, stop)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (Sifted, list, tuple)) and list(self) == list(other)  # pyright: ignore

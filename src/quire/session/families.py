@@ -9,9 +9,7 @@ from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger
 from quire.session.workspace import Written
 from quire.stores import Place
-
-MERGED = ".merged"
-"""The stream of what says with which other conversations one has items in common, since they were merged."""
+from quire.stores.streams import MERGED
 
 
 def pasts(ledger: Ledger) -> Iterator[Ledger]:

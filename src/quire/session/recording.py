@@ -10,7 +10,6 @@ from typing import Any
 from quire.errors import ModelFailed, StoreError, WrongType
 from quire.items import Item
 from quire.providers import Parsed, Rendered
-from quire.session.building import Sent
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
 from quire.session.listening import AwaitedListening, Listening
@@ -31,15 +30,6 @@ class Recording(Pooling):
     @cached_property
     def _requests(self) -> Requests:
         return Requests(self._ledger)
-
-    @property
-    def _sent(self) -> Sent | None:
-        """The last request that an answer is expected to. Those before it may be answered as well."""
-        return self._requests.last
-
-    @_sent.setter
-    def _sent(self, sent: Sent) -> None:
-        self._requests.take(sent)
 
     @cached_property
     def _late(self) -> set[asyncio.Task[Parsed]]:

@@ -229,5 +229,5 @@ class Showing(Drafting):
 
         self._ledger.commit(change)
         learns = counter if isinstance(counter, Calibrated) else None
-        self._sent = Sent(wire.name, model, rendered, context, learns)
+        self._requests.take(Sent(wire.name, model, rendered, context, learns))
         made_own(rendered)

@@ -27,7 +27,7 @@ def place_of(index: int, length: int) -> int:
     return place
 
 
-class Row(Sequence[Item]):
+class ItemRow(Sequence[Item]):
     """Items that need not be held as a list: whoever holds them gives stretches of them."""
 
     __slots__ = ()

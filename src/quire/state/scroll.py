@@ -10,7 +10,7 @@ from itertools import chain
 from quire.errors import OutOfRange
 from quire.items import Item
 from quire.state.growing import added_since, was_edited
-from quire.state.row import Row
+from quire.state.row import ItemRow
 from quire.state.shape import Branch, Interval, Run, contains, subtracted
 from quire.state.view import View, checked_view
 from quire.state.weighing import branch_sums, leaf_sums
@@ -18,7 +18,7 @@ from quire.tokens import Counter
 from quire.tokens.numbers import digits, whole
 
 
-class Scroll(Row):
+class Scroll(ItemRow):
     """`before`, all that `view` shows from the index `start` on, and `after`, which nothing is built on."""
 
     __slots__ = ("after", "before", "start", "view")

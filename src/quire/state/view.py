@@ -13,7 +13,7 @@ from quire.items import Item, ToolCall
 from quire.state.active import ActiveEdits
 from quire.state.groups import Group
 from quire.state.log import EDIT, Log
-from quire.state.row import Row, place_of
+from quire.state.row import ItemRow, place_of
 from quire.state.shape import Run, Shape, contains, find_run
 from quire.state.waiting import waiting_at
 from quire.state.weighing import branch_sums, run_tokens
@@ -36,7 +36,7 @@ def checked_view(view: object) -> "View":
     return view
 
 
-class View(Row):
+class View(ItemRow):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
 
     __slots__ = ("_active", "_offsets", "_open_calls", "end", "log", "shape")

@@ -56,6 +56,11 @@ class SQLiteStore(Store):
     def __repr__(self) -> str:
         return f"<SQLiteStore {self._file.path!r}>"
 
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return self._file.path
+
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
         """Add entries, all or none, and give the new version."""
         start = self._starts.get(place)

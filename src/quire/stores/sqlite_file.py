@@ -116,6 +116,13 @@ class SQLiteFile:
             return StoreDamaged(f"{self.path} is damaged ({name})")
         return StoreFailed(f"{self.path} {_REASONS.get(code, 'failed')} ({name})")
 
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the tables what they are to be, and choose how they are written."""
+        settle(connection, self.path, patience=PATIENCE)
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+
     def _connected(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreFailed(f"{self.path} was closed")
@@ -123,10 +130,7 @@ class SQLiteFile:
             self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
         )
         try:
-            settle(connection, self.path, patience=PATIENCE)
-            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            self._prepare(connection)
         except BaseException:
             connection.close()
             raise

@@ -17,6 +17,7 @@ RECEIPTS = ".receipts"
 PLANS = ".plans"
 FORGOTTEN = ".forgotten"
 STEPS = ".steps"
+MERGED = ".merged"
 
 
 def checked_name(name: object) -> str:

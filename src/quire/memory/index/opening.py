@@ -56,7 +56,7 @@ def _beside_file(store: Store, *, is_made: bool) -> Tables | None:
 
     if not isinstance(store, SQLiteStore):
         return None
-    path = store._file.path + ENDING  # pyright: ignore[reportPrivateUsage]
+    path = store.path + ENDING
     return SQLiteTables(path) if is_made or os.path.exists(path) else None
 
 

@@ -58,22 +58,12 @@ class SQLiteTables(Tables):
 class _IndexFile(SQLiteFile):
     """A file of which only the tables are others than those of a store."""
 
-    def _connected(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StoreFailed(f"{self.path} was closed")
-        connection = sqlite3.connect(
-            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA temp_store = MEMORY")  # no words in files that nobody wipes
-            connection.execute(f"PRAGMA cache_size = {_CACHE}")
-            _settle(connection, self.path)
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")  # no words in files that nobody wipes
+        connection.execute(f"PRAGMA cache_size = {_CACHE}")
+        _settle(connection, self.path)
+        connection.execute("PRAGMA synchronous = NORMAL")
 
 
 class _Asked(Asked):
