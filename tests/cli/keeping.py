@@ -51,7 +51,9 @@ def ids_in(path: str | Path, address: str = "ana/q3") -> list[str]:
 
 
 def started(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
-    """The command line as a process of its own."""
-    command = [sys.executable, "-u", "-c", "from quire.cli.door import main; main()", *arguments]
+    """The command line as a process of its own, which an interrupt reaches."""
+    # Who is started in the background ignores interrupts, and so does what it starts.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = [sys.executable, "-u", "-c", heard + "from quire.cli.door import main; main()", *arguments]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, **{**pipes, **options})
