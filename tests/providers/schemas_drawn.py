@@ -38,6 +38,42 @@ def _object(kind: str | None, properties: Json) -> Json:
 
 
 WITHIN = st.recursive(LEAVES, _holding, max_leaves=12)
+KEYS = st.sampled_from(["q", "$top", "@a.b", "filter[id]", "a b", "k" * 70, "é", "xtop_0", "$ref", "items"])
+FLAWS: st.SearchStrategy[Any] = st.sampled_from(
+    [  # pyright: ignore[reportUnknownArgumentType]
+        *(None, True, False, 5, "number", "the city", [], {}, {"type": None}, {"type": 5}, {"type": []}),
+        *({"type": "any"}, {"type": "float"}, {"type": "Int"}, {"type": "date"}, {"type": "str", "enum": []}),
+        *({"type": ["str", "null"]}, {"type": ["string", "mixed"]}, {"type": ["array", "null"]}),
+        *({"type": "array"}, {"type": "list"}, {"type": "array", "items": None}, {"type": "dict"}),
+        *({"type": "array", "prefixItems": [{"type": "int"}, {"type": "str"}]}, {"prefixItems": []}),
+        *({"type": "string", "required": True}, {"type": "object", "required": "q"}, {"required": [1, "q"]}),
+        *({"minimum": 0, "exclusiveMinimum": True}, {"exclusiveMaximum": False}, {"minimum": "low"}),
+        *({"enum": None}, {"enum": "a"}, {"description": None}, {"title": 5}, {"minLength": -1}),
+        *({"$ref": "#/$defs/Nowhere"}, {"$ref": 5}, {"$ref": "#/properties/q/items/0"}, {"anyOf": []}),
+        *({"properties": []}, {"properties": {"a": {"type": "any"}}}, {"additionalProperties": "string"}),
+        *({"nullable": True}, {"uniqueItems": "yes"}, {"pattern": 1}, {"dependentRequired": {"a": "b"}}),
+        *({"$defs": {"A": {"type": "float"}}}, {"not": {"type": "any"}}, {"if": 5}, {"oneOf": {"type": "x"}}),
+    ]
+)
+
+
+def _holding_flaws(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    kinds = st.sampled_from(["object", "dict", "OBJECT", None])
+    listed = st.sampled_from(["anyOf", "oneOf", "allOf", "prefixItems", "items"])
+    within = st.sampled_from(["items", "additionalItems", "additionalProperties", "not", "contains", "then"])
+    named = st.sampled_from(["patternProperties", "$defs", "definitions", "dependentSchemas"])
+    return st.one_of(
+        st.builds(_object, kinds, st.dictionaries(KEYS, inner, max_size=3)),
+        st.builds(_array, st.sampled_from(["array", "list", "tuple"]), st.lists(inner, max_size=2)),
+        st.dictionaries(listed, st.lists(inner, max_size=2), min_size=1, max_size=2),
+        st.dictionaries(within, inner, min_size=1, max_size=2),
+        st.dictionaries(named, st.dictionaries(NAMES, inner, max_size=2), min_size=1, max_size=1),
+    )
+
+
+FLAWED = st.recursive(st.one_of(LEAVES, FLAWS), _holding_flaws, max_leaves=12)
+"""Schemas with something wrong at any depth: other spellings, older drafts, or what is none at all."""
+
 ODD: st.SearchStrategy[Any] = st.sampled_from(
     [  # pyright: ignore[reportUnknownArgumentType]
         *(None, {}, True, "object", 5, [], {"type": "string"}, {"type": 5}, {"type": ["object", "null"]}),
@@ -49,7 +85,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
         {"anyOf": "nonsense"},
     ]
 )
-SCHEMAS = st.one_of(WITHIN, ODD)
+SCHEMAS = st.one_of(WITHIN, ODD, FLAWED)
 FIELDS: st.SearchStrategy[Json] = st.fixed_dictionaries(
     {},
     optional={

@@ -168,8 +168,8 @@ OWN: dict[str, dict[str, Any]] = {
         "cache_control": {"type": "ephemeral", "ttl": "1h"},
     },
     "openai-responses": {
-        **{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}},
-        **{"strict": True, "defer_loading": True},
+        **{"type": "function", "name": "f", "strict": True, "defer_loading": True},
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
     },
     "gemini": {
         **{"name": "f", "parameters_json_schema": {"type": "object", "properties": {"q": {}}}},

@@ -30,6 +30,14 @@ def declare(tool: Tool, sheet: Sheet, own: Fields) -> Json:
     return kept
 
 
+def said_strict(tool: Tool, sheet: Sheet, refusal: str) -> bool | None:
+    """Whether a tool is strict, if it says so; one that the strict mode refuses is not, and that is noted."""
+    if tool.strict is not True or not refusal:
+        return tool.strict
+    sheet.note(None, "fields_left_out", f"of the tool {cut(tool.name)!r}: strict, for it has {refusal}")
+    return False
+
+
 def is_flag(value: Any) -> bool:
     """Whether a value is true or false."""
     return isinstance(value, bool)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from quire.errors import InvalidValue, cut
-from quire.providers.json_values import Json, exact_copy, fields_in, is_object
-from quire.providers.schemas import plain_object
-from quire.providers.spelling import may_be_googles, respelled
+from quire.providers.json_values import Json, exact_copy, fields_in
+from quire.providers.parameters import parameters_of
+from quire.providers.properties import Narrow
+from quire.providers.strictness import Refusals
 from quire.tokens.counter import Definition
 from quire.tokens.schemas import read_definition, single_definitions
 
@@ -30,13 +31,17 @@ class Tool(NamedTuple):
     strict: bool | None = None
     native: Mapping[str, Any] | None = None
     lost: str = ""
-    """What the schema said that no wire takes at the top of one, if anything."""
+    """What the schema said that no wire takes, or that is said in other words now, if anything."""
     beside: Mapping[str, Any] = {}
     """Whatever else was said of it, by the names that its own wire has."""
     wire: str | None = None
     """Whose way of defining a tool it was, where that can be told."""
     exact: bytes = b""
     """The definition as JSON: what tells `0` from `False`, which Python takes for the same."""
+    refusals: Refusals = Refusals()
+    """Why it cannot be strict on a wire, where it cannot."""
+    narrow: Narrow | None = None
+    """The schema for a wire that takes none but plain names of parameters, where that is another."""
 
 
 class Reading(NamedTuple):
@@ -104,21 +109,21 @@ def _tool(definition: Definition) -> Tool:
     name, description, _ = read_definition(inner)
     if not name:
         raise InvalidValue("a tool's name is empty")
-    schema, lost = plain_object(_schema(inner, exact))
+    given: Any = next((inner[key] for key in _SCHEMAS if inner.get(key) is not None), None)
+    schema, lost, mended, refusals, narrow = parameters_of(given)
     strict = inner.get("strict")
     if strict is True and lost:
         strict, lost = False, f"{lost}; it is strict no more"
+    if mended:
+        lost = f"{lost}; it has {mended}" if lost else f"has {mended}"
     beside: Json = {}
     if not (copied.keys() <= _READ and inner.keys() <= _READ):
         said = {**copied, **inner}.items()
         beside = {key: value for key, value in said if value is not None and key not in _READ}
     strictly = strict if isinstance(strict, bool) else None
-    return Tool(name, description, schema, strictly, None, lost, beside, _wire(copied), exact)
-
-
-def _schema(definition: Json, exact: bytes) -> Any:
-    given: Any = next((definition[key] for key in _SCHEMAS if definition.get(key) is not None), None)
-    return respelled(given) if is_object(given) and may_be_googles(exact) else given
+    return Tool(
+        name, description, schema, strictly, None, lost, beside, _wire(copied), exact, refusals, narrow
+    )
 
 
 def _wire(definition: Json) -> str | None:

@@ -36,17 +36,25 @@ class Parsed(NamedTuple):
 class Answer(NamedTuple):
     """What is known beforehand of an answer that is to be read.
 
-    `model` is the one that was asked, by the name it was asked by; `prefix` and `names` are those of the
-    `Rendered` that was sent.
+    `model` is the one that was asked, by the name it was asked by; `prefix`, `names` and `parameters` are
+    those of the `Rendered` that was sent.
     """
 
     model: str | None = None
     prefix: str | None = None
     names: Mapping[str, str] = {}
+    parameters: Mapping[str, Mapping[str, str]] = {}
 
     def tool(self, name: str) -> str:
         """The tool's own name for the name that the wire knows it by."""
         return self.names.get(name, name)
+
+    def arguments(self, tool: str, given: Any) -> Any:
+        """The arguments of a call by a tool's own names; what is no object is as it is."""
+        own = self.parameters.get(tool)
+        if own is None or not isinstance(given, dict):
+            return given
+        return {own.get(name, name): value for name, value in cast("dict[str, Any]", given).items()}
 
 
 class StreamReader(Protocol):
@@ -104,7 +112,7 @@ def answer_to(sent: Rendered | None, model: str | None) -> Answer:
         return Answer(model)
     if not isinstance(sent, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"what was sent is a Rendered, not {type(sent).__name__}")
-    return Answer(model or sent.model, sent.prefix, sent.names)
+    return Answer(model or sent.model, sent.prefix, sent.names, sent.parameters)
 
 
 def failed(model: Any, error: str) -> Parsed:

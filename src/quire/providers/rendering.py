@@ -46,10 +46,11 @@ class Rendered:
     """A payload, ready for a provider's client, and what was changed on the way.
 
     `names` are the tools' own names by those that the wire has for them, where it has others; `tools` are the
-    own names of those that it offers.
+    own names of those that it offers; `parameters` are the own names of parameters by those that the wire has
+    for them, of each tool that has such, by its own name.
     """
 
-    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "payload", "tools")
+    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "parameters", "payload", "tools")
 
     def __init__(
         self,
@@ -59,12 +60,14 @@ class Rendered:
         digest: Callable[[], str],
         model: str | None = None,
         tools: tuple[str, ...] = (),
+        parameters: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self.payload = payload
         self.downgrades = downgrades
         self.names = names
         self.model = model
         self.tools = tools
+        self.parameters = parameters or {}
         self._digest = digest
         self._prefix: str | None = None
 
@@ -87,7 +90,7 @@ class Rendered:
 
     def bare(self) -> "Rendered":
         """The same without its payload: as much as it takes to read the answer."""
-        return Rendered({}, (), self.names, self._digest, self.model, self.tools)
+        return Rendered({}, (), self.names, self._digest, self.model, self.tools, self.parameters)
 
     def is_of(self, other: "Rendered") -> bool:
         """Whether both are of one rendering, with a payload or without."""
@@ -253,7 +256,8 @@ def _finished(
         return sheet.prefix.of(sheet.written(sent) if writer.bound() else sheet.settled)
 
     names, offered = sheet.names.originals(), tuple(tool.name for tool in tools)
-    return Rendered(payload, tuple(sheet.downgrades), names, digest, sheet.model, offered)
+    own = {tool: {name: own for own, name in said.items()} for tool, said in sheet.parameters.items()}
+    return Rendered(payload, tuple(sheet.downgrades), names, digest, sheet.model, offered, own)
 
 
 def _check_arguments(items: object, plan: object, model: object, strict: object) -> None:

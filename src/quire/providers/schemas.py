@@ -1,7 +1,8 @@
 """Schemas of arguments as every wire takes them: at the top, one plain object.
 
 A wire that is given another schema refuses the whole request, whatever is asked. So the top is put right
-where a definition is read, for all wires alike, and what it says less than before is told.
+where a definition is read, for all wires alike, and what it says less than before is told. What stands within
+is that of `dialects`, and has been through it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,6 @@ EMPTY: Json = {"type": "object", "properties": {}}
 
 _COMBINED = ("allOf", "anyOf", "oneOf")
 _VALUES = ("enum", "const", "not")
-_NONE: list[str] = []
 _SPECIAL = frozenset(("$ref", *_COMBINED, *_VALUES))
 _OF_ANY = frozenset(("title", "description", "$defs", "definitions", "$schema", "$id", "$comment"))
 _DEEPEST = 8  # definitions that only point to another
@@ -38,25 +38,21 @@ def plain_object(given: Any) -> Plain:
     if not _takes_objects(schema):
         kept = {key: value for key, value in schema.items() if key in _OF_ANY}
         return Plain({**kept, **EMPTY}, "is not one of an object")
-    schema, flawed = _well_formed({**schema, "type": "object"})
-    schema, combined = _flattened(schema)
+    schema, combined = _flattened({"properties": {}, **schema, "type": "object"})
     values = [key for key in _VALUES if key in schema]
     for key in values:
         del schema[key]
     if combined or values:
         lost = f"has {' and '.join((*combined, *values))} at its top"
-    return Plain(schema, lost or flawed)
+    return Plain(schema, lost)
 
 
 def _is_plain(given: Any) -> bool:
-    """Whether a schema is one of an object as it is, which most are: definitions are read at every turn."""
+    """Whether a schema is one of an object as it is, which most are."""
     if not isinstance(given, dict):
         return False
     schema = cast(Json, given)
-    if schema.get("type") != "object" or not isinstance(schema.get("properties"), dict):
-        return False
-    required: Any = schema.get("required", _NONE)
-    return _SPECIAL.isdisjoint(schema) and isinstance(required, list) and _names(required) == required
+    return schema.get("type") == "object" and "properties" in schema and _SPECIAL.isdisjoint(schema)
 
 
 def _followed(schema: Json) -> tuple[Json, str]:
@@ -75,20 +71,6 @@ def _followed(schema: Json) -> tuple[Json, str]:
 def _takes_objects(schema: Json) -> bool:
     kind = schema.get("type")
     return kind is None or kind == "object" or (isinstance(kind, list) and "object" in kind)
-
-
-def _well_formed(schema: Json) -> tuple[Json, str]:
-    """The schema with properties that are an object, and names of those that are wanted in a list."""
-    flawed = ""
-    if not isinstance(schema.get("properties", {}), Mapping):
-        flawed = "has properties that are no object"
-        schema["properties"] = {}
-    schema.setdefault("properties", {})
-    required = schema.get("required", [])
-    if not isinstance(required, list) or _names(required) != required:
-        flawed = flawed or "has required that are no names"
-        schema["required"] = _names(required)
-    return schema, flawed
 
 
 def _flattened(schema: Json) -> tuple[Json, list[str]]:

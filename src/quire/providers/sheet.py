@@ -1,5 +1,6 @@
 """What every wire's writer keeps: the messages so far, ids and names given out, and what was changed."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from quire.items import ConfigChange, Item, Message, Opaque, Reasoning
@@ -17,7 +18,7 @@ class Sheet:
 
     __slots__ = (
         *("_last", "downgrades", "edited", "ids", "masked", "messages", "model"),
-        *("names", "own", "prefix", "provider", "stable", "unmarked"),
+        *("names", "own", "parameters", "prefix", "provider", "stable", "unmarked"),
     )
 
     def __init__(
@@ -30,6 +31,7 @@ class Sheet:
         self.downgrades: list[Downgrade] = []
         self.ids = Names(ids, unique=True)
         self.names = Names(names, unique=False)
+        self.parameters: dict[str, Mapping[str, str]] = {}  # by tool: the wire's names of some, by its own
         self.prefix = Prefix(before)
         self._last: Json | None = None
         self.edited = False  # whether what is written was edited at all
@@ -44,6 +46,7 @@ class Sheet:
         self.own = twin.own = len(self.messages)
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.prefix = self.ids.branch(), self.names.branch(), self.prefix.branch()
+        twin.parameters = self.parameters  # all are known before anything is written
         twin.stable, twin._last, twin.unmarked = 0, None, {}
         twin.edited, twin.masked = self.edited, self.masked
         return twin

@@ -7,14 +7,12 @@ are looked at, where a schema has them: a property that is called `type` is left
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, cast
 
-from quire.providers.json_values import Json, entries_in, fields_in
+from quire.providers.json_values import Json, entries_in, fields_in, is_object
+from quire.providers.keywords import BY_NAME, COUNTS, INNER, LISTED, TYPES
 
-_TYPES = {
-    name.upper(): name for name in ("string", "number", "integer", "boolean", "array", "object", "null")
-}
+_TYPES = {name.upper(): name for name in TYPES}
 _UNTYPED = "TYPE_UNSPECIFIED"
 _NAMES = {
     **{"any_of": "anyOf", "one_of": "oneOf", "all_of": "allOf", "prefix_items": "prefixItems"},
@@ -23,51 +21,42 @@ _NAMES = {
     **{"additional_properties": "additionalProperties", "property_ordering": "propertyOrdering"},
     **{"defs": "$defs", "ref": "$ref"},
 }
-_COUNTS = frozenset(("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"))
-_BY_NAME = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
-_LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
-_INNER = frozenset(
-    (
-        *("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
-        *("unevaluatedItems", "unevaluatedProperties", "additionalItems"),
-    )
-)
+_DEEPEST = 60  # levels that are looked at
 _SIGNS = re.compile(rb'"(?:type":"[A-Z]|type":\["[A-Z]|nullable":|(?:' + "|".join(_NAMES).encode() + rb')":)')
 
 
-@lru_cache(1024)  # definitions are read at every turn, and are nearly always the same
-def may_be_googles(definition: bytes) -> bool:
-    """Whether there is anything to put right in a definition, by its JSON: most have nothing."""
-    return _SIGNS.search(definition) is not None
+def may_be_googles(schema: bytes) -> bool:
+    """Whether there is anything to put right in a schema, by its JSON: most have nothing."""
+    return _SIGNS.search(schema) is not None
 
 
-def respelled(schema: Mapping[str, Any]) -> Json:
+def respelled(schema: Mapping[str, Any], levels: int = _DEEPEST) -> Json:
     """A schema, and all within it, in the spelling of JSON Schema."""
     found: Json = {}
     for key, value in schema.items():
         name = _NAMES.get(key, key)
         if name not in schema or name == key:
-            found[name] = _value(name, value)
+            found[name] = _value(name, value, levels - 1)
     if found.get("type") == _UNTYPED:
         del found["type"]
     return _nullable(found)
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, levels: int) -> Any:
     if name == "type":
         several = isinstance(value, list)
         return [_type(one) for one in entries_in(value)] if several else _type(value)
-    if name in _COUNTS and isinstance(value, str) and value.isdecimal():
+    if name in COUNTS and isinstance(value, str) and value.isdecimal():
         return int(value)
-    if name in _BY_NAME and isinstance(value, Mapping):
-        return {key: _inner(inner) for key, inner in cast(Json, value).items()}
-    if name in _LISTED and isinstance(value, list):
-        return [_inner(inner) for inner in entries_in(value)]
-    return _inner(value) if name in _INNER else value
+    if name in BY_NAME and isinstance(value, Mapping):
+        return {key: _inner(inner, levels) for key, inner in cast(Json, value).items()}
+    if name in LISTED or (name == "items" and isinstance(value, list)):
+        return [_inner(inner, levels) for inner in entries_in(value)] if isinstance(value, list) else value
+    return _inner(value, levels) if name in INNER else value
 
 
-def _inner(value: Any) -> Any:
-    return respelled(fields_in(value)) if isinstance(value, dict) else value
+def _inner(value: Any, levels: int) -> Any:
+    return respelled(fields_in(value), levels) if is_object(value) and levels else value
 
 
 def _type(name: Any) -> Any:

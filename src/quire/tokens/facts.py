@@ -4,6 +4,7 @@ Prices change, and not everybody pays those of the list: pass `cost` facts of yo
 `msgspec.structs.replace(facts_for(model), prices=Prices(...))`.
 """
 
+import re
 from functools import lru_cache
 
 from quire.errors import WrongType
@@ -26,6 +27,8 @@ __all__ = [
     "model_named",
 ]
 
+_VERSION = re.compile(r"(claude-[a-z]+-\d{1,2})[-.](\d{1,2})(?!\d)")
+
 UNKNOWN = ModelFacts("")
 """The row of every model that is in no other: nothing is known, not even the provider."""
 
@@ -33,8 +36,8 @@ UNKNOWN = ModelFacts("")
 def facts_for(model: str) -> ModelFacts:
     """The facts of a model, by its name, with or without a provider before it; `UNKNOWN` if no row fits.
 
-    A dated or otherwise longer name has the facts of the longest prefix, so a model that came after the table
-    may have those of its elder, and a fine-tuned one has those of the model it was made from.
+    A dated or otherwise longer name has the facts of the longest prefix, so a fine-tuned one has those of the
+    model it was made from. A Claude that came after the table has those of the version before it.
     """
     return _row(named_by_text(model))
 
@@ -71,7 +74,22 @@ def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float 
 @lru_cache(256)  # it is asked for at every turn, of the same few models
 def _row(model: str) -> ModelFacts:
     name = model_named(model)
-    return max((row for row in MODELS if _begins(name, row.prefix)), key=_length, default=UNKNOWN)
+    found = max((row for row in MODELS if _begins(name, row.prefix)), key=_length, default=UNKNOWN)
+    return _version_before(name) or found
+
+
+def _version_before(name: str) -> ModelFacts | None:
+    """The newest version of a line that is no newer than a name: its longest prefix would be the oldest."""
+    version = _VERSION.match(name)
+    if version is None:
+        return None
+    line, minor = version[1], int(version[2])
+    known = {int(row.prefix[len(line) + 1 :] or 0): row for row in MODELS if _is_of(line, row.prefix)}
+    return known[max(before)] if (before := [one for one in known if one <= minor]) else None
+
+
+def _is_of(line: str, prefix: str) -> bool:
+    return prefix == line or (prefix.startswith(f"{line}-") and prefix[len(line) + 1 :].isdecimal())
 
 
 def _begins(name: str, prefix: str) -> bool:

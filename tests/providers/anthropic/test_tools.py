@@ -19,12 +19,14 @@ def tools(*definitions: dict[str, Any]) -> Any:
 
 
 def test_tools_are_in_the_order_of_their_names_and_their_own_names_come_back() -> None:
-    chat = {"type": "function", "function": {"name": "b.c", "description": "B.", "strict": True}}
+    closed = {**EMPTY, "additionalProperties": False}
+    function = {"name": "b.c", "description": "B.", "strict": True, "parameters": closed}
+    chat = {"type": "function", "function": function}
     plain = {"name": "a", "input_schema": {"type": "object", "properties": {"x": {"type": "string"}}}}
     made = WIRE.render([HI], tools=[chat, plain])
     first, second = made.payload["tools"]
     assert first == plain
-    assert second == {"name": second["name"], "description": "B.", "input_schema": EMPTY, "strict": True}
+    assert second == {"name": second["name"], "description": "B.", "input_schema": closed, "strict": True}
     assert made.names == {second["name"]: "b.c"}
     call: dict[str, Any] = {"type": "tool_use", "id": "t", "name": second["name"], "input": {}}
     assert [
@@ -62,7 +64,7 @@ SCHEMAS: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"properties": BOTH, "required": ["k"], "$defs": {"A": A}},
     ),
     ({"allOf": [A, B]}, {"properties": BOTH, "required": ["k", "a", "b"]}),
-    ({"anyOf": "nonsense", "required": 5}, {"properties": {}, "required": []}),
+    ({"anyOf": "nonsense", "required": 5}, {"properties": {}}),
 ]
 
 

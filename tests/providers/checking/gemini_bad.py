@@ -236,6 +236,11 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         None,
         [("tools[0].functionDeclarations[0].parameters.properties", "tool_schema")],
     ),
+    "an array of nobody knows what": (
+        declared({"name": "a", "parameters": {"type": "OBJECT", "properties": {"q": {"type": "ARRAY"}}}}),
+        None,
+        [("tools[0].functionDeclarations[0].parameters.properties.q", "tool_array")],
+    ),
     "parameters twice": (
         declared({"name": "a", "parameters": {"type": "OBJECT"}, "parametersJsonSchema": {"type": "object"}}),
         None,

@@ -43,6 +43,8 @@ def with_parameters(parameters: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": "f", "parameters": parameters}}
 
 
+HOLDING = {"type": "object", "properties": {"a": {"type": "array"}}}
+OPEN: dict[str, Any] = {"name": "f", "parameters": {"type": "object", "properties": {}}}
 GOOD: dict[str, Any] = {
     "one message": [USER],
     "an answer that ends the list": [USER, {"role": "assistant", "content": "Sunny."}],
@@ -259,6 +261,14 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
     "properties that are a list": (
         {"messages": MESSAGES, "tools": [with_parameters({"type": "object", "properties": []})]},
         [("tools[0].function.parameters.properties", "tool_schema")],
+    ),
+    "an array of nobody knows what": (
+        {"messages": MESSAGES, "tools": [with_parameters(HOLDING)]},
+        [("tools[0].function.parameters.properties.a", "tool_array")],
+    ),
+    "a strict tool that is open": (
+        {"messages": MESSAGES, "tools": [{"type": "function", "function": {**OPEN, "strict": True}}]},
+        [("tools[0].function.parameters", "tool_strict")],
     ),
     "parameters that are a text": (
         {"messages": MESSAGES, "tools": [with_parameters("{}")]},

@@ -46,6 +46,8 @@ def tools(*names: str) -> list[dict[str, Any]]:
     return [{"type": "function", "name": name, "parameters": None} for name in names]
 
 
+HOLDING = {"type": "object", "properties": {"a": {"type": "array"}}}
+OPEN: dict[str, Any] = {"name": "f", "parameters": {"type": "object", "properties": {}}}
 GOOD: dict[str, Any] = {
     "a string": {"input": "hello"},
     "an answer that ends the list": [USER, SAID],
@@ -260,6 +262,14 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
             "tools": [{"type": "function", "name": "f", "parameters": {"type": "object", "properties": []}}],
         },
         [("tools[0].parameters.properties", "tool_schema")],
+    ),
+    "an array of nobody knows what": (
+        {"input": "x", "tools": [{"type": "function", "name": "f", "parameters": HOLDING}]},
+        [("tools[0].parameters.properties.a", "tool_array")],
+    ),
+    "a strict tool that is open": (
+        {"input": "x", "tools": [{"type": "function", "strict": True, **OPEN}]},
+        [("tools[0].parameters", "tool_strict")],
     ),
     "half of an emoji": ({"input": "\ud83d"}, [("input", "not_unicode")]),
     "required without tools": ({"input": "x", "tool_choice": "required"}, [("tool_choice", "tool_choice")]),

@@ -61,7 +61,22 @@ def picture(data: str = "iVBORw0KGgo=", kind: str = "image/png") -> Json:
 INSIDE = "messages[0].content[0].source.content[0]"
 LETTERS: Json = {"type": "document", "source": {"type": "content", "content": "x" * 12_000_000}}
 
+ODD: Json = {
+    "type": "object",
+    "properties": {"$top": {}, "x" * 65: {}, "a.b-c_1": {"properties": {"$in": {}}}},
+}
 REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
+    "names of properties that the API does not take": (
+        body(tools=[tool("f", input_schema=ODD)]),
+        [
+            ("tools[0].input_schema.properties.$top", "tool_property"),
+            (f"tools[0].input_schema.properties.{'x' * 65}", "tool_property"),
+        ],
+    ),
+    "a strict tool that is open": (
+        body(tools=[tool("f", strict=True)]),
+        [("tools[0].input_schema", "tool_strict")],
+    ),
     "a request of more than 32 MB": (
         body({"role": "user", "content": [LETTERS] * 3}),
         [("messages", "request_size")],

@@ -20,6 +20,29 @@ BAD: dict[str, tuple[Any, str]] = {
         "properties.q.items.anyOf[0].type",
     ),
 }
+WITHIN: dict[str, tuple[Any, str]] = {
+    "any": ({"type": "any"}, ".type"),
+    "a type that is no text": ({"type": 5}, ".type"),
+    "no type of several": ({"type": []}, ".type"),
+    "one type twice": ({"type": ["string", "string"]}, ".type"),
+    "a text": ("number", ""),
+    "nothing": (None, ""),
+    "a list of items": ({"items": [{"type": "string"}]}, ".items"),
+    "no items": ({"items": None}, ".items"),
+    "a flag for a bound": ({"minimum": 0, "exclusiveMinimum": True}, ".exclusiveMinimum"),
+    "a property that is required": ({"type": "string", "required": True}, ".required"),
+    "a name required twice": ({"required": ["b", "b"]}, ".required"),
+    "nothing to choose from": ({"enum": []}, ".enum"),
+    "no list to choose from": ({"enum": None}, ".enum"),
+    "no description": ({"description": None}, ".description"),
+    "less than nothing": ({"minLength": -1}, ".minLength"),
+    "one of none": ({"anyOf": []}, ".anyOf"),
+    "properties in a list": ({"properties": []}, ".properties"),
+    "deep down": (
+        {"additionalProperties": {"not": {"$defs": {"A": 5}}}},
+        ".additionalProperties.not.$defs.A",
+    ),
+}
 OPENAIS_OWN: dict[str, tuple[Any, str]] = {
     "a choice": ({"type": "object", "properties": QUERY, "enum": [{}]}, "enum"),
     "all but one": ({"type": "object", "properties": QUERY, "not": {}}, "not"),
@@ -27,6 +50,7 @@ OPENAIS_OWN: dict[str, tuple[Any, str]] = {
 GOOD: list[Any] = [
     {"type": "object", "properties": {"type": {"type": "string", "enum": ["STRING"]}}},
     {"type": "object", "properties": {"OBJECT": {"type": ["string", "null"], "default": {"type": "X"}}}},
+    {"type": "object", "properties": {"a": True, "b": {"minLength": 2.0, "enum": [None], "nullable": "?"}}},
 ]
 
 
@@ -54,6 +78,24 @@ PLACES = {
 def test_a_schema_that_is_refused_is_named(wire: str, case: str) -> None:
     schema, place = BAD[case]
     assert faults(wire, schema) == [(f"{PLACES[wire]}.{place}", "tool_schema")]
+
+
+@pytest.mark.parametrize("case", WITHIN)
+@pytest.mark.parametrize("wire", PLACES)
+def test_so_is_one_that_stands_within_another(wire: str, case: str) -> None:
+    inner, place = WITHIN[case]
+    schema = {"type": "object", "properties": {"a": inner}}
+    assert faults(wire, schema) == [(f"{PLACES[wire]}.properties.a{place}", "tool_schema")]
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses"])
+@pytest.mark.parametrize("kind", ["array", ["string", "array"]])
+def test_openai_wants_to_know_what_an_array_holds(wire: str, kind: Any) -> None:
+    cases: list[tuple[dict[str, Any], int]] = [({}, 1), ({"prefixItems": [{}]}, 1), ({"items": {}}, 0)]
+    for more, expected in cases:
+        inner = {"anyOf": [{"type": kind, **more}]}
+        found = faults(wire, {"type": "object", "properties": {"a": inner}})
+        assert found == [(f"{PLACES[wire]}.properties.a.anyOf[0]", "tool_array")] * expected
 
 
 @pytest.mark.parametrize("case", OPENAIS_OWN)

@@ -188,7 +188,7 @@ def test_notes_and_summaries_are_told_to_the_model_and_records_are_not() -> None
 
 
 def test_tools_are_flat_and_say_whether_they_are_strict() -> None:
-    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    schema: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
     tools: list[dict[str, Any]] = [
         {"type": "function", "function": {"name": "b", "parameters": schema, "strict": True}},
         {"name": "a", "description": "an A", "input_schema": schema},

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.anthropic.tooling import input_of
 from quire.providers.native import BESIDE, FORM
+from quire.providers.properties import renamed
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
@@ -73,6 +74,7 @@ def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, 
     """The calls from a place on, as far as they are of one agent and there is nothing to mend."""
     calls: list[Json] = []
     given, takes, agent = sheet.ids.taken, sheet.ids.takes, items[place].agent_id
+    parameters = sheet.parameters
     while type(item := items[place]) is ToolCall:
         call_id, name = item.call_id, names.get(item.name)
         written, is_mended = input_of(item.arguments)
@@ -80,6 +82,8 @@ def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, 
             break
         if item.extras and FORM in item.extras:
             break
+        if item.name in parameters:
+            written = renamed(written, parameters[item.name])
         given[call_id] = call_id
         calls.append({"type": "tool_use", "id": call_id, "name": name, "input": written})
         place += 1

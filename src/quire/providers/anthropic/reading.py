@@ -101,9 +101,10 @@ def _call(block: Json, answer: Answer, path: str) -> ToolCall:
     call_id, name = block.get("id"), block.get("name")
     if not isinstance(call_id, str) or not isinstance(name, str) or not call_id or not name:
         raise Damaged("a call has an id and a name", path)
-    given = block.get("input")
+    tool = answer.tool(name)
+    given = answer.arguments(tool, block.get("input"))
     text = given if isinstance(given, str) else json_text({} if given is None else given, f"{path}.input")
-    return ToolCall(call_id, answer.tool(name), text)
+    return ToolCall(call_id, tool, text)
 
 
 def _count(told: Json, key: str) -> int:

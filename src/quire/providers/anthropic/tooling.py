@@ -6,9 +6,11 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from quire.providers.declaring import Fields, are_names, are_objects, declare, is_flag
+from quire.errors import cut
+from quire.providers.declaring import Fields, are_names, are_objects, declare, is_flag, said_strict
 from quire.providers.definitions import Tool, refuse_same_names
-from quire.providers.json_values import fields_in
+from quire.providers.json_values import entries_in, fields_in
+from quire.providers.properties import Narrow, renamed
 from quire.providers.schemas import EMPTY
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
@@ -96,6 +98,20 @@ def _definition(tool: Tool, sheet: Sheet) -> Json:
     if tool.description and not tool.description.isspace():
         written["description"] = tool.description
     written["input_schema"] = dict(tool.schema)
-    if tool.strict is not None:
-        written["strict"] = tool.strict
-    return written | declare(tool, sheet, _OWN)
+    strict = said_strict(tool, sheet, tool.refusals.anthropic)
+    if strict is not None:
+        written["strict"] = strict
+    written |= declare(tool, sheet, _OWN)
+    return written if tool.narrow is None else _narrow(written, tool, tool.narrow, sheet)
+
+
+def _narrow(written: Json, tool: Tool, narrow: Narrow, sheet: Sheet) -> Json:
+    """The tool with names of its parameters that the API takes; calls of it have them too."""
+    schema, names = narrow
+    sheet.parameters[tool.name] = names
+    reason = f"parameters of {cut(tool.name)!r} have other names here: {len(names)}"
+    sheet.note(None, "name_renamed", reason)
+    written["input_schema"] = dict(schema)
+    if "input_examples" in written:
+        written["input_examples"] = [renamed(one, names) for one in entries_in(written["input_examples"])]
+    return written

@@ -23,6 +23,7 @@ from quire.providers.dialogue import Reply
 from quire.providers.media import split
 from quire.providers.names import alphabet
 from quire.providers.native import said
+from quire.providers.properties import renamed
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
 
@@ -214,6 +215,8 @@ class MessagesWriter:
         given, mended = input_of(call.arguments)
         if mended:
             self.sheet.note(call, "arguments_mended", "its arguments are no JSON object")
+        elif call.name in self.sheet.parameters:
+            given = renamed(given, self.sheet.parameters[call.name])
         call_id = self.sheet.call_id(call, call.call_id)
         return {"type": "tool_use", "id": call_id, "name": self._known[call.name], "input": given}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from quire.items import ConfigChange, Item, Message, Note, Summary, ToolCall, parts_of
 from quire.providers import wording
 from quire.providers.definitions import Tool, refuse_same_names
-from quire.providers.names import alphabet
+from quire.providers.names import Alphabet, alphabet
 from quire.providers.native import said
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.rendering import Marks
@@ -22,7 +22,6 @@ WritesTool = Callable[[Tool, Sheet], Json | None]
 
 WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Table, Table], int]
 
-_IDS = alphabet(64)
 _TOOL_NAMES = alphabet(64)
 _LONGEST_KEY = 64
 _KEPT = 40  # of a longer key, so that people still know it
@@ -56,9 +55,9 @@ def _is_marked(model: str | None) -> bool:
     return found is not None and (int(found[1]), int(found[2] or 0)) >= (5, 6)
 
 
-def sheet_for(wire: str, model: str | None) -> Sheet:
+def sheet_for(wire: str, model: str | None, ids: Alphabet) -> Sheet:
     """A sheet with nothing on it."""
-    return Sheet(wire, model, _IDS, _TOOL_NAMES)
+    return Sheet(wire, model, ids, _TOOL_NAMES)
 
 
 def written_tools(tools: Sequence[Tool], sheet: Sheet, write: WritesTool) -> list[Json]:

@@ -7,6 +7,9 @@ from quire.errors import InvalidValue
 MOST_CALLS = 128
 """Calls of one message."""
 
+LONGEST_ID = 40
+"""Characters of a call's id. OpenAI itself takes more by now, Azure and others on this wire do not."""
+
 _MOST_TOOLS = 128
 
 

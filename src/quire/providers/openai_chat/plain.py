@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import BESIDE, FORM
-from quire.providers.openai_chat.limits import MOST_CALLS
+from quire.providers.openai_chat.limits import LONGEST_ID, MOST_CALLS
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import failed, mended
 
@@ -71,7 +71,9 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
         if call.extras and FORM in call.extras:
             return _taken_back(sheet, calls, mark, start)
         # Nearly all ids are identifiers, and asking that is cheaper than asking a pattern.
-        if not (call_id.isidentifier() and call_id.isascii() and len(call_id) < 64) and not takes(call_id):
+        if not (call_id.isidentifier() and call_id.isascii() and len(call_id) <= LONGEST_ID) and not takes(
+            call_id
+        ):
             return _taken_back(sheet, calls, mark, start)
         given[call_id] = call_id
         calls.append({"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.providers.declaring import declare
+from quire.providers.declaring import declare, said_strict
 from quire.providers.definitions import Tool
 from quire.providers.sheet import Json, Sheet
 
@@ -16,8 +16,9 @@ def written_tool(tool: Tool, sheet: Sheet) -> Json | None:
     if tool.description:
         function["description"] = tool.description
     function["parameters"] = dict(tool.schema)
-    if tool.strict is not None:
-        function["strict"] = tool.strict
+    strict = said_strict(tool, sheet, tool.refusals.openai)
+    if strict is not None:
+        function["strict"] = strict
     declare(tool, sheet, {})  # this wire has no other fields
     return {"type": "function", "function": function}
 

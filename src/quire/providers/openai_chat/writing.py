@@ -20,17 +20,19 @@ from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split
+from quire.providers.names import alphabet
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
-from quire.providers.openai_chat.limits import in_messages, refuse_too_many
+from quire.providers.openai_chat.limits import LONGEST_ID, in_messages, refuse_too_many
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain
 from quire.providers.openai_chat.tools import written_tool
 from quire.providers.sheet import Json, Sheet
 
 NAME = "openai"
+_IDS = alphabet(LONGEST_ID)
 _AUTHOR = re.compile(r"[^\s<|\\/>]+")
 
 
@@ -174,7 +176,7 @@ class ChatWriter(FamilyWriter):
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
-    sheet = sheet_for(NAME, model)
+    sheet = sheet_for(NAME, model, _IDS)
     written = written_tools(tools, sheet, written_tool)
     refuse_too_many(written)
     return _writer(sheet, manners_of(model), written)

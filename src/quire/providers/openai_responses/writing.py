@@ -7,6 +7,7 @@ from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split
+from quire.providers.names import alphabet
 from quire.providers.native import native_block
 from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
@@ -16,6 +17,8 @@ from quire.providers.openai_responses.references import sendable
 from quire.providers.openai_responses.states import NAME, block_of, phase_of
 from quire.providers.openai_responses.tools import written_tool
 from quire.providers.sheet import Json, Sheet
+
+_IDS = alphabet(64)
 
 _Media = list[Image | Audio | File]
 
@@ -154,7 +157,7 @@ class ResponsesWriter(FamilyWriter):
 
 def begin(model: str | None, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
-    sheet = sheet_for(NAME, model)
+    sheet = sheet_for(NAME, model, _IDS)
     return _writer(sheet, manners_of(model), written_tools(tools, sheet, written_tool))
 
 

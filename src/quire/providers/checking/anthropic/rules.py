@@ -59,7 +59,12 @@ RULES: dict[str, str] = {
     "tool_name": "The name of a tool is made of 1 to 128 letters, digits, underscores and hyphens.",
     "duplicate_tool": "Each tool has a name of its own.",
     "tool_schema": "The input_schema of a tool is of type object, without oneOf, allOf or anyOf at its top; "
-    "types are those of JSON Schema, in small letters.",
+    "at every depth, types are those of JSON Schema, in small letters, and keywords hold what its draft "
+    "2020-12 says.",
+    "tool_property": "The properties of an input_schema, at its top, are named by 1 to 64 letters, digits, "
+    "underscores, dots and hyphens.",
+    "tool_strict": "Where a tool is strict, every object has additionalProperties false, and bounds such as "
+    "minimum and maxLength are refused.",
     "tool_choice": "A tool_choice is auto, any, none, or tool with the name of a tool that is there.",
     "forced_tool": "A tool cannot be forced while thinking is on.",
     "thinking_budget": "Thinking has fewer tokens than max_tokens, unless it goes on between calls.",

@@ -3,9 +3,15 @@
 import re
 
 from quire.providers.checking.reading import Fields, as_list, as_object, opened, short, type_of
-from quire.providers.checking.schemas import check_types
+from quire.providers.checking.schemas import check_within
+from quire.providers.checking.strictness import check_closed
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_NOT_STRICT = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
+)
 _UNIONS = ("oneOf", "allOf", "anyOf")
 _CHOICES = ("auto", "any", "tool", "none")
 
@@ -46,13 +52,15 @@ def _check_schema(fields: Fields) -> None:
         fields.add("input_schema", "tool_schema", text)
     elif schema.get("type") != "object":
         fields.add("input_schema.type", "tool_schema", "the schema is not of type object")
-    elif schema.get("properties") is not None and as_object(schema["properties"]) is None:
-        text = f"must be an object, is {type_of(schema['properties'])}"
-        fields.add("input_schema.properties", "tool_schema", text)
     elif union := next((key for key in _UNIONS if key in schema), None):
         fields.add(f"input_schema.{union}", "tool_schema", f"{union} at the top of the schema")
     else:
-        check_types(fields, "input_schema")
+        for name in as_object(schema.get("properties")) or {}:
+            if not _PROPERTY.fullmatch(name):
+                place = f"input_schema.properties.{name}"
+                fields.add(place, "tool_property", f"{short(name)} is no name for a property")
+        check_within(fields, "input_schema")
+        check_closed(fields, "input_schema", _NOT_STRICT)
 
 
 def _check_choice(body: Fields, names: set[str], *, any_name: bool) -> None:

@@ -46,5 +46,6 @@ RULES: dict[str, str] = {
     "and only where the tool config includes server side tool invocations.",
     "tool_count": "A request declares at most 512 functions.",
     "tool_schema": "The parameters of a function are a schema of type object, given in one way; as JSON "
-    "Schema, its types are in small letters.",
+    "Schema, its types are in small letters, and keywords hold what its draft 2020-12 says.",
+    "tool_array": "An array among the parameters says what it holds: without items it is refused.",
 }

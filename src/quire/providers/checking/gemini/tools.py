@@ -5,7 +5,7 @@ import re
 from quire.providers.checking.gemini.history import spelled
 from quire.providers.checking.gemini.models import Model
 from quire.providers.checking.reading import Fields, as_list, as_object, each, opened, short, type_of
-from quire.providers.checking.schemas import check_types
+from quire.providers.checking.schemas import check_arrays, check_within
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _OF_OTHERS = ("type", "function", "input_schema")
@@ -80,7 +80,7 @@ def _check_declaration(fields: Fields, names: set[str]) -> None:
 
 def _check_schema(fields: Fields) -> None:
     parameters, other = fields.get("parameters"), spelled(fields, "parametersJsonSchema")
-    check_types(fields, other)
+    check_within(fields, other)
     if parameters is None:
         return
     schema = as_object(parameters)
@@ -93,3 +93,5 @@ def _check_schema(fields: Fields) -> None:
         fields.add("parameters.properties", "tool_schema", text)
     elif schema and str(schema.get("type")).upper() != "OBJECT":
         fields.add("parameters.type", "tool_schema", "the schema is not of type object")
+    else:
+        check_arrays(fields, "parameters")

@@ -2,7 +2,7 @@
 
 import re
 
-from quire.providers.checking.openai_chat.naming import check_call_id
+from quire.providers.checking.openai_chat.naming import LONGEST_CALL_ID, check_call_id
 from quire.providers.checking.openai_chat.pairing import Pairing
 from quire.providers.checking.openai_chat.parts import check_content
 from quire.providers.checking.openai_chat.tools import check_name, named
@@ -14,6 +14,8 @@ MOST_CALLS = 128
 # Each of these stands in for the content of an assistant message.
 INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 _AUTHOR = re.compile(r"[^\s<|\\/>]+")
+_ELSEWHERE = re.compile(r"(?:^|/)(?:azure\w*|github_copilot)[/:]")
+_LONGEST_ELSEWHERE = 40
 
 
 def check_messages(body: Fields, model: str | None) -> None:
@@ -22,6 +24,7 @@ def check_messages(body: Fields, model: str | None) -> None:
     if given is not None and not given:
         body.add("messages", "empty_messages", "is an empty list")
     instructions = not (model or "").rpartition("/")[2].startswith(WITHOUT_INSTRUCTIONS)
+    longest = _LONGEST_ELSEWHERE if _ELSEWHERE.search((model or "").lower()) else LONGEST_CALL_ID
     pairing = Pairing(body.findings)
     for place, value in body.each("messages"):
         message = opened(body.findings, place, value)
@@ -34,14 +37,14 @@ def check_messages(body: Fields, model: str | None) -> None:
         else:
             if role in ("system", "developer") and not instructions:
                 message.add("role", "role_for_model", f"is {role}")
-            _check_message(message, role, pairing)
+            _check_message(message, role, pairing, longest)
     pairing.end()
 
 
-def _check_message(message: Fields, role: str, pairing: Pairing) -> None:
+def _check_message(message: Fields, role: str, pairing: Pairing, longest: int) -> None:
     _check_author(message, role)
     if role == "assistant":
-        _check_assistant(message, pairing)
+        _check_assistant(message, pairing, longest)
         return
     if role == "tool":
         _check_result(message, pairing)
@@ -64,7 +67,7 @@ def _check_result(message: Fields, pairing: Pairing) -> None:
         pairing.answer(name, message.at("tool_call_id"))
 
 
-def _check_assistant(message: Fields, pairing: Pairing) -> None:
+def _check_assistant(message: Fields, pairing: Pairing, longest: int) -> None:
     if message.get("content") is not None or all(message.get(key) is None for key in INSTEAD_OF_CONTENT):
         check_content(message, "assistant")
     message.optional_text("refusal")
@@ -75,10 +78,10 @@ def _check_assistant(message: Fields, pairing: Pairing) -> None:
     if message.get("tool_calls") is None:
         pairing.other()
     else:
-        _check_calls(message, pairing)
+        _check_calls(message, pairing, longest)
 
 
-def _check_calls(message: Fields, pairing: Pairing) -> None:
+def _check_calls(message: Fields, pairing: Pairing, longest: int) -> None:
     calls = as_list(message.get("tool_calls"))
     if calls is not None and not calls:
         message.add("tool_calls", "empty_tool_calls", "is an empty list")
@@ -87,20 +90,20 @@ def _check_calls(message: Fields, pairing: Pairing) -> None:
     found: list[tuple[str, str]] = []
     for place, value in message.each("tool_calls"):
         call = opened(message.findings, place, value)
-        name = _check_call(call) if call else None
+        name = _check_call(call, longest) if call else None
         if call and name is not None:
             found.append((name, call.at("id")))
     pairing.call(found, unclear=calls is None or len(found) < len(calls))
 
 
-def _check_call(call: Fields) -> str | None:
+def _check_call(call: Fields, longest: int) -> str | None:
     tool = named(call)
     if tool and call.get("type") == "custom":
         check_name(tool, "custom")
         tool.text("input")
     elif tool:
         _check_function(tool)
-    return check_call_id(call, "id")
+    return check_call_id(call, "id", longest)
 
 
 def _check_function(function: Fields) -> None:

@@ -3,11 +3,17 @@
 import re
 
 from quire.providers.checking.reading import Fields, as_object, short, type_of
-from quire.providers.checking.schemas import check_types
+from quire.providers.checking.schemas import check_arrays, check_within
+from quire.providers.checking.strictness import check_closed, check_complete
 
 LONGEST_CALL_ID = 64
 LONGEST_CACHE_KEY = 64
 _NOT_AT_TOP = ("oneOf", "anyOf", "allOf", "enum", "const", "not")
+_NOT_STRICT = (
+    *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "default"),
+    *("patternProperties", "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties"),
+    *("prefixItems", "contains", "minContains", "maxContains", "uniqueItems", "unevaluatedItems"),
+)
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -61,13 +67,16 @@ def check_schema(tool: Fields) -> None:
     elif barred := next((key for key in _NOT_AT_TOP if key in schema), None):
         tool.add(f"parameters.{barred}", "tool_schema", f"{barred} at the top of the schema")
     else:
-        check_types(tool, "parameters")
+        check_within(tool, "parameters")
+        check_arrays(tool, "parameters")
+        check_closed(tool, "parameters", _NOT_STRICT)
+        check_complete(tool, "parameters")
 
 
-def check_call_id(call: Fields, key: str) -> str | None:
+def check_call_id(call: Fields, key: str, longest: int = LONGEST_CALL_ID) -> str | None:
     """The id of a call, in whatever form it has."""
     name = call.text(key)
-    if name is not None and not 1 <= len(name) <= LONGEST_CALL_ID:
+    if name is not None and not 1 <= len(name) <= longest:
         call.add(key, "call_id_length", f"has {len(name)} characters")
     return name
 

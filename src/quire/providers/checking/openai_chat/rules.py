@@ -24,7 +24,7 @@ RULES: dict[str, str] = {
     "file_source": "A file is a file_id, or file_data that is a data URL with base64.",
     "empty_tool_calls": "tool_calls is left out when there are none; an empty list is refused.",
     "too_many_tool_calls": "One message has at most 128 tool calls.",
-    "call_id_length": "The id of a tool call has 1 to 64 characters.",
+    "call_id_length": "The id of a tool call has 1 to 64 characters, on Azure 1 to 40.",
     "duplicate_call_id": "The tool calls of one message have different ids.",
     "unanswered_tool_call": (
         "A message with tool calls is followed by tool messages responding to each tool_call_id, before "
@@ -42,7 +42,13 @@ RULES: dict[str, str] = {
     ),
     "tool_schema": (
         "The parameters of a function are a schema of type object, without oneOf, anyOf, allOf, enum, const "
-        "or not at its top; its properties are an object, its types those of JSON Schema, in small letters."
+        "or not at its top; at every depth, types are those of JSON Schema, in small letters, and keywords "
+        "hold what its draft 2020-12 says."
+    ),
+    "tool_array": "An array says what it holds: without items it is refused, at any depth.",
+    "tool_strict": (
+        "Where a tool is strict, every object has additionalProperties false and requires all its "
+        "properties, every value has a type, and keywords such as allOf, not and default are refused."
     ),
     "tool_choice": (
         "tool_choice is none, or comes with tools: auto, required, or names of tools that are in the request."

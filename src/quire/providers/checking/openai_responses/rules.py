@@ -61,7 +61,13 @@ RULES: dict[str, str] = {
     ),
     "tool_schema": (
         "The parameters of a function are a schema of type object, without oneOf, anyOf, allOf, enum, const "
-        "or not at its top; its properties are an object, its types those of JSON Schema, in small letters."
+        "or not at its top; at every depth, types are those of JSON Schema, in small letters, and keywords "
+        "hold what its draft 2020-12 says."
+    ),
+    "tool_array": "An array says what it holds: without items it is refused, at any depth.",
+    "tool_strict": (
+        "Where a tool is strict, every object has additionalProperties false and requires all its "
+        "properties, every value has a type, and keywords such as allOf, not and default are refused."
     ),
     "tool_choice": "tool_choice is none, auto, required with tools, or names tools that are in the request.",
     "cache_breakpoint": "Only models from GPT-5.6 on have breakpoints for the prompt cache.",
