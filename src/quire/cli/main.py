@@ -25,6 +25,7 @@ from quire.cli.knowing import knowledge
 from quire.cli.listing import ls
 from quire.cli.moving import migrate
 from quire.cli.playing import demo
+from quire.cli.program import program
 from quire.cli.recalling import recall
 from quire.cli.showing import show
 from quire.cli.telling import clear_errors, print_downgrades, print_note, title
@@ -43,6 +44,7 @@ def quire() -> None:
 
 app.command()(demo)
 app.command()(chat)
+app.command()(program)
 
 
 @app.command()

@@ -1,0 +1,152 @@
+"""The command that has a task done by a program that a model writes, or has the program kept."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quire.cli.arguments import AsJson, KeyFile, StoreUrl
+from quire.cli.files import as_json, write_text
+from quire.cli.storing import DEFAULT, at_store, place_of
+from quire.cli.telling import clear_errors, print_error
+
+if TYPE_CHECKING:
+    from quire.cli.program_files import Defined
+    from quire.items import ToolCall
+    from quire.programs import Answer, Coder, KeptProgram, Tell
+    from quire.session import Session
+
+_FOLDER = "programs"
+_ADDRESS = "me/program"
+_YES = ("y", "yes")
+
+
+def program(
+    agent_file: Annotated[str, typer.Argument(help="a Python file with a task, or an agent")],
+    input: Annotated[list[str] | None, typer.Option(help="name=value, as often as it takes")] = None,
+    input_json: Annotated[
+        str | None, typer.Option("--input-json", help="a JSON file with the input; - is standard input")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(envvar="QUIRE_MODEL", help="who writes; else the file says, or it is local")
+    ] = None,
+    candidates: Annotated[int, typer.Option(min=1, help="programs that are written side by side")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="how often each may be written again")] = 3,
+    keep: Annotated[bool, typer.Option("--keep", help="keep a program for any input")] = False,
+    folder: Annotated[str, typer.Option(help="where programs are kept")] = _FOLDER,
+    json: AsJson = False,
+    store: StoreUrl = None,
+    conversation: Annotated[str | None, typer.Option(help="scope/conversation to record it in")] = None,
+    key_file: KeyFile = None,
+) -> None:
+    """Have a task done by a program that a model writes; attempts, checks, prices and calls are shown."""
+    from quire.cli.program_files import defined_in, given_to
+    from quire.programs import ProgramFailed, ProgramFault
+
+    with clear_errors(), _session(store, conversation, key_file) as session:
+        defined = defined_in(agent_file)
+        given = given_to(defined.task, input or (), input_json)
+        has_input = bool(given) or not keep
+        coder = _coder(defined, model, session, candidates, rounds, folder if keep else None)
+        try:
+            done = asyncio.run(_done(coder, defined, given if has_input else None, keep, quiet=json))
+        except (ProgramFailed, ProgramFault) as fault:
+            print_error(str(fault))
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            print_error("this was interrupted")
+            raise typer.Exit(1) from None
+    write_text(as_json(done if json else done.get("value", done.get("path"))), None)
+
+
+@contextmanager
+def _session(store: str | None, conversation: str | None, key_file: str | None) -> "Generator[Session]":
+    """The conversation that is named; where none is, one that nobody keeps."""
+    from quire.session import Session
+
+    if store is None and conversation is None:
+        yield Session.open(store="memory:")
+        return
+    with at_store(store or DEFAULT, key_file, make=True) as found:
+        place = place_of(conversation or _ADDRESS)
+        yield Session.open(scope=place.scope, conversation=place.conversation, store=found)
+
+
+def _coder(
+    defined: "Defined", name: str | None, session: "Session", candidates: int, rounds: int, kept: str | None
+) -> "Coder":
+    from quire.cli.answering_models import model_named
+    from quire.programs import Coder
+
+    given = defined.model if name is None else name
+    return Coder(
+        model_named(given) if given is None or isinstance(given, str) else given,
+        session=session,
+        candidates=candidates,
+        rounds=rounds,
+        kept=kept,
+        approver=_approve,
+    )
+
+
+async def _done(
+    coder: "Coder", defined: "Defined", given: dict[str, Any] | None, keep: bool, *, quiet: bool
+) -> dict[str, Any]:
+    """What there is to say of it at the end."""
+    from quire.cli.answering_models import closed
+    from quire.cli.program_telling import Telling
+    from quire.cli.terminal import Terminal
+    from quire.programs.events import nobody
+
+    telling = Telling(Terminal())
+    tell: Tell = nobody if quiet else telling
+    try:
+        if not keep:
+            return _told(await coder.answer(defined.task, tell=tell, **(given or {})))
+        kept = await coder.keep(defined.task, tell=tell)
+        if given is None:
+            return _kept(kept)
+        return {**_kept(kept), "value": await kept.run(tell=tell, **given)}
+    finally:
+        telling.end_line()
+        if coder.model is not None:
+            await closed(coder.model)
+
+
+def _told(answer: "Answer") -> dict[str, Any]:
+    from quire.programs.values import plain
+
+    tries = [{"attempt": tried.attempt, "faults": [*map(str, tried.faults)]} for tried in answer.attempts]
+    return {
+        "value": plain(answer.value),
+        "program": answer.program.code,
+        "printed": answer.printed,
+        "price": plain(answer.price),
+        "attempts": tries,
+    }
+
+
+def _kept(kept: "KeptProgram") -> dict[str, Any]:
+    from quire.programs.values import plain
+
+    return {
+        "path": str(kept.path),
+        "program": kept.program.code,
+        "version": kept.version,
+        "price": plain(kept.price),
+    }
+
+
+async def _approve(call: "ToolCall") -> bool | str:
+    """Ask the person, where there is one."""
+    from quire.cli.chat_words import call_in_words
+    from quire.cli.terminal import Terminal
+
+    terminal = Terminal()
+    if not terminal.is_person:
+        return "nobody is there to approve of it"
+    terminal.note(f"may this be run? {call_in_words(call)}")
+    said = await asyncio.to_thread(terminal.line, "yes, no or why not: ")
+    return said is not None and said.strip().lower() in _YES

@@ -1,0 +1,59 @@
+"""Programs: a model answers with code that is checked, priced, run in a sandbox, and kept."""
+
+from quire.programs.attempts import Checks, Prices, ProgramFailed, Tried, Writes
+from quire.programs.bounds import Bounds
+from quire.programs.checking import Program
+from quire.programs.coder import Answer, Coder
+from quire.programs.events import (
+    Answered,
+    Asked,
+    Called,
+    Checked,
+    Event,
+    Faulted,
+    Found,
+    Gave,
+    Printed,
+    SetAside,
+    Started,
+    Tell,
+    Written,
+)
+from quire.programs.faults import ProgramFault
+from quire.programs.keeping import KeptProgram
+from quire.programs.pricing import Cost, Price
+from quire.programs.sandbox import Ran, Sandbox, shared_sandbox
+from quire.programs.task import Task
+
+__all__ = [
+    "Answer",
+    "Answered",
+    "Asked",
+    "Bounds",
+    "Called",
+    "Checked",
+    "Checks",
+    "Coder",
+    "Cost",
+    "Event",
+    "Faulted",
+    "Found",
+    "Gave",
+    "KeptProgram",
+    "Price",
+    "Prices",
+    "Printed",
+    "Program",
+    "ProgramFailed",
+    "ProgramFault",
+    "Ran",
+    "Sandbox",
+    "SetAside",
+    "Started",
+    "Task",
+    "Tell",
+    "Tried",
+    "Writes",
+    "Written",
+    "shared_sandbox",
+]

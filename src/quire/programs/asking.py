@@ -1,0 +1,56 @@
+"""Asking a model in a transcript: within the window, the caps and the record of the session."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from quire.agent.speaker import budget_for
+from quire.context import Template
+from quire.errors import ModelFailed, QuireError
+from quire.items import Item, ToolCall, ToolResult
+from quire.models import Answering, AnyModel
+from quire.providers import Parsed, Rendered
+from quire.sections import History
+from quire.session import Session
+
+
+class Asking:
+    """One transcript and the model that is asked in it."""
+
+    def __init__(self, session: Session, model: AnyModel, transcript: str) -> None:
+        self._session = session
+        self._model = model
+        self._transcript = transcript
+        # Calls that a program made are no calls of this model, which is offered no tools.
+        history = History(transcript, where=_is_said)
+        self._template = Template(history, budget=budget_for(model), model=model.name)
+
+    async def answer(self, output: Mapping[str, Any] | None = None) -> Parsed:
+        """The answer to what the transcript shows, on the record with what it used."""
+        model = self._model
+        context = await self._session.build(self._template, model=model.name)
+        sent = context.render(model.wire, model=model.name)
+        answering = model.send(sent, stream=False, output=output, max_tokens=self._longest())
+        try:
+            parsed = await answering.whole()
+        except BaseException as fault:
+            await asyncio.shield(self._keep_what_came(answering, sent))
+            if isinstance(fault, QuireError) or not isinstance(fault, Exception):
+                raise
+            # Clients have errors of their own, and their words may quote what was sent.
+            raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
+        return await self._session.add_response(parsed, to=self._transcript, sent=sent)
+
+    async def _keep_what_came(self, answering: Answering, sent: Rendered) -> None:
+        came = await answering.close()
+        if came.items or came.usage is not None:
+            await self._session.add_response(came, to=self._transcript, sent=sent)
+
+    def _longest(self) -> int | None:
+        """How long an answer may be: a local model goes on to the end of its context, unless it is told."""
+        is_local = getattr(self._model, "context", None) is not None
+        return self._template.budget.reserve or None if is_local else None
+
+
+def _is_said(item: Item) -> bool:
+    return not isinstance(item, ToolCall | ToolResult)

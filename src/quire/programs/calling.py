@@ -1,0 +1,154 @@
+"""The functions that a program calls: tools and models of its task, run here and put on the record."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from inspect import isawaitable
+from typing import Any, cast
+
+from quire.agent import Outcome, Tool, run
+from quire.agent.acting import checked_verdict
+from quire.agent.closing import not_run, uncertain
+from quire.agent.speaker import Approver
+from quire.agent.tools.arguments import read_value
+from quire.agent.tools.outcome import failed
+from quire.agent.tools.shapes import Misfit
+from quire.errors import CapReached, CodecError, Conflict, Forgotten, ModelFailed, StoreError
+from quire.items import JSON, Item, Message, Note, ToolCall, ToolResult, new_id
+from quire.models import AnyModel
+from quire.models.replies import words_of
+from quire.programs.asking import Asking
+from quire.programs.events import Asked, Called, Gave, Tell
+from quire.programs.recording import INTERMEDIATE, Deeds, begin
+from quire.programs.task import ASKING, Task
+from quire.programs.values import as_text, by_name
+from quire.programs.watching import Watched
+from quire.session import Called as WasCalled
+from quire.session import Calling, Session
+
+_BREAKING = (StoreError, Conflict, Forgotten, CapReached)
+"""What no program may go on after: nothing can be recorded any more, or nothing may be spent."""
+
+_STOPPED = "the program was stopped"
+
+
+class Calls:
+    """The calls of one run. They are recorded in a transcript as they happen, where there is one."""
+
+    def __init__(
+        self, task: Task, session: Session, transcript: str | None, approver: Approver | None, tell: Tell
+    ) -> None:
+        self._session = session
+        self._transcript = transcript
+        self._name = transcript or task.name
+        self._approver = approver
+        self._tell = tell
+        self.deeds = Deeds()
+        self.broken: BaseException | None = None
+        """Why the run cannot go on, though the program may not have noticed."""
+        self.functions: Mapping[str, Callable[..., Awaitable[Any]]] = {
+            **{name: partial(self._guarded, self._call, tool) for name, tool in task.tools.items()},
+            **{name: partial(self._guarded, self._ask, model) for name, model in task.models.items()},
+        }
+
+    async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
+        try:
+            return await function(*args, **given)
+        except _BREAKING as fault:
+            self.broken = fault
+            raise
+
+    async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
+        """Call a tool as a model would, and give what it gave."""
+        arguments = as_text(by_name(tool.definition["parameters"], args, given))
+        call = ToolCall(f"call_{new_id()}", tool.name, arguments)
+        watched, deed = Watched(tool), self.deeds.begin()
+        try:
+            deed += await self._recorded(call)
+            self._tell(Called(self._name, call))
+            outcome = await self._outcome(call, watched)
+            result, notes = await self._kept(call, outcome)
+            deed += await asyncio.shield(self._recorded(result, *notes))
+        except BaseException:
+            deed += await asyncio.shield(self._closed(call))
+            raise
+        self._tell(Gave(self._name, result))
+        return watched.value(outcome)
+
+    async def _outcome(self, call: ToolCall, watched: Watched) -> Outcome:
+        refused = await self._refusal(call, watched.tool)
+        if refused is not None:
+            return failed(not_run(call, refused).text, "refused")
+        session = self._session
+        try:
+            await session.hooks.fire_and_wait(Calling(session.place, call.name, call.arguments))
+        except Exception as fault:
+            return failed(not_run(call, f"it was refused: {type(fault).__name__}").text, "refused")
+        outcome = await run(watched.tool, call.arguments, session=session)
+        stopped = outcome.stop_reason if outcome.is_error else None
+        heard = WasCalled(session.place, call.name, call.arguments, outcome.content, stopped)
+        await session.hooks.fire_and_wait(heard)
+        return outcome
+
+    async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
+        """Why a call may not be run: a program cannot wait until a person comes by."""
+        if tool.asks_person:
+            return "a person answers it, and a program cannot wait for one"
+        if not tool.needs_approval(call.arguments):
+            return None
+        asked = None if self._approver is None else self._approver(call)
+        verdict = checked_verdict(await asked if isawaitable(asked) else asked)
+        if verdict is None:
+            return "a person has to approve of it, and nobody was there to ask"
+        return None if verdict is True else verdict or "it was not approved"
+
+    async def _kept(self, call: ToolCall, outcome: Outcome) -> tuple[ToolResult, list[Note]]:
+        """What is recorded of an outcome: the result and the notes that came with it; others are pooled."""
+        beside = [note for note in outcome.notes if note.key is None]
+        try:
+            JSON.encode(beside)
+            for note in outcome.notes:
+                if note.key is not None:
+                    await self._session.put(note)
+        except CodecError as fault:
+            words = f"It was run, and what it gave could not be kept: {fault}."
+            return ToolResult(call.call_id, call.name, words, is_error=True), []
+        return ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error), beside
+
+    async def _recorded(self, *items: Item) -> tuple[Item, ...]:
+        if self._transcript is None:
+            return items
+        return await self._session.add(*items, to=self._transcript)
+
+    async def _closed(self, call: ToolCall) -> tuple[Item, ...]:
+        """The result of a call that was broken off, if it is on the record without one."""
+        if self._transcript is None or self._transcript not in self._session.transcripts:
+            return ()
+        if all(call.id != one.id for one in self._session.view(self._transcript).pending()):
+            return ()
+        return await self._session.add(uncertain(call, _STOPPED), to=self._transcript)
+
+    async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
+        """Ask a model in a transcript of its own."""
+        said = by_name(ASKING, args, given)
+        prompt = said["prompt"] if isinstance(said.get("prompt"), str) else as_text(said.get("prompt"))
+        schema = said.get("output_schema")
+        if schema is not None and not isinstance(schema, Mapping):
+            raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
+        name, asked = await begin(self._session, INTERMEDIATE, Message("user", prompt))
+        deed = self.deeds.begin(*asked)
+        self._tell(Asked(self._name, name, model.name))
+        parsed = await Asking(self._session, model, name).answer(cast("Mapping[str, Any] | None", schema))
+        words = words_of(parsed)
+        if not words.strip():
+            raise ModelFailed(f"{model.name} said nothing ({parsed.finish})")
+        value = words if schema is None else _value(words)
+        deed += [item for item in parsed.items if isinstance(item, Message)]
+        return value
+
+
+def _value(words: str) -> Any:
+    try:
+        return read_value(words)
+    except Misfit as fault:
+        raise ValueError(f"the model's answer is no JSON: {fault}") from None

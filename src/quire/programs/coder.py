@@ -1,0 +1,168 @@
+"""The coder: who answers tasks with programs that a model writes, at once or to be kept."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from quire.agent.speaker import Approver
+from quire.errors import InvalidValue, WrongType
+from quire.items import Item, Message
+from quire.models import AnyModel, Model
+from quire.models.replies import words_of
+from quire.programs.asking import Asking
+from quire.programs.attempts import Attempt, Checks, Prices, ProgramFailed, Tried, Ways, Writes, side_by_side
+from quire.programs.bounds import Bounds
+from quire.programs.checking import Program, checked
+from quire.programs.events import Checked, Tell, nobody
+from quire.programs.faults import ProgramFault
+from quire.programs.keeping import KeptProgram, Shelf
+from quire.programs.performing import Performance, Stage, perform, perform_in_main
+from quire.programs.pricing import Cost, Price, cost_of_model, price_of
+from quire.programs.prompting import RUN, prompt_for
+from quire.programs.recording import ATTEMPT, begin, record_run
+from quire.programs.sandbox import Sandbox, shared_sandbox
+from quire.programs.task import Task
+from quire.programs.values import as_text
+from quire.session import Session
+from quire.stores import MemoryStore
+from quire.stores.streams import MAIN, checked_name
+from quire.tokens.numbers import whole
+
+
+class Answer(NamedTuple):
+    """What a program answered, and how it came to that; `attempts` are those that were begun."""
+
+    value: Any
+    program: Program
+    printed: str
+    price: Price
+    attempts: tuple[Tried, ...]
+
+
+class Coder:
+    """Answers tasks with programs. A model writes them, they are checked, and the cheapest is run.
+
+    What is tried is recorded in transcripts `attempt_a`, `attempt_b`, … of the session; in the one that is
+    called `main` stands what succeeded, and nothing else. `write`, `check` and `price` take the places of the
+    model, of the checks and of the estimate. `kept` is the folder of programs that are kept.
+    """
+
+    def __init__(
+        self,
+        model: AnyModel | str | None = None,
+        *,
+        session: Session | None = None,
+        main: str = MAIN,
+        candidates: int = 3,
+        rounds: int = 3,
+        bounds: Bounds = Bounds(),  # noqa: B008
+        sandbox: Sandbox | None = None,
+        kept: str | Path | None = None,
+        approver: Approver | None = None,
+        write: Writes | None = None,
+        check: Checks | None = None,
+        price: Prices | None = None,
+    ) -> None:
+        self.model = Model(model) if isinstance(model, str) else model
+        self.session = session or Session.open(store=MemoryStore())
+        self._stage = Stage(self.session, checked_name(main), sandbox or shared_sandbox(), bounds, approver)
+        self._writes = write
+        self._ways = Ways(self._write, check or self._check, price or estimate)
+        self._candidates = whole(candidates, "candidates", least=1)
+        self._rounds = whole(rounds, "rounds", least=1)
+        self._shelf = Shelf(None if kept is None else Path(kept))
+
+    def __repr__(self) -> str:
+        name = "no model" if self.model is None else self.model.name
+        return f"<Coder of {self.session.place}, {name}>"
+
+    async def answer(self, task: Task, /, *, tell: Tell | None = None, **input: Any) -> Answer:
+        """The answer of a program that is written for this input; `ProgramFailed` if none comes to one."""
+        values = _checked(task).read(input)
+        given = Message("user", as_text(values))
+        tell = tell or nobody
+        attempts = await self._begun(task, values, tell)
+        while ready := await self._ready(attempts):
+            for attempt in ready:
+                done = await self._tried(attempt, task, values, tell)
+                if done is not None and attempt.ready is not None:
+                    await record_run(self.session, self._stage.main, given, done.deeds, done.text)
+                    return _answer(done, attempt.ready, attempts)
+        raise ProgramFailed(task.name, _tries(attempts))
+
+    async def run(self, task: Task, code: str, /, *, tell: Tell | None = None, **input: Any) -> Answer:
+        """The answer of a program that is at hand: it is checked and run, and no model is asked for it."""
+        values = _checked(task).read(input)
+        program = await self._ways.check(code, task)
+        done = await perform_in_main(self._stage, task, program, values, tell or nobody)
+        return Answer(done.value, program, done.printed, self._ways.price(program, task), ())
+
+    async def keep(self, task: Task, /, *, tell: Tell | None = None) -> KeptProgram:
+        """A program for any input, as a tool. One that was kept for the same task is used without a model."""
+        tell = tell or nobody
+        model = "" if self.model is None else self.model.name
+        found = await self._shelf.find(_checked(task), model, self._ways.check, tell)
+        if found is None:
+            attempts = await self._begun(task, None, tell)
+            ready = await self._ready(attempts)
+            if not ready or ready[0].ready is None:
+                raise ProgramFailed(task.name, _tries(attempts))
+            best = ready[0].ready
+            found = await self._shelf.put(task, model, best.program, best.price)
+        return KeptProgram(task, found, self._stage)
+
+    async def _begun(self, task: Task, values: dict[str, Any] | None, tell: Tell) -> list[Attempt]:
+        attempts: list[Attempt] = []
+        for _ in range(self._candidates):
+            name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
+            attempts.append(Attempt(name, task, self.session, self._ways, self._rounds, tell))
+        return attempts
+
+    async def _ready(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """The attempts that have a program, the cheapest first, after all wrote that have none."""
+        await side_by_side(attempt.write() for attempt in attempts if attempt.goes_on)
+        priced = [(attempt.ready.price, attempt) for attempt in attempts if attempt.ready is not None]
+        return [attempt for _, attempt in sorted(priced, key=lambda one: one[0])]
+
+    async def _tried(
+        self, attempt: Attempt, task: Task, values: dict[str, Any], tell: Tell
+    ) -> Performance | None:
+        assert attempt.ready is not None
+        await self.session.add(Message("user", RUN), to=attempt.name)
+        try:
+            return await perform(self._stage, task, attempt.ready.program, values, attempt.name, tell)
+        except ProgramFault as fault:
+            await attempt.fail(fault)
+            return None
+
+    async def _write(self, transcript: str, task: Task, items: Sequence[Item]) -> str:
+        if self._writes is not None:
+            text = await self._writes(transcript, task, items)
+            await self.session.add(Message("assistant", text), to=transcript)
+            return text
+        if self.model is None:
+            raise InvalidValue("a program is written by a model: the coder was given none")
+        return words_of(await Asking(self.session, self.model, transcript).answer())
+
+    async def _check(self, code: str, task: Task) -> Program:
+        return await checked(code, task.stubs, task.names, task.output or None, self._stage.sandbox)
+
+
+def estimate(program: Program, task: Task) -> Price:
+    """What a program is taken to cost: its calls, by the facts of the models that it asks."""
+    models = {name: cost_of_model(model.name) for name, model in task.models.items()}
+    return price_of(program.code, {**dict.fromkeys(task.tools, Cost()), **models})
+
+
+def _checked(task: Task) -> Task:
+    if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a coder is given a Task, not {type(task).__name__}")
+    return task
+
+
+def _tries(attempts: Sequence[Attempt]) -> tuple[Tried, ...]:
+    return tuple(attempt.tried for attempt in attempts)
+
+
+def _answer(done: Performance, ready: Checked, attempts: Sequence[Attempt]) -> Answer:
+    return Answer(done.value, ready.program, done.printed, ready.price, _tries(attempts))

@@ -1,0 +1,147 @@
+"""Programs that are kept: found again as long as nothing changed that they depend on, and used as tools."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from quire.agent import Tool
+from quire.agent.tools.options import Options
+from quire.agent.tools.shapes import Json, Misfit
+from quire.agent.tools.signature import Signature
+from quire.errors import Damaged, InvalidValue, StoreFailed
+from quire.programs.attempts import Checks
+from quire.programs.checking import Program
+from quire.programs.events import Found, SetAside, Tell, nobody
+from quire.programs.faults import ProgramFault
+from quire.programs.kept_files import Kept, file_name, kept_as, read_kept, write_kept
+from quire.programs.performing import Stage, perform, perform_in_main
+from quire.programs.pricing import Price
+from quire.programs.task import Task
+from quire.session import Session
+from quire.stores.streams import MAIN
+
+logger = logging.getLogger("quire.programs")
+
+
+class Shelf:
+    """The programs that a coder keeps: in a folder, or without one in memory alone."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._known: dict[str, Kept] = {}
+
+    async def find(self, task: Task, model: str, check: Checks, tell: Tell) -> Kept | None:
+        """The program that was kept for a task; one that somebody edited is checked again."""
+        version = _version(task, model)
+        kept = self._known.get(version)
+        if self._folder is not None:
+            kept = await self._read(self._folder / file_name(task, version), version, task, check, tell)
+        if kept is not None:
+            tell(Found(kept.path))
+        return kept
+
+    async def put(self, task: Task, model: str, program: Program, price: Price) -> Kept:
+        """Keep a program."""
+        kept = kept_as(program, price, _version(task, model))
+        if self._folder is None:
+            self._known[kept.version] = kept
+            return kept
+        path = self._folder / file_name(task, kept.version)
+        await asyncio.to_thread(write_kept, path, task, model, kept)
+        return kept._replace(path=path)
+
+    async def _read(self, path: Path, version: str, task: Task, check: Checks, tell: Tell) -> Kept | None:
+        try:
+            kept = await asyncio.to_thread(read_kept, path, version)
+            if kept is not None and kept.is_edited:
+                kept = kept._replace(program=await check(kept.program.code, task))
+            return kept
+        except Damaged as fault:
+            why = str(fault.args[0])
+        except ProgramFault as fault:
+            why = f"it was edited, and does not pass the checks: {fault}"
+        logger.warning("%s is set aside: it cannot be used", path)
+        await asyncio.to_thread(_set_aside, path)
+        tell(SetAside(path, why))
+        return None
+
+
+class _OfTask(Signature):
+    """What a task is given, as the signature of a tool."""
+
+    task: Task
+
+    def schema(self) -> Json:
+        """The schema of the task's input."""
+        return dict(self.task.input)
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The task's input, as one value."""
+        try:
+            return {"values": self.task.read(given)}
+        except InvalidValue as fault:
+            raise Misfit(str(fault)) from None
+
+
+class KeptProgram(Tool):
+    """A program as a tool. Called, it records nothing; `run` records a run in the main transcript."""
+
+    def __init__(self, task: Task, kept: Kept, stage: Stage) -> None:
+        async def run_program(values: dict[str, Any], session: Session | None = None) -> Any:
+            return await self._value(values, session)
+
+        run_program.__annotations__["return"] = task.output_type
+        super().__init__(run_program, Options(name=task.name, description=task.description))
+        signature = _OfTask(*self.signature)
+        signature.task = task
+        self.__dict__["signature"] = signature
+        self.task = task
+        self._kept = kept
+        self.program = kept.program
+        self.price = kept.price
+        self.path = kept.path
+        self._stage = stage
+
+    def __call__(self, **input: Any) -> Any:
+        """The answer for an input, to be awaited; nothing is recorded in the main transcript."""
+        return self._value(self.task.read(input), None)
+
+    @property
+    def version(self) -> str:
+        """A digest of all that the program depends on."""
+        return self._kept.version
+
+    async def run(self, *, session: Session | None = None, tell: Tell | None = None, **input: Any) -> Any:
+        """The answer for an input; on success, input, calls and answer are in the main transcript."""
+        values = self.task.read(input)
+        done = await perform_in_main(self._in(session), self.task, self.program, values, tell or nobody)
+        return done.value
+
+    def within(self, session: Session, main: str = MAIN) -> "KeptProgram":
+        """The same program in another conversation, or with another transcript for what succeeded."""
+        return KeptProgram(self.task, self._kept, self._stage._replace(session=session, main=main))
+
+    async def _value(self, values: dict[str, Any], session: Session | None) -> Any:
+        done = await perform(self._in(session), self.task, self.program, values, None, nobody)
+        return done.value
+
+    def _in(self, session: Session | None) -> Stage:
+        return self._stage if session is None else self._stage._replace(session=session)
+
+
+def _version(task: Task, model: str) -> str:
+    return blake2b(f"{task.version} {model}".encode(), digest_size=8).hexdigest()
+
+
+def _set_aside(path: Path) -> None:
+    """Give a file another name: somebody may have put work into it."""
+    number = 1
+    while (other := path.with_suffix(f".py.{number}")).exists():
+        number += 1
+    try:
+        path.rename(other)
+    except OSError as fault:
+        raise StoreFailed(f"{path} cannot be set aside: {fault.strerror}") from fault

@@ -1,0 +1,125 @@
+"""Where programs run: in processes that reach nothing of the machine but the functions they are given."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from quire.errors import InvalidLimit
+from quire.models.per_loop import PerLoop
+from quire.programs.bounds import Bounds
+from quire.programs.faults import ProgramFault
+from quire.programs.sandbox.answers import answer_of
+from quire.programs.sandbox.diagnosing import typed_fault
+from quire.programs.sandbox.printing import Printed
+from quire.programs.sandbox.raising import fault_of
+from quire.programs.sandbox.running import HostFunction, Run, given_values
+from quire.programs.sandbox.source import answering, declaring
+from quire.programs.sandbox.workers import Seat, Workers, until_checked
+
+__all__ = ["HostFunction", "Ran", "Sandbox", "shared_sandbox"]
+
+_CHECKING = Bounds(seconds=10.0, memory=256 << 20)
+"""The checker is the sandbox's own and not the program's: these only keep it from taking the machine."""
+
+
+class Ran(NamedTuple):
+    """What came of a program; `seconds` is all the time it took, `calls` those of functions it was given."""
+
+    value: Any
+    printed: str
+    calls: int
+    seconds: float
+
+
+class Sandbox:
+    """Runs programs and checks them. Workers start when first needed, and end with the event loop."""
+
+    def __init__(self, *, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise InvalidLimit("a sandbox has one worker at least")
+        most = workers or max(2, os.cpu_count() or 1)
+        self._workers = PerLoop(lambda: Workers(most))
+
+    async def run(
+        self,
+        code: str,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        functions: Mapping[str, HostFunction] | None = None,
+        bounds: Bounds = Bounds(),  # noqa: B008  # it is frozen
+        tell: Callable[[str], None] | None = None,
+    ) -> Ran:
+        """Run a program to its answer or to a `ProgramFault`; no host call is under way after it."""
+        begun = perf_counter()
+        text, values = answering(code, bounds.answer), given_values(inputs or {})
+        workers = await self._workers.get()
+        async with workers.admitted():
+            seat = workers.seat(bounds)
+            printed = Printed(bounds.printed, tell, seat.stop)
+            run = Run(seat, functions or {}, bounds)
+            found = await _ended(run, seat, text, values, printed, code, bounds)
+        return Ran(
+            answer_of(found, bounds.answer, str(printed)), str(printed), run.calls, perf_counter() - begun
+        )
+
+    async def check(self, code: str, stubs: str) -> None:
+        """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
+        from pydantic_monty import MontyError
+
+        text, declared = declaring(code, stubs)
+        workers = await self._workers.get()
+        async with workers.admitted():
+            seat = workers.seat(
+                _CHECKING, type_check=True, type_check_stubs=declared, type_check_format="json"
+            )
+            try:
+                await seat.open(lambda session: until_checked(session.feed_start(text)))
+            except MontyError as error:
+                found = typed_fault(error, code, stubs)
+                if found is not None:
+                    raise found from None
+            finally:
+                await seat.leave()
+
+    async def close(self) -> None:
+        """End the workers of this loop; they start again where another program is run."""
+        await self._workers.close()
+
+
+@cache
+def shared_sandbox() -> Sandbox:
+    """The sandbox that is used where none is given."""
+    return Sandbox()
+
+
+async def _ended(
+    run: Run, seat: Seat, text: str, values: dict[str, Any], printed: Printed, code: str, bounds: Bounds
+) -> Any:
+    """Run it to its end; the ways to end too soon are told apart here."""
+    from pydantic_monty import MontyError
+
+    try:
+        async with asyncio.timeout(bounds.wall):
+            first = await seat.open(
+                lambda session: session.feed_start(text, inputs=values, print_callback=printed.take)
+            )
+            found = await run.through(first)
+    except TimeoutError:
+        seat.stop()
+        raise ProgramFault("limit", f"it took longer than {bounds.wall} s", printed=str(printed)) from None
+    except MontyError as error:
+        if not printed.over:
+            raise fault_of(error, code, str(printed)) from None
+    except BaseException:
+        seat.stop()
+        raise
+    else:
+        if not printed.over:
+            return found
+    finally:
+        await run.end()
+        await seat.leave()
+    raise ProgramFault("limit", f"it printed more than {bounds.printed} characters", printed=str(printed))

@@ -1,0 +1,88 @@
+"""Errors on their way in and out: what a host function raised, and what a program died of."""
+
+import builtins
+import re
+from typing import TYPE_CHECKING, Any
+
+from quire.programs.faults import Kind, ProgramFault, at_line
+
+if TYPE_CHECKING:
+    from pydantic_monty import MontyError
+
+_KNOWN = {
+    *("ArithmeticError", "OverflowError", "ZeroDivisionError", "LookupError", "IndexError", "KeyError"),
+    *("RuntimeError", "NotImplementedError", "AttributeError", "NameError", "ValueError", "OSError"),
+    *("FileNotFoundError", "FileExistsError", "IsADirectoryError", "NotADirectoryError", "PermissionError"),
+    *("AssertionError", "TypeError", "TimeoutError", "ImportError", "ModuleNotFoundError"),
+}
+"""Builtin errors that a program can catch by their names."""
+
+_LONGEST_MESSAGE = 2_000
+_LIMITS = re.compile(
+    "memory limit|time limit|duration|maximum recursion depth|recursion limit|max_suspensions|suspension"
+)
+_LACKING = re.compile(
+    r"does not yet support|not supported in this environment|^(No module named|cannot import)"
+)
+_LIMIT_KINDS = {"MemoryError", "RecursionError", "TimeoutError", "RuntimeError"}
+_LACKING_KINDS = {"NotImplementedError", "ModuleNotFoundError", "ImportError", "RuntimeError"}
+_MODULE_LACKS = re.compile(r"^module '\w+' has no attribute ")
+_UNDEFINED = re.compile(r"^name '(\w+)' is not defined")
+
+
+def raised_inside(error: BaseException) -> Any:
+    """An error of a host function as the program gets it: its nearest builtin, with its message."""
+    kinds = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+    name = next((kind for kind in kinds if kind in _KNOWN), "RuntimeError")
+    # A KeyError prints its argument in quotes, and the one in the sandbox will do so again.
+    bare = isinstance(error, KeyError) and len(error.args) == 1 and str(error) == repr(error.args[0])
+    text = str(error.args[0]) if bare else str(error)
+    return {"exc_type": name, "message": (text or type(error).__name__)[:_LONGEST_MESSAGE]}
+
+
+def fault_of(error: "MontyError", code: str, printed: str, ahead: int = 0) -> ProgramFault:
+    """What a program died of, with its line; `ahead` lines stood before the program as it was given."""
+    from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError, MontyTypingError
+
+    if isinstance(error, MontyCrashedError):
+        reason = "it computed for too long" if error.timed_out else "its worker ended under it"
+        return ProgramFault("limit", f"the program was stopped: {reason}", printed=printed)
+    if isinstance(error, MontyTypingError):
+        return ProgramFault("types", error.display(), printed=printed)
+    if not isinstance(error, MontyRuntimeError | MontySyntaxError):
+        return ProgramFault("raised", str(error), printed=printed)
+    lines = [frame.line - ahead for frame in error.traceback() if frame.filename != "<string>"]
+    ends, message = code.count("\n") + 1, error.display("msg")
+    within = [line for line in lines if line <= ends]
+    name, line = _name_of(error), within[-1] if within else None
+    kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message)
+    if kind in ("raised", "names") and len(within) < len(lines):
+        return ProgramFault("answer", _no_answer(name, message), printed=printed)
+    return ProgramFault(kind, at_line(code, line, f"{name}: {message}{_lacking(kind)}"), line, printed)
+
+
+def _name_of(error: Any) -> str:
+    return str(error.display("type-msg")).partition(":")[0]
+
+
+def _kind(name: str, message: str) -> Kind:
+    if name in ("MemoryError", "RecursionError") or (name in _LIMIT_KINDS and _LIMITS.search(message)):
+        return "limit"
+    if name in _LACKING_KINDS and _LACKING.search(message):
+        return "missing"
+    if name == "AttributeError" and _MODULE_LACKS.search(message):
+        return "missing"
+    undefined = _UNDEFINED.match(message) if name == "NameError" else None
+    if undefined:
+        return "missing" if hasattr(builtins, undefined[1]) else "names"
+    return "syntax" if name in ("SyntaxError", "IndentationError") else "raised"
+
+
+def _lacking(kind: Kind) -> str:
+    return " (the sandbox has only a part of Python: write it another way)" if kind == "missing" else ""
+
+
+def _no_answer(name: str, message: str) -> str:
+    if name == "NameError":
+        return "the program has no answer: it ended before `output` was set"
+    return f"the answer cannot be taken: {name}: {message}"

@@ -1,0 +1,146 @@
+"""One run of a program: what it asks for is looked up, called and waited for, until it is done."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from inspect import isawaitable
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+from quire.errors import InvalidValue, WrongType, cut
+from quire.programs.bounds import Bounds
+from quire.programs.faults import ProgramFault
+from quire.programs.sandbox.plain import NotPlain, plain
+from quire.programs.sandbox.raising import raised_inside
+from quire.programs.sandbox.workers import Seat
+
+if TYPE_CHECKING:
+    from pydantic_monty import FunctionSnapshot, FutureSnapshot, NameLookupSnapshot
+
+HostFunction = Callable[..., Awaitable[Any]]
+
+PATIENCE = 10.0
+"""How long a host call that was cancelled may take to end, in seconds."""
+
+
+class Run:
+    """A program on its seat, with the host calls that are under way."""
+
+    def __init__(self, seat: Seat, functions: Mapping[str, HostFunction], bounds: Bounds) -> None:
+        self._seat = seat
+        self._functions = functions
+        self._bounds = bounds
+        self._under_way: dict[int, asyncio.Task[Any]] = {}
+        self.calls = 0
+
+    async def through(self, snapshot: Any) -> Any:
+        """Go on from a snapshot to the end; the value that the program ended with."""
+        from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, NameLookupSnapshot
+
+        while not isinstance(snapshot, MontyComplete):
+            if isinstance(snapshot, FunctionSnapshot):
+                snapshot = await self._called(snapshot)
+            elif isinstance(snapshot, FutureSnapshot):
+                snapshot = await self._waited(snapshot)
+            elif isinstance(snapshot, NameLookupSnapshot):
+                snapshot = await self._looked_up(snapshot)
+            else:
+                raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
+        return snapshot.output
+
+    async def end(self) -> None:
+        """Cancel the host calls that are under way, and wait until they have ended."""
+        tasks = [task for task in self._under_way.values() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=PATIENCE)
+        for task in self._under_way.values():
+            if task.done() and not task.cancelled():
+                task.exception()  # looked at, so that nobody is warned of it later
+
+    async def _called(self, snapshot: "FunctionSnapshot") -> Any:
+        name = str(snapshot.function_name)
+        if snapshot.is_os_function:
+            return await self._of_the_machine(snapshot, name)
+        function = self._functions.get(name)
+        if function is None:
+            return await self._answered(snapshot, _error("NameError", f"name '{name}' is not defined"))
+        self.calls += 1
+        if self.calls > self._bounds.calls:
+            self._over(f"the program called more than {self._bounds.calls} functions")
+        try:
+            given = plain([snapshot.args, snapshot.kwargs], self._bounds.answer)
+        except (NotPlain, ValueError) as wrong:
+            return await self._answered(
+                snapshot, _error("TypeError", f"{name}() cannot be given this: {wrong}")
+            )
+        return await self._begun(snapshot, _call(function, *given))
+
+    async def _of_the_machine(self, snapshot: "FunctionSnapshot", name: str) -> Any:
+        """Sleeping is waiting here, where it can be stopped; nothing else of the machine is given."""
+        if name not in ("time.sleep", "asyncio.sleep"):
+            return await self._seat.turn(snapshot.resume_not_handled)
+        seconds = float(snapshot.args[0])
+        if name == "asyncio.sleep":
+            return await self._begun(snapshot, asyncio.sleep(seconds))
+        await asyncio.sleep(seconds)
+        return await self._answered(snapshot, {"return_value": None})
+
+    async def _begun(self, snapshot: "FunctionSnapshot", work: Any) -> Any:
+        self._under_way[snapshot.call_id] = asyncio.create_task(work)
+        return await self._answered(snapshot, {"future": ...})
+
+    async def _waited(self, snapshot: "FutureSnapshot") -> Any:
+        pending = {number: self._under_way[number] for number in snapshot.pending_call_ids}
+        await asyncio.wait(pending.values(), return_when=asyncio.FIRST_COMPLETED)
+        results = {number: _outcome(task) for number, task in pending.items() if task.done()}
+        for number in results:
+            del self._under_way[number]
+        return await self._seat.turn(lambda: snapshot.resume(results))
+
+    async def _looked_up(self, snapshot: "NameLookupSnapshot") -> Any:
+        function = self._functions.get(snapshot.variable_name)
+        if function is None:
+            return await self._seat.turn(snapshot.resume)
+        return await self._seat.turn(lambda: snapshot.resume(value=function))
+
+    async def _answered(self, snapshot: "FunctionSnapshot", result: Any) -> Any:
+        return await self._seat.turn(lambda: snapshot.resume(result))
+
+    def _over(self, text: str) -> NoReturn:
+        self._seat.stop()
+        raise ProgramFault("limit", text)
+
+
+def given_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a program as plain values; whoever runs it is told of those that are none."""
+    wrong = [name for name in inputs if not name.isidentifier() or iskeyword(name) or name == "output"]
+    if wrong:
+        raise InvalidValue(f"a program can have no input of the name {cut(str(wrong[0]))!r}")
+    try:
+        return {name: msgspec.to_builtins(value) for name, value in inputs.items()}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WrongType(f"an input of a program is no plain value: {cut(str(error))}") from None
+
+
+async def _call(function: HostFunction, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
+    found = function(*args, **kwargs)
+    return await found if isawaitable(found) else found
+
+
+def _outcome(task: asyncio.Task[Any]) -> Any:
+    if task.cancelled():
+        return _error("RuntimeError", "the call was cancelled")
+    error = task.exception()
+    if error is not None:
+        return raised_inside(error)
+    try:
+        return {"return_value": msgspec.to_builtins(task.result())}
+    except (TypeError, ValueError, RecursionError) as wrong:
+        return _error("TypeError", f"what the function gave is no value for a program: {wrong}")
+
+
+def _error(kind: str, message: str) -> Any:
+    return {"exc_type": kind, "message": message}

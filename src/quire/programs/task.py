@@ -1,0 +1,172 @@
+"""A task: what a program is to do, with what it is given, what it may call, and what it is to answer."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from quire.agent import Tool, tools_of
+from quire.agent.tools.shapes import Misfit
+from quire.errors import InvalidValue, WrongType, cut
+from quire.models import AnyModel, Model
+from quire.programs.faults import ProgramFault
+from quire.programs.schemas import Given, Shaped, given_by, returned_by
+from quire.programs.stubs import Declared, stubs_of
+from quire.programs.values import legal_name, plain
+from quire.stores.streams import free_name
+from quire.tokens.numbers import named
+
+_FORM = 1
+"""Of what a version is made; another where programs have to be written anew."""
+
+ASKING: Mapping[str, Any] = MappingProxyType(
+    {
+        "type": "object",
+        "properties": {
+            "prompt": {"type": "string"},
+            "output_schema": {"anyOf": [{"type": "object"}, {"type": "null"}], "default": None},
+        },
+        "required": ["prompt"],
+        "additionalProperties": False,
+    }
+)
+"""What a model is asked with in a program."""
+
+_ASKING = (
+    "Ask the language model {name}. It knows nothing but the prompt. It answers with text, or, given a JSON "
+    "schema as output_schema, with a value that fits it."
+)
+
+
+class Task:
+    """What a program is to do. `input` is a type with fields, or the types of inputs by their names.
+
+    A program has its inputs as variables, calls tools by their names, asks models as `llm_a`, `llm_b` and so
+    on (as `llm` too, where there is one alone), and answers with a value of the type `output`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        *,
+        input: Any = None,
+        output: Any = str,
+        tools: Iterable[Any] = (),
+        models: Iterable[AnyModel | str] = (),
+    ) -> None:
+        self.name = named(name, "the name of a task")
+        if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a description is a text, not {type(description).__name__}")
+        self.description = description
+        self.tools = _by_legal_name(tools)
+        self.models = _by_letter(models, self.tools)
+        self._input: Given = given_by({"input": str} if input is None else input)
+        self.output_type = output
+        self._output = Shaped(output)
+        self._variables = self._named_variables()
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name!r} of {len(self.tools)} tools and {len(self.models)} models>"
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The JSON schema of what is given."""
+        return self._input.schema
+
+    @property
+    def output(self) -> Mapping[str, Any]:
+        """The JSON schema of the answer."""
+        return self._output.schema
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a program finds beside what Python has: variables and functions."""
+        return frozenset((*self._variables.values(), *self.tools, *self.models))
+
+    @cached_property
+    def declared(self) -> tuple[Declared, ...]:
+        """The functions that a program may call."""
+        tools = (
+            Declared(name, tool.description, tool.definition["parameters"], returned_by(tool))
+            for name, tool in self.tools.items()
+        )
+        models = (
+            Declared(name, _ASKING.format(name=model.name), ASKING, None)
+            for name, model in self.models.items()
+        )
+        return (*tools, *models)
+
+    @cached_property
+    def stubs(self) -> str:
+        """All that a program may use, as Python text, for models and for the checker."""
+        properties = self._input.properties
+        renamed = {self._variables[key]: schema for key, schema in properties.items()}
+        return stubs_of(
+            self.declared, {**self.input, "properties": renamed, "required": list(renamed)}, self.output
+        )
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of all that a program depends on: the same as long as that is the same."""
+        told = {
+            "form": _FORM,
+            "name": self.name,
+            "description": self.description,
+            "input": self.input,
+            "output": self.output,
+            "tools": [(name, tool.version, returned_by(tool)) for name, tool in self.tools.items()],
+            "models": [(name, model.name) for name, model in self.models.items()],
+        }
+        return blake2b(msgspec.json.encode(plain(told), order="sorted"), digest_size=16).hexdigest()
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given, in the kinds that JSON has and with defaults filled in, or an `InvalidValue`."""
+        try:
+            return self._input.read(given)
+        except Misfit as fault:
+            raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
+
+    def variables(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What was read, under the names that a program has it by."""
+        return {self._variables[key]: value for key, value in values.items()}
+
+    def answer(self, value: Any) -> Any:
+        """What a program answered, as a value of the output's type, or a fault that says what is wrong."""
+        try:
+            return self._output.read(value)
+        except Misfit as fault:
+            raise ProgramFault("answer", f"the answer does not fit: {fault}") from None
+
+    def _named_variables(self) -> dict[str, str]:
+        taken = {*self.tools, *self.models}
+        variables: dict[str, str] = {}
+        for key in self._input.properties:
+            variables[key] = legal_name(key, taken)
+            taken.add(variables[key])
+        return variables
+
+
+def _by_legal_name(tools: Iterable[Any]) -> Mapping[str, Tool]:
+    given = tools_of(tools)
+    if len(given.definitions) > len(given.tools):
+        raise InvalidValue("a program calls tools that run here, and no others")
+    found: dict[str, Tool] = {}
+    for name, tool in given.tools.items():
+        found[legal_name(name, found, is_function=True)] = tool
+    return MappingProxyType(found)
+
+
+def _by_letter(models: Iterable[AnyModel | str], taken: Mapping[str, Tool]) -> Mapping[str, AnyModel]:
+    if isinstance(models, str):
+        raise WrongType("models are a list, not a text")
+    given = [Model(model) if isinstance(model, str) else model for model in models]
+    found: dict[str, AnyModel] = {}
+    for model in given:
+        found[free_name("llm", {*found, *taken})] = model
+    if len(given) == 1 and "llm" not in taken:
+        found["llm"] = given[0]
+    return MappingProxyType(found)

@@ -1,0 +1,74 @@
+"""Values on their way into a program and out of it: of the kinds that JSON has, under names Python takes."""
+
+import builtins
+import json
+import keyword
+from collections.abc import Collection, Mapping
+from typing import Any
+from unicodedata import normalize
+
+import msgspec
+
+from quire.items import Audio, File, Image, Note
+from quire.providers.wording import mended
+
+_OWN = frozenset(("output", "Output"))
+"""Names that mean something in every program."""
+
+TOLD = (Note, Image, Audio, File, bytes, bytearray, memoryview)
+"""What a model is told of in words, and a program too."""
+
+
+def plain(value: Any) -> Any:
+    """A value in the kinds that JSON has; what has no such form says of itself what it is."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    try:
+        built = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+        return json.loads(json.dumps(built, ensure_ascii=False))  # rows become lists
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return str(value)
+
+
+def as_text(value: Any) -> str:
+    """A value as JSON text."""
+    return mended(json.dumps(plain(value), ensure_ascii=False))
+
+
+def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = False) -> str:
+    """A name that a program can use: not one that is taken, nor a function's that Python itself has."""
+    legal = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in normalize("NFKC", name))
+    if not legal.isidentifier():
+        legal = f"_{legal}"
+    while (
+        legal in taken
+        or legal in _OWN
+        or keyword.iskeyword(legal)
+        or (is_function and hasattr(builtins, legal))
+    ):
+        legal += "_"
+    return legal
+
+
+def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names of its parameters: those that are required come first."""
+    order = _order(parameters)
+    if len(args) > len(order):
+        raise TypeError(f"{len(args)} arguments are given by place; there are {len(order)}")
+    placed = dict(zip(order, args, strict=False))
+    twice = next((name for name in given if name in placed), None)
+    if twice is not None:
+        raise TypeError(f"the argument {twice!r} is given twice")
+    return {**placed, **given}
+
+
+def _order(parameters: Mapping[str, Any]) -> list[str]:
+    required = set(parameters.get("required", ()))
+    return sorted(parameters.get("properties", {}), key=lambda name: name not in required)
+
+
+def _plain(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump(mode="json", by_alias=True)
+    return str(value)

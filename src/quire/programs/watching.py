@@ -1,0 +1,69 @@
+"""What a tool gave or raised, as it is: a program works with values, and only a model reads their text."""
+
+from collections.abc import AsyncIterable, Awaitable, Iterator
+from copy import copy
+from inspect import isawaitable
+from typing import Any, cast
+
+from quire.agent import Outcome, Tool
+from quire.items.parts import text_of
+from quire.programs.values import TOLD, plain
+
+
+class Watched:
+    """A tool that is called once, and what the function gave or raised."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._function: Any = tool.function
+        self.tool = copy(tool)
+        if tool.kind == "async":
+            self.tool.function = self._awaited
+        elif tool.kind == "plain":
+            self.tool.function = self._called
+        self.fault: BaseException | None = None
+        self._values: list[Any] = []
+
+    def value(self, outcome: Outcome) -> Any:
+        """What a program is given of the call; where it failed, that is raised."""
+        words = text_of(outcome.content)
+        if outcome.is_error:
+            raise self._error(outcome, words)
+        if not self._values or _is_told(self._values[0]):
+            return words
+        return plain(self._values[0])
+
+    def _error(self, outcome: Outcome, words: str) -> Exception:
+        if outcome.stop_reason == "timeout":
+            return TimeoutError(words)
+        # Raised again, a fault is the tool's own type, by which a program may tell it from others.
+        return self.fault if isinstance(self.fault, Exception) else RuntimeError(words)
+
+    async def _awaited(self, *args: Any, **kwargs: Any) -> Any:
+        return await self._settled(self._function(*args, **kwargs))
+
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            value = self._function(*args, **kwargs)
+        except BaseException as fault:
+            self.fault = fault
+            raise
+        if isawaitable(value):
+            return self._settled(value)
+        return self._seen(value)
+
+    async def _settled(self, coming: Awaitable[Any]) -> Any:
+        try:
+            return self._seen(await coming)
+        except BaseException as fault:
+            self.fault = fault
+            raise
+
+    def _seen(self, value: Any) -> Any:
+        if not isinstance(value, AsyncIterable | Iterator):
+            self._values.append(value)
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _is_told(value: Any) -> bool:
+    inside = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
+    return any(isinstance(one, TOLD) for one in inside)

@@ -1,0 +1,76 @@
+"""Pricing: calls, how often they are made, and what each costs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.programs.faults import ProgramFault
+from quire.programs.pricing import Cost, Price, cost_of_model, price_of
+
+COSTS = {"a": Cost(1.0, 2.0), "b": Cost(10.0, 3.0)}
+PRICES = {
+    "x = 1": (0, 0, 0),
+    "await a()": (1, 2, 1),
+    "await a(await b())": (11, 5, 2),
+    "for n in [1, 2, 3]: await a()": (3, 6, 3),
+    "for n in range(4): await a()": (4, 8, 4),
+    "for n in range(2, 8, 2): await a()": (3, 6, 3),
+    "for n in things: await a()": (10, 20, 10),
+    "for n in range(2):\n    for m in range(3): await a()": (6, 12, 6),
+    "xs = [1, 2]\nfor n, x in enumerate(xs): await a()": (2, 4, 2),
+    "xs = [1, 2]\nxs.append(3)\nfor x in xs: await a()": (10, 20, 10),
+    "for k, v in {'x': 1}.items(): await a()": (1, 2, 1),
+    "while True: await a()": (10, 20, 10),
+    "[await a() for n in range(3)]": (3, 6, 3),
+    "{n: await a() for n in range(3) if await b()}": (33, 15, 6),
+    "if x: await a()\nelse: await b()": (10, 3, 1),
+    "y = await a() if x else await b()": (10, 3, 1),
+    "match x:\n    case 1: await a()\n    case _: await b()": (10, 3, 1),
+    "try: await a()\nexcept ValueError: await b()": (11, 5, 2),
+    "await asyncio.gather(a(), b())": (11, 3, 2),
+    "await asyncio.gather(*[a() for n in range(5)])": (5, 2, 5),
+    "await gather(*(a() for n in range(5)))": (5, 2, 5),
+    "calls = [a() for n in range(5)]\nawait asyncio.gather(*calls)": (5, 2, 5),
+    "await asyncio.gather(*[a(), b()])": (11, 3, 2),
+    "async def f(): await a()": (0, 0, 0),
+    "async def f(): await a()\nawait f()\nawait f()": (2, 4, 2),
+    "async def f(): await f(); await a()\nawait f()": (1, 2, 1),
+    "async def one(n): return await a()\nawait asyncio.gather(*[one(n) for n in range(3)])": (3, 2, 3),
+    "async def a(): return 1\nawait a()": (0, 0, 0),
+    "obj.a()": (0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("code", PRICES)
+def test_the_price_of(code: str) -> None:
+    assert price_of(code, COSTS) == Price(*PRICES[code])
+
+
+def test_what_is_unknown_can_be_said() -> None:
+    assert price_of("for n in things: await a()", COSTS, unknown=3).calls == 3
+
+
+@pytest.mark.laws
+@given(st.lists(st.sampled_from(["await a()", "await b()", "for n in x: await a()", "y = 1"]), max_size=6))
+def test_more_text_never_costs_less(lines: list[str]) -> None:
+    prices = [price_of("\n".join(lines[:count]), COSTS) for count in range(len(lines) + 1)]
+    assert prices == sorted(prices)
+
+
+def test_prices_are_compared_by_money_first() -> None:
+    assert Price(1, 9, 9) < Price(2, 0, 0) < Price(2, 1, 0) < Price(2, 1, 1)
+
+
+def test_models_cost_what_is_known_of_them() -> None:
+    assert cost_of_model("gpt-5.6").money > 0
+    assert cost_of_model("nobody-knows-this-one").money > 0
+
+
+@pytest.mark.parametrize("code", ["x = (", "f" + "(f" * 3_000 + ")" * 3_000, "x" + ".x" * 30_000])
+def test_what_cannot_be_read_is_a_fault(code: str) -> None:
+    with pytest.raises(ProgramFault):
+        price_of(code, COSTS)
+
+
+def test_a_loop_without_end_has_a_price() -> None:
+    assert price_of(f"for n in range({10**40}): await a()", COSTS).calls == 1e12
