@@ -1,14 +1,14 @@
 """Whether the right turns come back: shares of the turns that hold an answer, within a budget of tokens.
 
 Usage: python bench/recall.py PATH [--budget N ...] [--json] [--leave-one-out] [--speed [--peers PYTHON]]
-                              [--vectors KIND]
+                              [--embed KIND]
 
 The file is in the format of LoCoMo. ER@B is the mean share of a question's evidence turns that are in what is
 told within B tokens (cl100k; a date line for each session, a line for each turn), All@B the share of
 questions with all of them there, R@k the mean share among the first k that were found. Questions without
 evidence are left out. `quire` is the library as it is shipped; `bm25` has stop words and stems, `last` takes
 the newest turns. With --leave-one-out each conversation is asked with weights chosen on the others, by the
-same search from the same start. With --vectors an embedding stands beside the words: `letters` hashes runs
+same search from the same start. With --embed an embedding stands beside the words: `letters` hashes runs
 of letters, `noise` is none at all. --speed measures building and indexing instead, beside peers.
 """
 
@@ -34,8 +34,8 @@ def main() -> None:
         print(json.dumps({"speed": report}) if options.json else recall_speed.as_text(report), flush=True)
         return
     methods = dict(METHODS)
-    if options.vectors:
-        methods["quire"] = quire(embed=EMBEDDINGS[options.vectors])
+    if options.embed:
+        methods["quire"] = quire(embed=EMBEDDINGS[options.embed])
     results = {name: _asked(name, method, found, options.budget) for name, method in methods.items()}
     told: dict[str, object] = {"budgets": options.budget, "cuts": CUTS, "questions": len(results["quire"])}
     if options.leave_one_out:
@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--leave-one-out", action="store_true", help="choose weights on the other conversations"
     )
-    parser.add_argument("--vectors", choices=EMBEDDINGS, help="an embedding beside the words")
+    parser.add_argument("--embed", choices=EMBEDDINGS, help="an embedding beside the words")
     parser.add_argument("--speed", action="store_true", help="measure times instead")
     parser.add_argument("--peers", type=Path, metavar="PYTHON", help="the Python that has bm25s")
     return parser.parse_args()

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from math import log
 
 from locomo import Conversation
-from quire.memory.index import Embed, InProcess, Question
+from quire.memory.embedding import Embed, Embedding
+from quire.memory.index import InProcess, Question
+from quire.memory.index.index import MOST_HITS
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Weights
 from quire.memory.words import terms
@@ -19,12 +21,14 @@ def quire(weights: Weights | None = None, embed: Embed | None = None) -> Method:
 
     def method(conversation: Conversation) -> Ranking:
         index = InProcess(weights)
-        vectors = embed([leaf.text for leaf in conversation.leaves]) if embed else None
-        index.put(conversation.leaves, vectors=vectors)
+        index.put(conversation.leaves)
+        embedding = Embedding(embed) if embed else None
 
-        def ranking(question: str) -> list[Leaf]:
-            vector = embed([question])[0] if embed else None
-            return [hit.leaf for hit in index.search(Question.of(question, conversation.now, vector)).hits]
+        def ranking(text: str) -> list[Leaf]:
+            question = Question.of(text, conversation.now)
+            if embedding is None:
+                return [hit.leaf for hit in index.search(question).hits]
+            return [hit.leaf for hit in embedding.search(index, question, MOST_HITS, None).hits]
 
         return ranking
 

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from random import Random
 from zlib import crc32
 
-from quire.memory.index import Embed
+from quire.memory.embedding import Embed
 
 _DIMENSIONS = 256
 _RUN = 4

@@ -9,10 +9,11 @@ import pytest
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import Role, delegating_tools
+from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.providers import Parsed
 from quire.stores import MemoryStore
-from quire.tokens import Usage
+from quire.tokens import Prices, Usage
 from tests.agent.answering import call, results, run
 
 _USED = Usage(input=100, output=10_000)  # little to read: the counter learns from it
@@ -148,5 +149,65 @@ def test_what_is_asked_after_the_end_is_not_limited_by_it() -> None:
         loop, context = later[0]
         task = loop.create_task(Agent("x", model=answering("Later.")).ask("x"), context=context)
         assert (await task).text == "Later."
+
+    run(talk)
+
+
+def unpriced(*replies: Any, name: str = "own-model") -> Scripted:
+    return Scripted(replies, name=name, repeat=True)
+
+
+def test_money_is_not_limited_where_nobody_knows_the_price() -> None:
+    async def talk() -> None:
+        model = unpriced(call("look"), "Looked.")
+        agent = Agent("x", model=model, tools=[look], limits=Limits(cost=1.0))
+        with pytest.raises(InvalidValue, match=r"Limits\.cost.*'own-model'"):
+            await agent.ask("look")
+        assert len(model.requests) == 1 and results(agent)[0].text == "seen"
+        assert (await agent.resume(limits=Limits(requests=5))).text == "Looked."
+
+    run(talk)
+
+
+def test_the_price_is_that_of_the_model_that_answered() -> None:
+    async def talk() -> None:
+        replies = [priced(call("look")), priced("Looked.")]
+        agent = Agent("x", model=unpriced(*replies, name="our-deployment"), tools=[look])
+        reply = await agent.ask("look", limits=Limits(cost=1e6))
+        assert reply.stop == "done" and reply.cost > 0
+
+    run(talk)
+
+
+def test_the_money_of_a_question_is_not_limited_where_another_spends_unknown_sums() -> None:
+    def unknown(session: Session) -> Agent:
+        return Agent(session, model=unpriced("Looked."))
+
+    async def talk() -> None:
+        own = Role(name="worker", description="Works.", make=unknown)
+        with pytest.raises(InvalidValue, match="own-model"):
+            await boss(TASK, own, cost=1e6).ask("go")
+        assert (await boss(TASK, own).ask("go")).text == "Done."
+
+    run(talk)
+
+
+def test_a_model_that_runs_here_is_not_paid() -> None:
+    class Here(Scripted):
+        context = 4_096
+
+    async def talk() -> None:
+        agent = Agent("x", model=Here([call("look"), "Looked."], name="own-model"), tools=[look])
+        assert (await agent.ask("look", limits=Limits(cost=1.0))).text == "Looked."
+
+    run(talk)
+
+
+def test_prices_that_the_session_was_given_hold() -> None:
+    async def talk() -> None:
+        session = Session.open(store=MemoryStore(), prices={"own-model": Prices(input=1.0, output=1.0)})
+        agent = Agent(session, model=unpriced(call("look"), "Looked."), tools=[look])
+        reply = await agent.ask("look", limits=Limits(cost=1.0))
+        assert reply.text == "Looked." and reply.cost > 0
 
     run(talk)

@@ -134,6 +134,22 @@ def test_a_message_instead_of_an_approval_closes_the_call() -> None:
     run(talk)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_approval_goes_on_waiting_where_the_message_answers_a_question(order: int) -> None:
+    async def talk() -> None:
+        pay = Counted(approve=True)
+        calls = [call("pay", "{}", "c1"), call("ask_user", '{"question": "Which?"}', "c2")][::order]
+        agent = agent_of(calls, "Paid.", tools=[pay.tool, ask_user])
+        assert len((await agent.ask("pay")).waiting) == 2
+        reply = await agent.ask("blue")
+        assert reply.stop == "waiting" and [one.call_id for one in reply.waiting] == ["c1"]
+        assert [one.content for one in results(agent)] == ["blue"]
+        assert (await agent.decide({"c1": True})).text == "Paid." and pay.ran == 1
+        assert_whole(agent)
+
+    run(talk)
+
+
 def left_by_a_crash(*standings: str, idempotent: bool = False) -> tuple[Agent, Counted, Scripted]:
     """An agent that finds calls of an earlier process: of each, how far it had come."""
     store = MemoryStore()

@@ -50,6 +50,21 @@ def test_conversations_are_apart() -> None:
     asyncio.run(serve())
 
 
+@pytest.mark.parametrize("store", ["memory:", None])
+def test_what_is_kept_in_memory_is_there_once_a_worker_was_let_go(store: str | None) -> None:
+    async def serve() -> None:
+        async with Node(store=store, idle=0) as node:
+            node.add("echo", echoing)
+            await node.send("echo", "hi", scope="ana")
+            assert len(node.session("echo", "ana").view()) == 2
+            node.worker("echo", "bob")  # who comes next lets go of who has nothing to do
+            gc.collect()
+            await node.send("echo", "ho", scope="ana")
+            assert said(node, "ana") == ["hi", "heard: hi", "ho", "heard: ho"]
+
+    asyncio.run(serve())
+
+
 def test_turns_of_one_conversation_are_in_the_order_they_were_sent() -> None:
     async def serve() -> None:
         async with Node() as node:

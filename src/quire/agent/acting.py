@@ -1,17 +1,17 @@
-"""Running the calls of one reply: side by side, recorded in order, and each begun only once that is noted."""
+"""Running the calls of one reply: those that a person lets be run, and each only once that is noted."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from inspect import isawaitable
 
 from quire.agent.closing import handed_over, not_run
+from quire.agent.in_order import InOrder, Keep
 from quire.agent.making_room import room_for
-from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
 from quire.agent.speaker import Approver as Approver
 from quire.agent.speaker import Speaker
-from quire.agent.tools import Outcome, run
+from quire.agent.tools import Outcome
 from quire.agent.tools.capping import Room
+from quire.agent.tools.running import run_or_stop
 from quire.errors import CodecError, WrongType, cut
 from quire.items import JSON, Item, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
@@ -32,8 +32,13 @@ class Acting:
         """Those that wait for a person, by the ids of their items."""
         return {call.id for call in self.waiting}
 
-    async def act(self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell) -> list[Item]:
-        """Run calls, and record what they give; those that wait for a person stay as they are."""
+    async def act(
+        self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell, recorded: list[Item]
+    ) -> None:
+        """Run calls, and record what they give; those that wait for a person stay as they are.
+
+        What is on the record is added to `recorded`, also where this is broken off.
+        """
         ready: list[ToolCall] = []
         refused: dict[str, str] = {}
         for call in calls:
@@ -46,8 +51,8 @@ class Acting:
                 ready.append(call)
         room = room_for(speaker, len(ready))
         async with self._session.running(*(call for call in ready if call.id not in refused)):
-            return await _InOrder(self._session, ready, tell).run(
-                lambda call: self._result(call, speaker, refused.get(call.id), room)
+            await InOrder(self._session, ready, tell, recorded).run(
+                lambda call, keep: self._do(call, keep, speaker, refused.get(call.id), room)
             )
 
     def hand_to(self, speaker: Speaker) -> None:
@@ -74,22 +79,36 @@ class Acting:
             given = checked_verdict(await asked if isawaitable(asked) else asked)
         return (given or "it was not approved") if given is not None else None
 
-    async def _result(self, call: ToolCall, speaker: Speaker, refused: str | None, room: Room) -> list[Item]:
-        """What is recorded for one call: its result, and the notes that came with it."""
-        if refused is not None:
-            return [not_run(call, refused)]
+    async def _do(
+        self, call: ToolCall, keep: Keep, speaker: Speaker, refused: str | None, room: Room
+    ) -> ToolResult:
+        """Run one call, and have what it gave kept, also where it was done when it was told to stop."""
+        tool = speaker.tools.get(call.name)
+        words = await self._unrun(call, speaker) if refused is None else [not_run(call, refused)]
+        if words or tool is None:
+            return await keep(_as_it_is(words))
+        outcome, cancelled = await run_or_stop(tool, call.arguments, session=self._session, room=room)
+        result = await keep(self._told(call, outcome))
+        if cancelled is not None:
+            raise cancelled
+        return result
+
+    async def _unrun(self, call: ToolCall, speaker: Speaker) -> list[Item]:
+        """What is recorded for a call that no tool is run for, if it is none."""
         if call.name in speaker.handoffs:
             self._handed = speaker.handoffs[call.name].speaker
             return handed_over(call, speaker.name, self._handed.name)
-        tool = speaker.tools.get(call.name)
-        if tool is None:
+        if call.name not in speaker.tools:
             known = ", ".join(sorted(speaker.tools)) or "none at all"
             return [not_run(call, f"there is no tool {cut(call.name)!r}; there is {known}")]
         try:
             await self._session.hooks.fire_and_wait(Calling(self._session.place, call.name, call.arguments))
         except Exception as fault:
             return [not_run(call, f"it was refused: {type(fault).__name__}")]
-        outcome = await run(tool, call.arguments, session=self._session, room=room)
+        return []
+
+    async def _told(self, call: ToolCall, outcome: Outcome) -> list[Item]:
+        """What is recorded for a call that was run: its result, and the notes that came with it."""
         await self._session.hooks.fire_and_wait(_called(self._session, call, outcome))
         try:
             JSON.encode([note for note in outcome.notes if note.key is None])  # they come with the result
@@ -103,6 +122,10 @@ class Acting:
         return [result, *(note for note in outcome.notes if note.key is None)]
 
 
+async def _as_it_is(items: Sequence[Item]) -> Sequence[Item]:
+    return items
+
+
 def checked_verdict(given: bool | str | None) -> bool | str | None:
     """What somebody said of a call. Nothing but a plain yes lets it be run."""
     if given is None or isinstance(given, bool | str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -114,54 +137,3 @@ def checked_verdict(given: bool | str | None) -> bool | str | None:
 def _called(session: Session, call: ToolCall, outcome: Outcome) -> Called:
     fault = outcome.stop_reason if outcome.is_error else None
     return Called(session.place, call.name, call.arguments, outcome.content, fault)
-
-
-class _InOrder:
-    """Runs calls side by side. What ends before its turn is held on the record until it comes."""
-
-    def __init__(self, session: Session, calls: Sequence[ToolCall], tell: Tell) -> None:
-        self._session = session
-        self._calls = calls
-        self._tell = tell
-        self._ended: dict[int, list[Item]] = {}
-        self._next = 0
-        self._recording = asyncio.Lock()
-        self._recorded: list[Item] = []
-
-    async def run(self, result_of: Callable[[ToolCall], Awaitable[list[Item]]]) -> list[Item]:
-        if len(self._calls) == 1:
-            await self._one(0, result_of)
-            return self._recorded
-        tasks = [asyncio.ensure_future(self._one(n, result_of)) for n in range(len(self._calls))]
-        try:
-            await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-            raise
-        return self._recorded
-
-    async def _one(self, place: int, result_of: Callable[[ToolCall], Awaitable[list[Item]]]) -> None:
-        call = self._calls[place]
-        await self._tell(Began(call))
-        items = await result_of(call)
-        await asyncio.shield(self._record(place, items))
-        result = items[0]
-        assert isinstance(result, ToolResult)
-        await self._tell(Ended(result))
-
-    async def _record(self, place: int, items: list[Item]) -> None:
-        async with self._recording:
-            self._ended[place] = items
-            if place != self._next:
-                result, *others = items
-                assert isinstance(result, ToolResult)
-                await self._session.hold(result, *others)
-                return
-            due: list[Item] = []
-            first = self._next
-            while self._next in self._ended:
-                due += self._ended.pop(self._next)
-                self._next += 1
-            self._recorded += await self._session.answer(self._calls[first : self._next], *due)

@@ -1,6 +1,7 @@
 """Who answers in a conversation: what is asked of it, and how that is begun, broken off and tidied up."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
@@ -16,14 +17,17 @@ from quire.agent.reply import Delta, Reply
 from quire.agent.run import Run, Tell, nobody, turn_of
 from quire.agent.speaker import Approver, Floor, Speaks, speaker_of
 from quire.agent.tools import Tool
+from quire.agent.unbroken import ended
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import WrongType
-from quire.items import Item, ToolCall
+from quire.errors import Conflict, WrongType
+from quire.items import ToolCall
 from quire.models import AnyModel, Model
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens.numbers import named
+
+logger = logging.getLogger("quire.agent")
 
 
 class Answerer:
@@ -140,20 +144,20 @@ class Answerer:
     async def _answered(
         self, run: Run, opening: Opening, tell: Tell, kind: AnswerType | None, asking: Asking
     ) -> Reply:
-        limits = asking.get("limits") or self.limits
         acting = Acting(self.session)
+        limits = asking.get("limits") or self.limits
         loop = self._loop(acting, limits, tell, asking.get("parameters"), kind)
-        time = asyncio.timeout(limits.seconds)
         with loop.tally:
+            calls = await self._opened(opening, loop, acting)  # where it fails, what waited before still does
+            run.has_begun.set()
+            # What the user said is on the record by now, however long that took; it counts all the same.
+            time = asyncio.timeout(loop.tally.seconds_left)
             try:
                 async with time:
-                    calls = await self._opened(opening, loop, acting)
-                    run.has_begun.set()
                     reply = await loop.again() if calls is None else await loop.run(calls)
                     return await as_value(loop, kind, reply)
             except BaseException as fault:
-                if run.has_begun.is_set():  # else what waited before still does
-                    loop.items += await asyncio.shield(self._tidy(acting))
+                await self._tidy(loop, acting)
                 if isinstance(fault, TimeoutError) and time.expired():
                     return loop.reply("seconds")
                 if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
@@ -189,9 +193,19 @@ class Answerer:
             kind=kind,
         )
 
-    async def _tidy(self, acting: Acting) -> tuple[Item, ...]:
-        """Leave no call without a result, but those that a person is still to answer."""
-        return await close_calls(self.session, "the turn was broken off", acting.waiting_ids)
+    async def _tidy(self, loop: Loop, acting: Acting) -> None:
+        """Leave no call without a result, but those that a person is still to answer.
+
+        Whoever breaks off meanwhile what is broken off already waits, and changes nothing about how it ended.
+        """
+        closing = asyncio.ensure_future(
+            close_calls(self.session, "the turn was broken off", acting.waiting_ids)
+        )
+        await ended(closing)
+        try:
+            loop.items += closing.result()
+        except Conflict:  # others write all the time: who asks next finds what is left
+            logger.warning("calls of a turn that was broken off in %s are left", self.session.place)
 
 
 def _go_on() -> None:

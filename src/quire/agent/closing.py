@@ -1,9 +1,13 @@
 """Calls that will not be run, or of which nobody knows whether they were: each gets a result that says so."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
+from quire.errors import Conflict
 from quire.items import Handoff, Item, ToolCall, ToolResult
 from quire.session import Session
+
+T = TypeVar("T")
 
 UNCERTAIN = "uncertain"
 """The mark, in the extras of a result, of a call that may have run."""
@@ -29,9 +33,28 @@ def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
 async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> tuple[Item, ...]:
     """Give each call that waits a result, but for some, by their ids; those that were begun are uncertain."""
     kept = set(keep)
-    left = [(call, standing) for call, standing in session.standing() if call.id not in kept]
-    results: list[Item] = []
-    for call, standing in left:
-        closed = uncertain if standing == "begun" else not_run
-        results += session.held(call) or (closed(call, why),)
-    return await session.answer([call for call, _ in left], *results) if results else ()
+
+    async def close() -> tuple[Item, ...]:
+        left = [(call, standing) for call, standing in session.standing() if call.id not in kept]
+        results: list[Item] = []
+        for call, standing in left:
+            closed = uncertain if standing == "begun" else not_run
+            results += session.held(call) or (closed(call, why),)
+        return await session.answer([call for call, _ in left], *results) if results else ()
+
+    return await answered(session, close)
+
+
+async def answered(session: Session, answer: Callable[[], Awaitable[T]]) -> T:
+    """What answering the calls that wait comes to: again, as often as others answer some of them first."""
+    while True:
+        waiting = _waiting(session)
+        try:
+            return await answer()
+        except Conflict:
+            if _waiting(session) == waiting:  # then it is about something else
+                raise
+
+
+def _waiting(session: Session) -> set[str]:
+    return {call.id for call in session.view().pending()}

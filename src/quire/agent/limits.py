@@ -7,6 +7,9 @@ from typing import Literal, Self
 
 import msgspec
 
+from quire.errors import InvalidValue, cut
+from quire.models import AnyModel
+from quire.providers import Parsed
 from quire.session import Session, Spending
 from quire.tokens.numbers import number, whole
 
@@ -17,7 +20,8 @@ Limit = Literal["requests", "seconds", "calls", "cost"]
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What one question may take: so many requests to the model, seconds, calls of tools, and USD.
 
-    The money is also that of agents that are asked on the way, by a tool; the requests and calls are not.
+    The money is also that of agents that are asked on the way, by a tool; the requests and calls are not. It
+    can be limited where prices are known: after a request whose price is not, the next one is `InvalidValue`.
     """
 
     requests: int | None = 100
@@ -51,6 +55,7 @@ class Tally:
         self._inner: list[Tally] = []
         self._taken: Spending | None = None  # by those that have ended
         self._entered: Token[Tally | None] | None = None
+        self._unpriced: str | None = None  # a model that was paid, and nobody knows how much
         self.requests = 0
         self.calls = 0
 
@@ -66,6 +71,8 @@ class Tally:
         if self._entered is not None:
             _counting.reset(self._entered)
             self._entered = None
+        if self._outer is not None:
+            self._outer._unpriced = self._outer._unpriced or self._unpriced
         if self._outer is not None and self in self._outer._inner:
             # From here on the conversation spends for others.
             self._outer._inner.remove(self)
@@ -92,10 +99,33 @@ class Tally:
     @property
     def is_spent(self) -> bool:
         """Whether the money is, its own or that of the question on whose way it is."""
-        cost = self._limits.cost
-        if cost is not None and self.spent.cost >= cost:
+        most = self._limits.cost
+        if most is not None and self.spent.cost >= most:
             return True
-        return self._outer is not None and self._outer._entered is not None and self._outer.is_spent
+        return self._around is not None and self._around.is_spent
+
+    def take(self, parsed: Parsed, model: AnyModel) -> None:
+        """Take in an answer that is recorded; a model that runs here is not paid."""
+        runs_here = getattr(model, "context", None) is not None
+        if self._has_limited_cost and not runs_here and (parsed.model or "") in self.spent.unknown:
+            self._unpriced = parsed.model or model.name
+
+    def check_prices(self) -> None:
+        """An error where money is limited and more was spent than is known: the limit would not hold."""
+        if self._unpriced is not None and self._has_limited_cost:
+            raise InvalidValue(
+                f"Limits.cost cannot be held: the price of {cut(self._unpriced)!r} is not known; "
+                "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
+            )
+
+    @property
+    def _has_limited_cost(self) -> bool:
+        return self._limits.cost is not None or (self._around is not None and self._around._has_limited_cost)
+
+    @property
+    def _around(self) -> "Tally | None":
+        """The question on whose way it is, while that is on its way itself."""
+        return self._outer if self._outer is not None and self._outer._entered is not None else None
 
     def reached(self) -> Limit | None:
         """The name of the limit that is reached, if one is."""

@@ -4,7 +4,6 @@ Every step is on the record before the next begins. Whatever breaks it off, an e
 or a cancellation, leaves a history that every provider takes.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from quire.agent.making_room import make_room
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.run import Tell, nobody
 from quire.agent.speaker import Speaker
+from quire.agent.unbroken import unbroken
 from quire.context import Context, Template
 from quire.errors import OverBudget, WindowExceeded
 from quire.items import Item, ToolCall
@@ -89,7 +89,7 @@ class Loop:
         """Run calls; why to stop, if there is a reason."""
         allowed = self.tally.allows(len(calls))
         self.tally.calls += allowed
-        self.items += await self._acting.act(calls[:allowed], self.speaker, self._tell)
+        await self._acting.act(calls[:allowed], self.speaker, self._tell, self.items)
         if allowed < len(calls):
             why = "it was one call more than is allowed"
             self.items += await close_calls(self.session, why, self._acting.waiting_ids)
@@ -114,6 +114,7 @@ class Loop:
 
     async def _asked(self, template: Template) -> Parsed:
         speaker = self.speaker
+        self.tally.check_prices()
         self.tally.requests += 1
         context = await self._built(template)
         self._sent = context.receipt.tokens
@@ -127,9 +128,13 @@ class Loop:
                 if delta.kind != "call":  # calls are told when they are run
                     await self._tell(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
         except BaseException:
-            await asyncio.shield(self._kept(await answering.close(), partly=True))
+            came = await answering.close()  # here: a stream is closed by the task that reads it
+            if came.items or came.usage is not None:
+                await unbroken(self._kept(came))
             raise
-        return await self._kept(answering.parsed)
+        kept = await unbroken(self._kept(answering.parsed))
+        await self._tell(Recorded(kept.items))
+        return kept
 
     async def _built(self, template: Template) -> Context:
         """What the model sees; where that is too much because of what tools gave, some of it is moved out."""
@@ -149,14 +154,11 @@ class Loop:
             parameters=self._parameters,
         )
 
-    async def _kept(self, parsed: Parsed, *, partly: bool = False) -> Parsed:
-        """Record an answer; of one that broke off, what came of it."""
-        if partly and not parsed.items and parsed.usage is None:
-            return parsed
+    async def _kept(self, parsed: Parsed) -> Parsed:
+        """Record an answer, or what came of one that broke off."""
         kept = await self.session.add_response(parsed)
+        self.tally.take(parsed, self.speaker.model)
         self.items += kept.items
-        if not partly:
-            await self._tell(Recorded(kept.items))
         return kept
 
     async def _smaller(self) -> Template:

@@ -7,7 +7,7 @@ not can still be run; one that was is run again only if its tool is declared ide
 from collections.abc import Mapping
 
 from quire.agent.acting import checked_verdict
-from quire.agent.closing import not_run, uncertain
+from quire.agent.closing import answered, not_run, uncertain
 from quire.agent.speaker import Speaker
 from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
@@ -21,9 +21,13 @@ _OTHERWISE = "the user said something else first"
 async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
     """Settle what an earlier turn left in doubt; the calls that are still to be run or answered.
 
-    `TurnBusy` where it was not left: another process runs a call of it.
+    `TurnBusy` where it was not left: another runs a call of it.
     """
     await session.look()
+    return await answered(session, lambda: _settled(session, speaker))
+
+
+async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
     left: list[ToolCall] = []
     settled: list[ToolCall] = []
     results: list[Item] = []
@@ -31,9 +35,7 @@ async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
         held = session.held(call)
         tool = speaker.tools.get(call.name)
         if session.is_run(call):
-            raise TurnBusy(
-                f"the call {cut(call.call_id)!r} of {session.place} is being run by another process"
-            )
+            raise TurnBusy(f"the call {cut(call.call_id)!r} of {session.place} is being run by another")
         if not held and (standing != "begun" or (tool is not None and tool.is_idempotent)):
             left.append(call)
             continue
@@ -45,25 +47,31 @@ async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
 
 
 async def heard(session: Session, speaker: Speaker, message: Message) -> list[ToolCall]:
-    """Record what the user says; the questions that still wait for an answer.
+    """Record what the user says; the calls that still wait for a person.
 
-    Where a tool asked the user something, it is the answer to that, and no message of its own.
+    Where a tool asked the user something, it is the answer to that, and no message of its own: then calls
+    that wait for an approval go on waiting.
     """
-    left = await left_behind(session, speaker)
+    await session.look()
+    return await answered(session, lambda: _heard(session, speaker, message))
+
+
+async def _heard(session: Session, speaker: Speaker, message: Message) -> list[ToolCall]:
+    left = await _settled(session, speaker)
     if not left:
         await session.say(message)
         return []
+    first = next((call for call in left if _asks(speaker, call)), None)
     begun = {call.id for call, standing in session.standing() if standing == "begun"}
-    asked = [call for call in left if _asks(speaker, call)]
-    others = [call for call in left if not _asks(speaker, call)]
+    kept = [] if first is None else [call for call in left if _waits(speaker, call) and call.id not in begun]
+    others = [call for call in left if call is not first and call not in kept]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
-    if not asked:
+    if first is None:
         await session.answer(others, *closed, message)
-        return []
-    first, *questions = asked
-    answer = ToolResult(first.call_id, first.name, message.content)
-    await session.answer([*others, first], *closed, answer)
-    return questions
+    else:
+        answer = ToolResult(first.call_id, first.name, message.content)
+        await session.answer([*others, first], *closed, answer)
+    return [call for call in kept if call is not first]
 
 
 def last_answer(view: View) -> Message | None:
@@ -95,3 +103,9 @@ def decided(
 def _asks(speaker: Speaker, call: ToolCall) -> bool:
     tool = speaker.tools.get(call.name)
     return tool is not None and tool.asks_person
+
+
+def _waits(speaker: Speaker, call: ToolCall) -> bool:
+    """Whether a person is to answer a call, or to approve of it."""
+    tool = speaker.tools.get(call.name)
+    return tool is not None and (tool.asks_person or tool.needs_approval(call.arguments))

@@ -6,6 +6,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any
 
 from quire.agent.reply import Delta, Done, Reply
+from quire.agent.unbroken import done
 from quire.errors import InvalidValue, TurnBusy
 from quire.session import Session
 
@@ -45,11 +46,12 @@ class Run:
         """Do the work to its end. Who cancels this cancels the work, and waits until it is tidied up."""
         task = self._begin(work)
         try:
-            return await asyncio.shield(task)
+            await done(task)
         except asyncio.CancelledError:
             task.cancel()
-            await asyncio.wait([task])
+            await done(task)
             raise
+        return task.result()
 
     async def interrupt(self) -> None:
         """Stop the work, and wait until what it did is on the record."""
@@ -76,7 +78,9 @@ class Run:
         task.add_done_callback(self._end)
         return task
 
-    def _end(self, _: object) -> None:
+    def _end(self, task: asyncio.Task[Reply]) -> None:
+        if not task.cancelled():
+            task.exception()  # who left is not told, nor is anybody else in the place of them
         self.has_begun.set()  # it may have been cancelled before it began
         self._has_ended = True
         self._task = None  # which holds its context, and that this

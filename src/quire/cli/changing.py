@@ -91,7 +91,9 @@ def _forget_conversation(store: "Store", place: "Place", is_sure: bool) -> str:
     entries = several(store.version(place), "entry", "entries")
     if not is_sure and not typer.confirm(f"Forget all of {place}, {entries}, for ever?", err=True):
         raise typer.Exit(1)
-    store.forget(place)
+    from quire.session.remembering import take_out
+
+    take_out(store, place)
     return entries
 
 

@@ -53,17 +53,42 @@ class Following:
     def catch_up(self) -> None:
         """Take in what was written, and let go of what was forgotten, since the last time."""
         with self._lock:
-            standings = self._store.standings(self._scope)
-            for gone in [name for name in self._index.marked() if name not in standings]:
-                self._let_go(gone)
-            for name, standing in standings.items():
-                mark = self._marked(name)
-                if mark is not None and self._is_read(name, mark, standing):
-                    continue
-                if name == KNOWLEDGE:
-                    self._follow_documents(standing, mark)
-                else:
-                    self._follow(name, mark, standing.log)
+            while self._look():
+                pass  # something was forgotten meanwhile, and its conversation is to be read again
+
+    def _look(self) -> bool:
+        """Read what is new; whether something was forgotten between reading it and putting it."""
+        standings = self._store.standings(self._scope)
+        for gone in [name for name in self._index.marked() if name not in standings]:
+            self._let_go(gone)
+        overtaken = False
+        for name, standing in standings.items():
+            mark = self._marked(name)
+            if mark is not None and self._is_read(name, mark, standing):
+                continue
+            if name == KNOWLEDGE:
+                self._follow_documents(standing, mark)
+            else:
+                self._follow(name, mark, standing.log)
+            overtaken |= self._is_overtaken(name)
+        return overtaken
+
+    def _is_overtaken(self, name: str) -> bool:
+        """Whether what was put just now may have been forgotten before; then it is taken out again.
+
+        Whoever forgets does so in the store first and then in the index: so either they take out what is put
+        here, or it is seen now that they forgot.
+        """
+        if name not in self._read:
+            return False
+        mark = self._read[name].mark
+        if name == KNOWLEDGE:  # the next look drops each document that changed
+            return self._store.version(Place(self._scope, name)) != mark.version
+        stored = self._store.read(Place(self._scope, name), after=mark.version - 1)
+        if _goes_on(stored, mark, at=0):
+            return False
+        self._let_go(name)
+        return True
 
     def _is_read(self, name: str, mark: Mark, standing: Standing) -> bool:
         """Whether there is nothing new. Where a store cannot tell logs apart, their last entries do."""

@@ -1,14 +1,16 @@
 """What a scope remembers: its conversations and documents, and how they are found again."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
+from typing import TypeVar
 
-from quire.errors import WrongType
+from quire.errors import StoreDamaged, WrongType
 from quire.items import now
+from quire.memory.embedding import Embed, Embedding
 from quire.memory.episodes import Episode, episodes_of
 from quire.memory.following import Following
-from quire.memory.index import Found, Index, InProcess, Question, opened_index
-from quire.memory.index.opening import kept_index
+from quire.memory.index import Found, Index, InProcess, Only, Question, opened_index
+from quire.memory.index.opening import SMALL, kept_index, take_away
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import Leaf
 from quire.memory.tiers import DOCUMENTS, Tier, checked_tiers, only_in
@@ -20,6 +22,7 @@ RECENT, WORKING, EPISODES = 10, 100, 500
 """How many each tier of a conversation holds unless others are asked for; the rest has given way."""
 
 _lock = Lock()
+_Result = TypeVar("_Result")
 
 
 class Memory:
@@ -28,23 +31,32 @@ class Memory:
     Every verb may be called from any thread, and first takes in what was written since.
     """
 
-    def __init__(self, store: Store, scope: str = "", *, index: Index | None = None) -> None:
+    def __init__(
+        self, store: Store, scope: str = "", *, index: Index | None = None, embed: Embed | None = None
+    ) -> None:
+        """With `embed`, vectors move what words have found, as far as both agree."""
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a memory is of a store, not of {type(store).__name__}")
+        self._store, self._is_read = store, False
+        self._embedding = None if embed is None else Embedding(embed)
         self.scope = place_at(scope=scope).scope
         self.knowledge = Knowledge(store, scope)
         """The documents of the scope."""
-        self._index = opened_index(store, self.scope) if index is None else index
-        self._following = Following(store, self.scope, self._index, self.knowledge)
+        self._follow(opened_index(store, self.scope) if index is None else index)
 
     @staticmethod
-    def of(store: Store, scope: str = "") -> "Memory":
-        """The memory of a scope: one in a process, so that nothing is read twice."""
+    def of(store: Store, scope: str = "", *, embed: Embed | None = None) -> "Memory":
+        """The memory of a scope: one in a process, so that nothing is read twice.
+
+        An `embed` is its own from then on, whoever asks for it.
+        """
         with _lock:
             if scope not in store.memories:
                 store.memories[scope] = Memory(store, scope)
             known: Memory = store.memories[scope]
-            return known
+        if embed is not None:
+            known._embedding = Embedding(embed)
+        return known
 
     @staticmethod
     def let_go(store: Store, scope: str) -> None:
@@ -56,20 +68,26 @@ class Memory:
         if known is None or isinstance(known._index, InProcess):
             _let_go_on_disk(store, scope)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether to search takes a few milliseconds and waits for nobody, so that no thread is worth it."""
+        is_near = self._is_read and isinstance(self._index, InProcess) and len(self._index) <= SMALL
+        return is_near and self._embedding is None and self._store.is_quick
+
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
         """The newest of a conversation, or of all, the oldest of them first."""
-        self.catch_up()
-        return self._index.newest(whole(limit, "a limit", least=1), only_in("recent", conversation))
+        most, only = whole(limit, "a limit", least=1), only_in("recent", conversation)
+        return self._asked(lambda index: index.newest(most, only))
 
     def working(self, conversation: str | None = None, limit: int = WORKING) -> list[Leaf]:
         """What matters most, first; the least important have given way."""
-        self.catch_up()
-        return self._index.weightiest(whole(limit, "a limit", least=1), only_in("working", conversation))
+        most, only = whole(limit, "a limit", least=1), only_in("working", conversation)
+        return self._asked(lambda index: index.weightiest(most, only))
 
     def episodes(self, conversation: str | None = None, limit: int = EPISODES) -> list[Episode]:
         """Summaries of what is past, the oldest of them first: made by a compactor, or else by rule."""
-        self.catch_up()
-        return episodes_of(self._index, conversation, whole(limit, "a limit", least=1))
+        most = whole(limit, "a limit", least=1)
+        return self._asked(lambda index: episodes_of(index, conversation, most))
 
     def search(
         self,
@@ -80,20 +98,31 @@ class Memory:
         limit: int = 200,
         at: float | None = None,
         documents: bool = False,
+        embedding: Embedding | None = None,
     ) -> Found:
         """What may answer a question, the best first, from one tier or several; `at` is when it is asked.
 
-        With `documents`, only what documents say is looked for.
+        With `documents`, only what documents say is looked for. An `embedding` is for this question alone.
         """
-        self.catch_up()
         asked = Question.of(question, now() if at is None else at)
         wanted = checked_tiers(tiers)
+        onlys = [None if tier == "knowledge" else only_in(tier, conversation) for tier in wanted]
         if documents:
-            return self._index.search(asked, limit=limit, only=DOCUMENTS)
-        if "knowledge" in wanted:  # it has all that the others have
-            return self._index.search(asked, limit=limit)
-        found = [self._index.search(asked, limit=limit, only=only_in(tier, conversation)) for tier in wanted]
-        return Found.merged(found, limit)
+            onlys = [DOCUMENTS]
+        elif None in onlys:  # it has all that the others have
+            onlys = [None]
+        found = self._asked(
+            lambda index: [self._found(index, asked, limit, only, embedding) for only in onlys]
+        )
+        return found[0] if len(found) == 1 else Found.merged(found, limit)
+
+    def _found(
+        self, index: Index, asked: Question, limit: int, only: Only | None, embedding: Embedding | None
+    ) -> Found:
+        by_vectors = embedding or self._embedding
+        if by_vectors is None or not asked.text.strip():
+            return index.search(asked, limit=limit, only=only)
+        return by_vectors.search(index, asked, limit, only)
 
     def around(self, leaf: Leaf, before: int = 1, after: int = 1) -> list[Leaf]:
         """What was said right before and after, without it."""
@@ -101,7 +130,24 @@ class Memory:
 
     def catch_up(self) -> None:
         """Take in what was written, and let go of what was forgotten, since the last time."""
-        self._following.catch_up()
+        self._asked(lambda index: None)
+
+    def _asked(self, work: Callable[[Index], _Result]) -> _Result:
+        """Do some work with an index that has all; one that is damaged is made anew, for it is a copy."""
+        for _ in range(2):
+            try:
+                self._following.catch_up()
+                self._is_read = True
+                return work(self._index)
+            except StoreDamaged as fault:
+                take_away(self._store, fault)
+                self._index.close()
+                self._follow(opened_index(self._store, self.scope))
+        raise StoreDamaged("an index was damaged, made anew, and is damaged again")
+
+    def _follow(self, index: Index) -> None:
+        self._index = index
+        self._following = Following(self._store, self.scope, index, self.knowledge)
 
 
 def _let_go_on_disk(store: Store, scope: str) -> None:

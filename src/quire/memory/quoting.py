@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 
 from quire.memory.episodes import Episode
+from quire.memory.excerpts import shorter_of
 from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
@@ -15,21 +16,32 @@ _SECONDS = 86_400
 
 def quoted(hits: Sequence[Hit], conversation: str | None) -> list[Quote]:
     """Hits as quotes, in the same order; what is from this conversation need not say so."""
-    return [quote_of(hit.leaf, conversation, partial(_why, hit), hit.score) for hit in hits]
+    return [
+        quote_of(hit.leaf, conversation, partial(_why, hit), hit.score, hit.question.terms) for hit in hits
+    ]
 
 
-def quote_of(leaf: Leaf, conversation: str | None, why: Callable[[], str], score: float = 0.0) -> Quote:
-    """One leaf as a quote."""
+def quote_of(
+    leaf: Leaf,
+    conversation: str | None,
+    why: Callable[[], str],
+    score: float = 0.0,
+    asked: Sequence[str] = (),
+) -> Quote:
+    """One leaf as a quote; of a long one the part with what was `asked`, where there is no room for all."""
+    is_document = leaf.source == KNOWLEDGE
+    where = leaf.transcript if is_document else leaf.source
     return Quote(
         id=leaf.key,
         line=f"{leaf.speaker}: {leaf.text}" if leaf.speaker else leaf.text,
-        heading=_heading(leaf, conversation),
+        heading=f"[{where}]" if is_document else _dated(leaf.at, where, conversation),
         at=leaf.at,
         order=leaf.order,
         covers=leaf.ids,
         why=why,
         score=score,
-        source=leaf.transcript if leaf.source == KNOWLEDGE else leaf.source,
+        source=where,
+        shorter=shorter_of(leaf, asked),
     )
 
 
@@ -53,18 +65,12 @@ def _why(hit: Hit) -> str:
     return hit.reason
 
 
-def _heading(leaf: Leaf, conversation: str | None) -> str:
-    if leaf.source == KNOWLEDGE:
-        return f"[{leaf.transcript}]"
-    return _dated(leaf.at, leaf.source, conversation)
-
-
 def _dated(at: float, source: str, conversation: str | None, more: str = "") -> str:
-    where = "" if source == conversation or not source else f"conversation {source}"
-    return f"[{', '.join(filter(None, (_day(int(at // _SECONDS)), where, more)))}]"
+    return _heading_of(int(at // _SECONDS), "" if source == conversation else source, more)
 
 
 @lru_cache(maxsize=1_024)
-def _day(number: int) -> str:
+def _heading_of(number: int, source: str, more: str) -> str:
     day = datetime.fromtimestamp(number * _SECONDS, UTC)
-    return f"{day:%A} {day.day} {day:%B %Y}"
+    told = f"{day:%A} {day.day} {day:%B %Y}"
+    return f"[{', '.join(filter(None, (told, source and f'conversation {source}', more)))}]"

@@ -7,6 +7,7 @@ from typing import Literal, Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message
+from quire.memory.embedding import Embed, Embedding, at_home
 from quire.memory.leaf import Leaf
 from quire.memory.memory import Memory
 from quire.memory.quoting import quote_of, quote_of_episode, quoted
@@ -30,30 +31,38 @@ def recalled(
     limit: int = 10,
     at: float | None = None,
     documents: bool = False,
+    embedding: Embedding | None = None,
 ) -> list[Quote]:
     """What would be told, the worthiest first: `limit` of them, and more in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. With
-    `documents`, only what documents say.
+    `documents`, only what documents say. An `embedding` stands beside the words of the question.
     """
     wanted = checked_tiers(tiers)
     many = _BEYOND * whole(limit, "a limit", least=1)
     if documents:
-        return quoted(memory.search(question, limit=many, at=at, documents=True).hits, conversation)
+        found = memory.search(question, limit=many, at=at, documents=True, embedding=embedding)
+        return quoted(found.hits, conversation)
     quotes: dict[str, Quote] = {}
     for tier in wanted:
-        for quote in _of_tier(memory, tier, question, conversation, many, at):
+        for quote in _of_tier(memory, tier, question, conversation, many, at, embedding):
             quotes.setdefault(quote.id, quote)
     return list(quotes.values())
 
 
 def _of_tier(
-    memory: Memory, tier: Tier, question: str, conversation: str | None, limit: int, at: float | None
+    memory: Memory,
+    tier: Tier,
+    question: str,
+    conversation: str | None,
+    limit: int,
+    at: float | None,
+    embedding: Embedding | None,
 ) -> list[Quote]:
     if tier == "knowledge":
-        return (
-            quoted(memory.search(question, limit=limit, at=at).hits, conversation) if question.strip() else []
-        )
+        if not question.strip():
+            return []
+        return quoted(memory.search(question, limit=limit, at=at, embedding=embedding).hits, conversation)
     if tier == "episodes":
         return [quote_of_episode(one, conversation) for one in reversed(memory.episodes(conversation, limit))]
     if tier == "working":
@@ -80,12 +89,16 @@ class Recall(Settings):
         limit: int = 10,
         tokens: int = _TOKENS,
         memory: Memory | None = None,
+        embed: Embed | None = None,
         opening: str = OPENING,
         role: Literal["system", "developer", "user"] = "system",
         name: str = "recall",
         **options: Unpack[Options],
     ) -> None:
-        """Without a `memory`, it is that of the session in which the context is built."""
+        """Without a `memory`, it is that of the session in which the context is built.
+
+        With `embed`, a callable of texts that gives vectors, these move what words have found.
+        """
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
             raise InvalidValue("what is recalled is optional, and the worthiest of it stays")
@@ -97,6 +110,7 @@ class Recall(Settings):
         self._limit = whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)
         self._memory, self._opening = memory, opening
+        self._embedding = None if embed is None else Embedding(embed)
         self._role: Literal["system", "developer", "user"] = role
 
     async def items(self, ask: Ask) -> Quotes:
@@ -104,8 +118,7 @@ class Recall(Settings):
         memory = self._memory or (ask.memory() if ask.memory is not None else None)
         if not isinstance(memory, Memory):
             raise InvalidValue("there is no memory to recall from: build in a session, or give Recall one")
-        # Reading and searching take a few milliseconds, and may wait for a disk: others go on meanwhile.
-        quotes = await asyncio.to_thread(
+        find = partial(
             recalled,
             memory,
             question_of(ask),
@@ -113,7 +126,11 @@ class Recall(Settings):
             conversation=ask.conversation,
             limit=self._limit,
             at=ask.now or None,
+            embedding=self._embedding,
         )
+        # What may wait for a disk, or takes more than a few milliseconds, lets others go on meanwhile.
+        is_quick = memory.is_quick and self._embedding is None
+        quotes = find() if is_quick else await asyncio.to_thread(at_home, asyncio.get_running_loop(), find)
         return Quotes(
             quotes,
             name=self.name,

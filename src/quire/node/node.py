@@ -16,7 +16,8 @@ from quire.items import now
 from quire.node.sending import Sending
 from quire.node.worker import Worker
 from quire.session import Session
-from quire.stores import MemoryStore, Store
+from quire.session.opening import shared_store
+from quire.stores import Store
 from quire.tokens.numbers import named, number
 
 logger = logging.getLogger("quire.node")
@@ -42,7 +43,8 @@ class Node(Sending):
     """
 
     def __init__(self, *, store: str | Path | Store | None = None, idle: float = _IDLE) -> None:
-        self._store = MemoryStore() if store is None else store
+        # Once: a memory that is asked for by its address is another each time.
+        self._store = shared_store("memory:" if store is None else store, None, None)
         self._idle = number(idle, "idle", 0)
         self._makers: dict[str, Make] = {}
         self._workers: dict[_Key, Worker] = {}

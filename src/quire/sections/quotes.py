@@ -16,15 +16,21 @@ Count = Callable[[Item], int]
 Shown = Callable[[str], bool]
 """Whether the item of an id is shown already."""
 
+Shorter = Callable[[str, int], str]
+"""What matters most of a line, in at most so many letters, and marked as a part."""
+
 _TOO_LITTLE = 4
 """Tokens in which no line worth telling has room."""
+
+_FEWEST_LETTERS = 200
+"""A part of a line that is shorter than this says too little to be worth its mark."""
 
 
 class Quote(NamedTuple):
     """One candidate. `line` is how it is told, below a `heading` that those from one place share.
 
     `covers` are the ids of all that it stands for: where one of them is shown already, it is not told. `why`
-    says why it was found, when somebody asks.
+    says why it was found, when somebody asks. A line that is long has a `shorter` one for want of room.
     """
 
     id: str
@@ -36,6 +42,7 @@ class Quote(NamedTuple):
     why: Callable[[], str]
     score: float = 0.0
     source: str = ""
+    shorter: Shorter | None = None
 
 
 class Told(NamedTuple):
@@ -64,7 +71,9 @@ class Quotes(Sequence[Item]):
         self._name, self._opening, self._limit, self._tokens = name, opening, limit, tokens
         self._role: Literal["system", "developer", "user"] = role
         self._shown = shown
-        self._known: dict[int | None, Told] = {}  # one is told in one fitting, which asks several times
+        # One is told in one fitting, which asks several times, and of several of what others show.
+        self._known: dict[int | None, Told] = {}
+        self._lengths: dict[str, int] = {}
 
     @cached_property
     def _items(self) -> tuple[Message, ...]:
@@ -105,7 +114,7 @@ class Quotes(Sequence[Item]):
         return {item_id for quote in self._quotes[: self._limit] for item_id in quote.covers}
 
     def _with(self, quotes: Sequence[Quote], shown: tuple[Shown, ...]) -> "Quotes":
-        return Quotes(
+        same = Quotes(
             quotes,
             name=self._name,
             opening=self._opening,
@@ -114,18 +123,20 @@ class Quotes(Sequence[Item]):
             tokens=self._tokens,
             shown=shown,
         )
+        same._lengths = self._lengths
+        return same
 
     def _is_shown(self, quote: Quote) -> bool:
         return any(is_shown(item_id) for item_id in quote.covers for is_shown in self._shown)
 
     def told(self, tokens: int | None, count: Count) -> Told:
         """As many as there is room for: what is too long is passed over, since a shorter one may do."""
-        if tokens not in self._known:
-            self._known[tokens] = self._told(tokens, count)
-        return self._known[tokens]
-
-    def _told(self, tokens: int | None, count: Count) -> Told:
         most = min((limit for limit in (tokens, self._tokens) if limit is not None), default=None)
+        if most not in self._known:
+            self._known[most] = self._told(most, count)
+        return self._known[most]
+
+    def _told(self, most: int | None, count: Count) -> Told:
         kept = self._within(most, count)
         while kept:
             telling = self._telling(kept)
@@ -138,23 +149,42 @@ class Quotes(Sequence[Item]):
         """The worthiest that are no longer than that, each counted by itself: all at once would be slow."""
         if most is None:
             return list(islice((quote for quote in self._quotes if not self._is_shown(quote)), self._limit))
-        frame = count(self._message("", ()))
-        left = most - (count(self._line(self._opening)) if self._opening else frame)
+        frame = self._length("", count)
+        left = most - (self._length(self._opening, count) if self._opening else frame)
+        # A long one leaves room for others, where there may be others.
+        longest = most if self._limit == 1 else most // 2
         kept: list[Quote] = []
-        told = {""}
+        headings = {""}
         for quote in self._quotes:
             if self._is_shown(quote):
                 continue
-            length = count(self._line(quote.line)) - frame
-            if length <= left and quote.heading not in told:
-                length += count(self._line(quote.heading)) - frame
-            if length <= left:
-                left -= length
-                kept.append(quote)
-                told.add(quote.heading)
+            heading = 0 if quote.heading in headings else self._length(quote.heading, count) - frame
+            room = left - heading if quote.shorter is None else min(left, longest) - heading
+            fitting = self._fitting(quote, room + frame, count)
+            if fitting is not None:
+                left -= self._length(fitting.line, count) - frame + heading
+                kept.append(fitting)
+                headings.add(quote.heading)
             if len(kept) == self._limit or left < _TOO_LITTLE:
                 break
         return kept
+
+    def _fitting(self, quote: Quote, room: int, count: Count) -> Quote | None:
+        """A quote within so many tokens: whole, or what matters most of it where that can be told."""
+        line, letters = quote.line, len(quote.line)
+        while (length := self._length(line, count)) > room:
+            letters = max(0, min(letters - 1, letters * room // length * 9 // 10))
+            if quote.shorter is None or letters < _FEWEST_LETTERS:
+                return None
+            line = quote.shorter(quote.line, letters)
+        return quote if line is quote.line else quote._replace(line=line)
+
+    def _length(self, text: str, count: Count) -> int:
+        """The tokens of a message of one line."""
+        known = self._lengths.get(text)
+        if known is None:
+            known = self._lengths[text] = count(self._line(text) if text else self._message("", ()))
+        return known
 
     def _line(self, text: str) -> Message:
         """A text with the end of its line, which mostly costs nothing beside the text."""

@@ -23,6 +23,7 @@ from quire.session.ledger import Ledger
 from quire.session.redacting import Redaction
 from quire.session.resting import Metrics, Rests
 from quire.session.scribe import Scribe
+from quire.session.spending import NO_PRICES, OwnPrices
 from quire.session.underway import Underway
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import redacted
@@ -44,13 +45,14 @@ class Background:
         compactor: Compactor,
         model: AnyModel | None,
         redaction: Redaction | None = None,
+        prices: OwnPrices = NO_PRICES,
         name: str = MAIN,
     ) -> None:
         self._ledger = ledger
         self._hooks = hooks
         self.compactor = compactor
         self._rests = Rests()  # of whoever writes
-        self._scribe = Scribe(model, self._rests)
+        self._scribe = Scribe(model, self._rests, prices)
         self._redaction = redaction
         self._name = name
         self._underway = Underway(ledger, name)

@@ -106,7 +106,7 @@ class Branching(Stepping):
     async def _merge_summary(
         self, child: "Branching", model: AnyModel, agent_id: str | None
     ) -> tuple[Item, ...]:
-        metered, guard = Metered(model), _Guard(self._ledger, child._ledger)
+        metered, guard = Metered(model, self._prices), _Guard(self._ledger, child._ledger)
         theirs = child._ledger.workspace.transcripts[MAIN]
         summary = await summary_of(self._ledger.workspace, theirs, asking(metered), agent_id, self._redact)
         spent = metered.written()

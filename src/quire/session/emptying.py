@@ -11,9 +11,10 @@ from msgspec import to_builtins
 
 from quire.items import Hide, Item, Note
 from quire.session.ledger import Ledger
+from quire.session.recalled import listed_of
 from quire.session.receipts import is_receipt, lasting
 from quire.session.traces import Read, Traces
-from quire.stores.streams import POOL, RECEIPTS
+from quire.stores.streams import POOL, RECALLED, RECEIPTS
 from quire.stores.tombstones import holds, is_tombstone, tombstone
 
 
@@ -47,8 +48,12 @@ class Emptying:
         """From which version on something may have been made of it; `None` if it was never here."""
         if self._is_inherited:
             return 0
-        found = (version for version, (_, item) in enumerate(self._recorded, 1) if item.id in self._ids)
+        found = (version for version, entry in enumerate(self._recorded, 1) if self._is_source(*entry))
         return next(found, None)
+
+    def _is_source(self, stream: str, item: Item) -> bool:
+        """Whether something is one of the items, or says that one was recalled from elsewhere."""
+        return item.id in self._ids or (stream == RECALLED and bool(listed_of(item, self._ids)))
 
     def _left_in_pool(self, item: Item, keys: dict[str | None, str]) -> Item:
         """What stays of a note, or of what took one out: who it replaced, but not under which key."""

@@ -8,7 +8,8 @@ from quire.items import Note
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger
 from quire.session.workspace import Written
-from quire.stores import Place
+from quire.stores import Place, Store
+from quire.stores.recalls import recalling
 from quire.stores.streams import MERGED
 
 
@@ -27,7 +28,7 @@ def above(ledger: Ledger) -> list[Ledger]:
     for name in _names_above(ledger.place.conversation):
         place = ledger.place._replace(conversation=name)
         if place not in found and ledger.store.version(place):
-            found |= {one.place: one for one in _opened(ledger, [place], {})}
+            found |= {one.place: one for one in _opened(ledger.store, [place], {})}
     return list(found.values())
 
 
@@ -42,7 +43,15 @@ def relatives(known: Sequence[Ledger], *, but: Collection[Place] = ()) -> list[L
     below = tuple(f"{first}/" for first in firsts)
     wanted = (Place(scope, name) for name in sorted(names) if name in firsts or name.startswith(below))
     held = {one.place: one for one in known}
-    return list(_opened(known[0], (place for place in wanted if place not in but), held))
+    return list(_opened(store, (place for place in wanted if place not in but), held))
+
+
+def recallers(
+    store: Store, scope: str, sources: Iterable[str], *, but: Collection[Place] = ()
+) -> list[Ledger]:
+    """Those who recalled something from conversations of a scope, by their names."""
+    found = recalling(store, scope, sources)
+    return list(_opened(store, (place for place in found if place not in but), {}))
 
 
 def is_related(one: Place, other: Place) -> bool:
@@ -82,7 +91,7 @@ def _names_above(name: str) -> list[str]:
     return [name[:place] for place, letter in enumerate(name) if letter == "/"]
 
 
-def _opened(ledger: Ledger, places: Iterable[Place], held: Mapping[Place, Ledger]) -> Iterator[Ledger]:
+def _opened(store: Store, places: Iterable[Place], held: Mapping[Place, Ledger]) -> Iterator[Ledger]:
     for place in places:
         with suppress(Forgotten):  # it has its past from another that had this address before
-            yield held.get(place) or shared_ledger(ledger.store, place)
+            yield held.get(place) or shared_ledger(store, place)

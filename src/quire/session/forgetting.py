@@ -1,15 +1,15 @@
 """Forgetting: content is gone from memory and from the store, and a tombstone stays where it was.
 
 It reaches all conversations that may hold it: the one, its forks, where they began, what was begun beside
-them, and all that were merged with any of these. It is noted in each before anything is emptied, so that who
-reads on reads again until it is done, who is about to write what he read before is stopped, and who opens a
-conversation after a crash can finish it. What was made of it is noted too: once some of it is empty, nobody
-could find the rest.
+them, all that were merged with any of these, and those who recalled some of it. It is noted in each before
+anything is emptied, so that who reads on reads again until it is done, who is about to write what he read
+before is stopped, and who opens a conversation after a crash can finish it. What was made of it is noted too:
+once some of it is empty, nobody could find the rest.
 """
 
 import logging
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from weakref import WeakKeyDictionary
@@ -17,13 +17,15 @@ from weakref import WeakKeyDictionary
 from quire.errors import UnknownId, cut
 from quire.items import JSON, Note, Summary, Undo
 from quire.session.emptying import Emptying, copied_notes, emptied_notes
-from quire.session.families import above, pasts, relatives
+from quire.session.families import above, pasts, recallers, relatives
 from quire.session.ledger import Ledger
+from quire.session.recalled import rows_in
 from quire.session.traces import Read, Traces
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.stores import Place, Store
-from quire.stores.streams import FORGOTTEN, POOL, STEPS, is_own
+from quire.stores.recalls import digest_of, forgetting
+from quire.stores.streams import FORGOTTEN, POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import is_tombstone
 
 logger = logging.getLogger("quire.session")
@@ -40,7 +42,7 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
     for item_id in set(ids) - {item.id for _, item in ledger.recorded()}:
         _check_inherited(ledger, item_id)
     with _alone(ledger.store):
-        _carry_out(ledger, ids)
+        _carry_out([ledger], ids)
     logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
@@ -49,12 +51,24 @@ def forget_all(ledger: Ledger) -> None:
     forget(ledger, {item.id for stream, item in ledger.recorded() if _is_said(stream)})
 
 
+def forget_recalled(store: Store, place: Place, ids: Collection[str]) -> None:
+    """Forget what others recalled of items that go from a conversation, or of all of it where none is named.
+
+    That is for what goes without a session: `forget` looks for those who recalled by itself.
+    """
+    with _alone(store):
+        found = recallers(store, place.scope, [place.conversation])
+        gone = ids or {one for ledger in found for one in _recalled_from(ledger, place.conversation)}
+        if found and gone:
+            _carry_out(found, gone)
+
+
 def finish_forgetting(ledger: Ledger) -> None:
     """Forget what somebody began to and did not finish: here, or above, where it is noted first."""
     if _begun_in(ledger):
         with _alone(ledger.store):
             if ids := _begun_in(ledger):  # who was at work may have finished meanwhile
-                _carry_out(ledger, ids)
+                _carry_out([ledger], ids)
     _forget_as_the_past(ledger)
 
 
@@ -83,38 +97,55 @@ def _begun_in(ledger: Ledger) -> set[str]:
     return found
 
 
-def _carry_out(ledger: Ledger, ids: Collection[str]) -> None:
+def _recalled_from(ledger: Ledger, conversation: str) -> set[str]:
+    """The ids of all that was recalled from a conversation."""
+    notes, source = ledger.read_at(ledger.workspace.versions(RECALLED)), digest_of(conversation)
+    return {one for note in notes for known, row in rows_in(note) if known == source for one in row}
+
+
+def _carry_out(begun: Sequence[Ledger], ids: Collection[str]) -> None:
     """Note it everywhere, find what was made of it, note that too, and empty it all."""
-    concerned = _noted(ledger, ids)
-    logs = {one.place: _read(one) for one in concerned}
-    traces = Traces(ids)
-    traces.follow(list(logs.values()))
-    for one in concerned:
+    traces, logs = Traces(ids), dict[Place, Read]()
+    concerned = dict[Place, Ledger]()
+    first, late = begun[0], begun
+    while late:
+        _note(late, ids, concerned)
+        logs = {place: _read(one) for place, one in concerned.items()}
+        traces.follow(list(logs.values()))
+        late = _late(first, logs, traces)
+    for one in concerned.values():
         one.commit(partial(_begun, traces.ids))
     # Where the items themselves are comes last: as long as they are there, one knows what to look for.
-    for one in sorted(concerned, key=lambda one: _has(logs[one.place], ids)):
+    for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], ids)):
         _empty(one, traces)
     # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
-    ledger.store.forget(ledger.place, {})
-    for one in concerned:
+    first.store.forget(first.place, {})
+    for one in concerned.values():
         _finish(one, traces.ids)
+    # Who said that he recalls before this looked for it again after, and found nothing more.
+    if late := _late(first, logs, traces):
+        _carry_out(late, traces.ids)
 
 
-def _noted(ledger: Ledger, ids: Collection[str]) -> list[Ledger]:
+def _late(first: Ledger, logs: Mapping[Place, Read], traces: Traces) -> list[Ledger]:
+    """Who recalled from conversations that hold some of it, and was not looked at yet."""
+    holding = [place.conversation for place, log in logs.items() if _has(log, traces.ids)]
+    return recallers(first.store, first.place.scope, holding, but=logs)
+
+
+def _note(begun: Sequence[Ledger], ids: Collection[str], noted: dict[Place, Ledger]) -> None:
     """Note that it begins, the first conversation of all first; what is forked or merged meanwhile too."""
-    noted: dict[Place, Ledger] = {}
-    while new := relatives(list(noted.values()) or [ledger], but=noted):
+    while new := relatives([*begun, *noted.values()], but=noted):
         for one in new:
             one.commit(partial(_begun, ids))
             noted[one.place] = one
-    return list(noted.values())
 
 
 def _begun(ids: Collection[str], workspace: Workspace) -> list[Written]:
     """What says that it begins, unless somebody said so."""
     if any(set(ids).issubset(begun.content["ids"]) for begun in workspace.forgetting.values()):
         return []
-    return [Written(FORGOTTEN, Note(content={"ids": sorted(ids)}, description="forgetting"))]
+    return [Written(FORGOTTEN, forgetting(ids))]
 
 
 def _read(ledger: Ledger) -> Read:

@@ -6,7 +6,7 @@ from typing import Any
 from quire.items import Item
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
-from quire.session.spending import spent_on
+from quire.session.spending import NO_PRICES, OwnPrices, spent_on
 from quire.session.workspace import Written
 from quire.stores.streams import USAGE
 
@@ -14,8 +14,9 @@ from quire.stores.streams import USAGE
 class Metered:
     """Hands everything on to a model, and keeps what its answers used."""
 
-    def __init__(self, model: AnyModel) -> None:
+    def __init__(self, model: AnyModel, prices: OwnPrices = NO_PRICES) -> None:
         self._model = model
+        self._prices = prices
         self._taken: list[Parsed] = []
 
     @property
@@ -46,7 +47,7 @@ class Metered:
         """The entries that say what was used since somebody asked last."""
         taken, self._taken = self._taken, []
         return [
-            Written(USAGE, spent_on(parsed.usage, parsed.model or self.name))
+            Written(USAGE, spent_on(parsed.usage, parsed.model or self.name, self._prices))
             for parsed in taken
             if parsed.usage is not None
         ]

@@ -19,6 +19,7 @@ _MOST_LEDGERS = 64
 """How many conversations of one store stay in memory though nobody holds them, the latest used."""
 
 _lock = Lock()
+_DATABASE = "sqlite:///"
 _stores: dict[tuple[str, str, Durability, bytes | None], Store] = {}
 _live: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Ledger]]" = WeakKeyDictionary()
 """Every ledger that somebody holds: all sessions of a place have the same one, or one would not see what
@@ -26,14 +27,25 @@ another wrote and forgot."""
 
 
 def shared_store(url: str | Path | Store, durable: Durability | None, key: bytes | None) -> Store:
-    """The store of an address, opened once; it is closed when the process ends."""
+    """The store of an address, opened once, however a file is spelled; it is closed when the process ends."""
     if isinstance(url, Store) or str(url) == "memory:":  # a memory that is asked for anew is a new one
         return Store.open(url, durable=durable, key=key)
-    name = (os.getcwd(), str(url), durable or "process", key)  # a path may be one from here
+    name = (*_named(url), durable or "process", key)
     with _lock:
         if name not in _stores:
             _stores[name] = Store.open(url, durable=durable, key=key)
         return _stores[name]
+
+
+def _named(url: str | Path) -> tuple[str, str]:
+    """What an address means: the kind of a file and where it is, or a server by the address itself."""
+    text = str(url)
+    if isinstance(url, str) and text.startswith(_DATABASE):
+        return "database", os.path.realpath(text.removeprefix(_DATABASE))
+    if isinstance(url, str) and "://" in text:
+        return "server", text
+    ending = Path(text).suffix.lower()
+    return ending if ending in (".json", ".jsonl") else "database", os.path.realpath(text)
 
 
 def shared_ledger(store: Store, place: Place) -> Ledger:

@@ -141,13 +141,13 @@ class Sending:
             "plan": msgspec.to_builtins(context.plan),
         }
 
-    def written(self, workspace: Workspace) -> list[Written]:
-        """The receipt, after what it names that was not kept before."""
+    def written(self, workspace: Workspace, after: int = 0) -> list[Written]:
+        """The receipt, after what it names that was not kept before, and so many entries before that."""
         scroll = self._context.items
         source = None if scroll.view is None else self._sources.get(id(scroll.view.log))
         if scroll.view is not None and source is None:
             scroll = Scroll(tuple(scroll[: scroll.settled]), after=scroll.after)  # it is in no log of ours
-        naming = _Naming(scroll.view, source, workspace)
+        naming = _Naming(scroll.view, source, workspace, after)
         content = {
             **self._content,
             "before": [naming.named(item) for item in scroll.before],
@@ -167,8 +167,9 @@ class Sending:
 class _Naming:
     """How a receipt names items: by their ids, or by versions; `new` is what has to be kept for that."""
 
-    def __init__(self, view: View | None, source: Source | None, workspace: Workspace) -> None:
+    def __init__(self, view: View | None, source: Source | None, workspace: Workspace, after: int) -> None:
         self._view, self._workspace = view, workspace
+        self._next = workspace.version + after + 1
         self._redacted: Mapping[str, Item] = {} if source is None else source.redacted
         self.new: dict[int, Item] = {}
         self._versions: dict[bytes, int] = {}
@@ -186,7 +187,7 @@ class _Naming:
         mark = mark_of(item)
         version = self._workspace.made.get(mark) or self._versions.get(mark)
         if version is None:
-            version = self._versions[mark] = self._workspace.version + 1 + len(self.new)
+            version = self._versions[mark] = self._next + len(self.new)
             self.new[version] = item
         return version
 

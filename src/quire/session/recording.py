@@ -1,4 +1,4 @@
-"""Answers of the user's own client, whole or streamed, recorded as items with what they used."""
+"""Answers of the user's own client, recorded as items with what they used; and what tools of theirs gave."""
 
 import asyncio
 import logging
@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from quire.errors import ModelFailed, StoreError, WrongType
-from quire.items import Item
+from quire.items import Content, Item, ToolResult
 from quire.providers import Parsed, Rendered
+from quire.providers.wording import mended
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
 from quire.session.listening import AwaitedListening, Listening
@@ -17,7 +18,7 @@ from quire.session.pooling import Pooling
 from quire.session.reading import Reading
 from quire.session.requests import Requests
 from quire.session.responses import is_stream, read
-from quire.session.spending import spent_on
+from quire.session.spending import NO_PRICES, OwnPrices, spent_on
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, USAGE
 
@@ -25,7 +26,9 @@ logger = logging.getLogger("quire.session")
 
 
 class Recording(Pooling):
-    """The verbs for what a model answered."""
+    """The verbs for what a model answered, and for what came of its calls."""
+
+    _prices: OwnPrices = NO_PRICES
 
     @cached_property
     def _requests(self) -> Requests:
@@ -89,6 +92,15 @@ class Recording(Pooling):
             lambda: self._keep_late(reading, to),
         )
 
+    def tool(
+        self, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
+    ) -> ToolResult:
+        """What a tool gave for a call; its name is that of the call, where it waits here.
+
+        Halves of surrogate pairs, as in names of files that are not UTF-8, are mended as in answers.
+        """
+        return super().tool(_mended(content), call_id=call_id, name=name, to=to, **fields)
+
     def _finish(self, reading: Reading, to: str) -> Parsed:
         if reading.is_strange:
             reading.look_up()
@@ -118,7 +130,7 @@ class Recording(Pooling):
             if self.hooks:
                 self.hooks.fire(Adding(self.place, to, items))
         except BaseException:
-            self._ledger.commit(lambda _: _spent(parsed))
+            self._ledger.commit(lambda _: self._spent(parsed))
             raise
         items = self._commit_answer(parsed, items, to, asked)
         if self.hooks:
@@ -131,7 +143,7 @@ class Recording(Pooling):
             items, to = self._ready(parsed.items), self._checked(to)
             await self.hooks.fire_and_wait(Adding(self.place, to, items))
         except BaseException:
-            await self._aside(lambda: self._ledger.commit(lambda _: _spent(parsed)))
+            await self._aside(lambda: self._ledger.commit(lambda _: self._spent(parsed)))
             raise
         kept = await self._aside(
             lambda: self._commit_answer(parsed, items, to, asked),
@@ -143,7 +155,7 @@ class Recording(Pooling):
         self, parsed: Parsed, items: Sequence[Item], to: str, asked: Rendered | None
     ) -> tuple[Item, ...]:
         """Write an answer with what it used; the latter alone, where the answer cannot be written."""
-        said, spent, version = appending(to, items, is_new=True), _spent(parsed), self.version
+        said, spent, version = appending(to, items, is_new=True), self._spent(parsed), self.version
         try:
             written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
         except Exception:
@@ -153,15 +165,16 @@ class Recording(Pooling):
         self._requests.settle(asked, parsed)
         return tuple(item for stream, item in written if stream == to)
 
+    def _spent(self, parsed: Parsed) -> list[Written]:
+        if parsed.usage is None:
+            return []
+        return [Written(USAGE, spent_on(parsed.usage, parsed.model, self._prices))]
+
     def _uncounted(self, spent: Sequence[Written], workspace: Workspace, since: int) -> Sequence[Written]:
         """What was used, unless it is kept after all: a store may fail when it has done its work."""
         new = [version for version in workspace.versions(USAGE) if version > since]
         known = {item.id for item in self._ledger.read_at(new)}
         return [entry for entry in spent if entry.item.id not in known]
-
-
-def _spent(parsed: Parsed) -> list[Written]:
-    return [] if parsed.usage is None else [Written(USAGE, spent_on(parsed.usage, parsed.model))]
 
 
 def _check_answer(parsed: Parsed) -> None:
@@ -173,6 +186,14 @@ def _check_answer(parsed: Parsed) -> None:
         raise fault
     if parsed.error is not None:
         logger.warning("an answer of %d items ended in an error", len(parsed.items))
+
+
+def _mended(content: Content) -> Content:
+    if isinstance(content, str):
+        return mended(content)
+    if isinstance(content, list | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return tuple([mended(part) if isinstance(part, str) else part for part in content])
+    return content  # it is none: whoever makes the item says so
 
 
 def _take(reading: Reading, response: Any) -> None:

@@ -1,11 +1,17 @@
 """What a session remembers beyond itself: the memory of its scope, which is only there where it is used."""
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from quire.stores import Store
+from quire.errors import InvalidValue
+from quire.session.forgetting import forget_recalled
+from quire.stores import Place, Store
+from quire.stores.beside import heard_by
+from quire.stores.recalls import RECALLS
 
 if TYPE_CHECKING:
-    from quire.memory import Memory
+    from quire.memory import Knowledge, Memory
 
 
 def memory_of(store: Store, scope: str) -> "Memory":
@@ -15,8 +21,30 @@ def memory_of(store: Store, scope: str) -> "Memory":
     return Memory.of(store, scope)
 
 
+def documents_of(store: Store, scope: str) -> "Knowledge":
+    """The documents of a scope; where they were recalled, they go with their source, for this room hears."""
+    from quire.memory import Knowledge
+
+    return Knowledge(store, scope)
+
+
 def let_go(store: Store, scope: str) -> None:
     """See to it that what was forgotten cannot be found any more either."""
     from quire.memory import Memory
 
     Memory.let_go(store, scope)
+
+
+def take_out(store: Store, place: Place) -> None:
+    """Take a whole conversation out of a store, and so out of the index and of where it was recalled."""
+    store.forget(place)  # who keeps something of it hears of it, since this room is here
+
+
+@heard_by
+def _let_go_of_copies(store: Store, place: Place, ids: Collection[str]) -> None:
+    """What goes from a store, or from its documents, goes where it was recalled too, and cannot be found."""
+    forget_recalled(store, place, ids)
+    with suppress(InvalidValue):  # within a sealed store: whoever has the key hears of it too
+        let_go(store, place.scope)
+    if store.conversations(place.scope) == [RECALLS]:  # nobody is left who recalls, nor a scope
+        store.forget(place._replace(conversation=RECALLS))

@@ -5,6 +5,7 @@ from quire.errors import InvalidValue, WindowExceeded
 from quire.models import AnyModel, summarized
 from quire.session.metering import Metered
 from quire.session.resting import Rests
+from quire.session.spending import NO_PRICES, OwnPrices
 from quire.session.workspace import Written
 from quire.tokens import facts_for
 
@@ -16,9 +17,9 @@ class Scribe:
     that it was too much. After any other failure it rests.
     """
 
-    def __init__(self, model: AnyModel | None, rests: Rests) -> None:
+    def __init__(self, model: AnyModel | None, rests: Rests, prices: OwnPrices = NO_PRICES) -> None:
         self.model = model
-        self._metered = None if model is None else Metered(model)
+        self._metered = None if model is None else Metered(model, prices)
         self._reads = None if model is None else _window(model)
         self._rests = rests
 

@@ -1,6 +1,6 @@
 """The session: one conversation's workspace, and the only one that writes to it."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypedDict, Unpack
@@ -22,23 +22,26 @@ from quire.session.opening import shared_ledger, shared_store
 from quire.session.redacting import Redaction
 from quire.session.remembering import let_go
 from quire.session.showing import Showing
-from quire.session.spending import Caps
+from quire.session.spending import Caps, own_prices
 from quire.session.workspace import Written
 from quire.session.writing import Redact
 from quire.stores import Durability, Store, place_at
+from quire.tokens import Prices
 
 
 class Options(TypedDict, total=False):
     """What a session lets one choose.
 
     `hooks` hear of what happens, `redact` sees each item before it is kept or sent, `caps` stop a turn before
-    it is sent, and of more notes than `pool_limit` the oldest give way. With a `compactor`, and a `model`
-    that writes for it, the main transcript is kept small beside the conversation.
+    it is sent, `prices` say by name what models cost where the list does not or is wrong, and of more notes
+    than `pool_limit` the oldest give way. With a `compactor`, and a `model` that writes for it, the main
+    transcript is kept small beside the conversation.
     """
 
     hooks: Iterable[Hook | str]
     redact: Redact | None
     caps: Caps | None
+    prices: Mapping[str, Prices]
     pool_limit: int | None
     compactor: Compactor | None
     model: AnyModel | None
@@ -58,6 +61,7 @@ class Session(Showing):
         hooks: Iterable[Hook | str] = (),
         redact: Redact | None = None,
         caps: Caps | None = None,
+        prices: Mapping[str, Prices] | None = None,
         pool_limit: int | None = None,
         compactor: Compactor | None = None,
         model: AnyModel | None = None,
@@ -66,6 +70,7 @@ class Session(Showing):
         super().__init__(ledger, hooks=Hooks(hooks), redact=redaction)
         self._pool_limit = pool_limit
         self._caps = caps
+        self._prices = own_prices(prices or {})
         if compactor is not None:
             self.use(compactor, model)
 
@@ -116,6 +121,7 @@ class Session(Showing):
             "hooks": self.hooks.given(),
             "redact": self._redact,
             "caps": self._caps,
+            "prices": self._prices,
             "pool_limit": self._pool_limit,
         }
 
@@ -128,7 +134,9 @@ class Session(Showing):
     def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
         """Keep the main transcript small by a compactor from now on, and by a model that writes for it."""
         compactor = checked_compactor(compactor)
-        self.compaction = Background(self._ledger, self.hooks, compactor, model, self._redaction)
+        self.compaction = Background(
+            self._ledger, self.hooks, compactor, model, self._redaction, self._prices
+        )
 
     async def compact(self, template: Template | None = None) -> Outcome | None:
         """Make the main transcript smaller now, and wait for it; what came of it, if anything was to be done.

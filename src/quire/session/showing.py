@@ -15,11 +15,12 @@ from quire.sections import Ask
 from quire.session.background import Background
 from quire.session.building import Sent, gathered, item_named
 from quire.session.digests import Digests
-from quire.session.drafting import Drafting
 from quire.session.events import Building, Built
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
 from quire.session.payloads import made_own
+from quire.session.quoting import Quoting
+from quire.session.recalled import rows_of, told_in
 from quire.session.receipts import Kept, Sending, Source, receipts_in
 from quire.session.redacting import Redaction
 from quire.session.remembering import memory_of
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from quire.memory import Memory
 
 
-class Showing(Drafting):
+class Showing(Quoting):
     """The verbs for what is shown to a model, and for what was."""
 
     _caps: Caps | None = None
@@ -66,17 +67,14 @@ class Showing(Drafting):
         if not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
         await self.hooks.fire_and_wait(Building(self.place, template))
-        await self._check_caps()
         model = model or template.model
+        await self._check_caps(model)
         counter = counter or self._counter(model)
         given = partial(self._ask, input, tools, inbox, parameters)
-        turn = await self._gathered(template, given)
-        try:
-            context = self._fitted(template, turn, model, counter)
-        except OverBudget as over:
-            await self._make_room(turn, counter, over)
-            turn = await self._gathered(template, given)
-            context = self._fitted(template, turn, model, counter)
+        turn, context = await self._made(template, given, model, counter)
+        while new := self._new_sources(told_in(context)):
+            await self._aside(partial(self._link, new))
+            turn, context = await self._made(template, given, model, counter)
         self._previous = (template, context)
         await self._compact(turn, context, counter)
         await self.hooks.fire_and_wait(Built(self.place, context))
@@ -100,8 +98,19 @@ class Showing(Drafting):
             stored = dict(zip(versions, self._ledger.read_at(versions), strict=True))
         return receipts_in(stored, workspace)
 
-    async def _check_caps(self) -> None:
-        """An error where a cap is reached; what other processes spent counts too."""
+    async def _made(
+        self, template: Template, given: Callable[[], Ask], model: str | None, counter: Counter
+    ) -> tuple[Turn, Context]:
+        turn = await self._gathered(template, given)
+        try:
+            return turn, self._fitted(template, turn, model, counter)
+        except OverBudget as over:
+            await self._make_room(turn, counter, over)
+        turn = await self._gathered(template, given)
+        return turn, self._fitted(template, turn, model, counter)
+
+    async def _check_caps(self, model: str | None) -> None:
+        """An error where a cap is reached, or no price is known; what other processes spent counts too."""
         if self._caps is None:
             return
         ledger, before = self._outermost()
@@ -110,7 +119,7 @@ class Showing(Drafting):
         scope = None
         if self._caps.is_for_scope:
             scope = own + await asyncio.to_thread(scope_spending, ledger.store, self.place.scope)
-        check_caps(self._caps, ledger.workspace.spending + own, scope)
+        check_caps(self._caps, ledger.workspace.spending + own, scope, self._prices, model)
 
     async def _gathered(self, template: Template, given: Callable[[], Ask]) -> Turn:
         forgotten = self._ledger.workspace.forgotten
@@ -219,13 +228,15 @@ class Showing(Drafting):
         """Keep what was rendered: it is about to be sent."""
         digest = self._digests.of(rendered.payload, wire.name)
         sending = Sending(context, wire.name, model, digest, sources)
+        rows = rows_of(told_in(context), self.place.conversation)
 
         def change(workspace: Workspace) -> list[Written]:
             if workspace.forgotten != forgotten:
                 raise Forgotten("something was forgotten since the context was built: build it again")
             if self._left is not None:
                 self._check_left()
-            return sending.written(workspace)
+            noted = self._noted(rows, workspace)
+            return [*noted, *sending.written(workspace, after=len(noted))]
 
         self._ledger.commit(change)
         learns = counter if isinstance(counter, Calibrated) else None

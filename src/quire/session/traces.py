@@ -9,11 +9,12 @@ import msgspec
 
 from quire.items import Item, Mask, Message, Note, Summary, ToolCall, ToolResult
 from quire.session.families import is_below
+from quire.session.recalled import listed_of, lists
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.state.active import area_of_summary
 from quire.stores import Place
-from quire.stores.streams import POOL, STEPS, is_own
+from quire.stores.streams import POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of
 
 
@@ -36,6 +37,7 @@ class Traces:
         self._given = frozenset(ids)
         self.ids = set(self._given)
         self.texts: set[str] = set()
+        self._listed: set[str] = set()  # what was recalled of it elsewhere is told with one of these
         self._handed: defaultdict[Place, dict[str, Any]] = defaultdict(dict)  # by calls, to whom is below
 
     def follow(self, logs: Sequence[Read]) -> None:
@@ -45,6 +47,7 @@ class Traces:
             before = len(self.ids)
             for log in logs:
                 self.texts.update(self._texts_in(log.recorded))
+                self._listed.update(*(listed_of(item, self.ids) for item in _noted_in(log.recorded)))
                 self._handed[log.place].update(self._handed_in(log.recorded))
             for log in logs:
                 self.ids.update(self._made(log))
@@ -90,12 +93,20 @@ class Traces:
         return isinstance(item, Summary) and not self.ids.isdisjoint(item.extras.get(TOLD, ()))
 
     def _repeats(self, stream: str, item: Item) -> bool:
-        """Whether something holds the whole of a text: read from a pool, or given by a tool."""
+        """Whether something holds the whole of a text, or a quote of it: from a pool, or given by a tool."""
+        if (is_own(stream) and stream not in (POOL, STEPS)) or not isinstance(item, ToolResult | Note):
+            return False
+        own = texts_of(item)
+        if any(lists(text, item_id) for text in own for item_id in self._listed):
+            return True
         if stream == POOL:
             return isinstance(item, Note) and holds(item.content, self.texts)
-        if (is_own(stream) and stream != STEPS) or not isinstance(item, ToolResult | Note):
-            return False
-        return any(text in own for own in texts_of(item) for text in self.texts)
+        return any(text in one for one in own for text in self.texts)
+
+
+def _noted_in(recorded: Iterable[Written]) -> Iterator[Item]:
+    """What says what was recalled from elsewhere."""
+    return (item for stream, item in recorded if stream == RECALLED)
 
 
 def _is_handed(item: Item, handed: Sequence[Any]) -> bool:

@@ -11,10 +11,22 @@ from msgspec.structs import replace
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall
+from quire.session.recalled import listed_in
 from quire.session.spending import Spending
 from quire.session.steps import Steps
 from quire.state import Pool, Transcript, View
-from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, PLANS, POOL, RECEIPTS, STEPS, USAGE, is_own
+from quire.stores.streams import (
+    FORGOTTEN,
+    MAIN,
+    ORIGIN,
+    PLANS,
+    POOL,
+    RECALLED,
+    RECEIPTS,
+    STEPS,
+    USAGE,
+    is_own,
+)
 from quire.stores.tombstones import is_tombstone
 from quire.tokens.numbers import whole
 
@@ -54,6 +66,8 @@ class Workspace:
         """What somebody began to forget and has not finished, by the id of the note that says so."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by the mark of the item."""
+        self.recalled: defaultdict[str, set[str]] = defaultdict(set)
+        """By which ids quotes are listed that were recalled from elsewhere, by their sources."""
         self._versions: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
 
     def apply(self, written: Sequence[Written]) -> None:
@@ -147,12 +161,20 @@ class Workspace:
             self._begin(items)
         elif stream == FORGOTTEN:
             self._forget(items)
-        elif stream == PLANS:
+        else:
+            self._note(stream, items, first)
+
+    def _note(self, stream: str, items: list[Item], first: int) -> None:
+        """Take in what is kept beside what was said: plans, what was sent and spent, steps, and recalls."""
+        if stream == PLANS:
             self._plan(items)
         elif stream == RECEIPTS:
             self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
         elif stream == USAGE:
             self.spending.take(items)
+        elif stream == RECALLED:
+            for source, listed in listed_in(items):
+                self.recalled[source].add(listed)
         elif stream == STEPS:
             self.steps.take(items, self.pending())
 

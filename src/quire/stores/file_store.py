@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from quire.errors import Conflict, InvalidValue, OutOfRange
+from quire.stores.beside import tell
 from quire.stores.elements import Form, checked_body, written
 from quire.stores.file_log import FileLog
 from quire.stores.place import Place
@@ -75,6 +76,8 @@ class FileStore(Store):
                 self._log.rewrite(place, others)
                 count = version if others is None else len(others)
                 logger.info("%s: %d entries of %s forgotten", self._log.path, count, place)
+        if others is None:
+            tell(self, place)
 
     def close(self) -> None:
         self._log.close()

@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from quire.errors import Conflict, OutOfRange, StoreFailed
+from quire.stores.beside import tell
 from quire.stores.forking import watch
 from quire.stores.place import Place, checked_stream, place_at
 from quire.stores.store import Entry, Store, Stored
@@ -66,6 +67,8 @@ class MemoryStore(Store):
                 self._changed.notify_all()
             for version, body in (bodies or {}).items():
                 row[version - 1] = row[version - 1]._replace(body=bytes(body))
+        if bodies is None:
+            tell(self, place)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         with self._alone():

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from quire.errors import Conflict, InvalidValue, OutOfRange
+from quire.stores.beside import tell
 from quire.stores.place import Place
 from quire.stores.postgres_link import CameFirst, Link
 from quire.stores.seals import check_seal
@@ -125,6 +126,8 @@ class PostgresStore(Store):
         self._link.run(
             lambda connection: connection.execute("VACUUM quire.entries, quire.conversations"), _nothing
         )
+        if bodies is None:
+            tell(self, place)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         """The version of a place once it is another than this one, or the time is over."""

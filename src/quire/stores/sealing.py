@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from quire.errors import InvalidValue, MissingExtra, OutOfRange, StoreDamaged
+from quire.errors import InvalidValue, MissingExtra, OutOfRange, StoreDamaged, StoreFailed
+from quire.stores.beside import tell
 from quire.stores.place import Place
 from quire.stores.seals import KIND, is_sealed
 from quire.stores.store import Entry, Standing, Store, Stored
@@ -43,6 +44,9 @@ class Sealed(Store):
             raise InvalidValue(f"a key is {KEY_LENGTH} bytes")
         self._store = store
         self._cipher = _cipher(key)
+        # What the store inside could not say it has. Sealing is never the same twice, on purpose; so what is
+        # tried again has to go out as it did, or a store that has it would take it for another's.
+        self._tried: dict[Place, tuple[int, list[Entry]]] = {}
 
     def __repr__(self) -> str:
         return f"<Sealed {self._store!r}>"
@@ -53,12 +57,16 @@ class Sealed(Store):
         return self._store.reports
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        """Seal entries and add them."""
-        sealed = [
+        """Seal entries and add them; those that are tried again after a failure, in the same bytes."""
+        sealed = self._sealed_before(place, entries, expected) or [
             Entry(entry.stream, self._seal(place, Stored(version, *entry)))
             for version, entry in enumerate(entries, expected + 1)
         ]
-        return self._store.append(place, sealed, expected=expected)
+        try:
+            return self._store.append(place, sealed, expected=expected)
+        except StoreFailed:
+            self._tried[place] = (expected, sealed)
+            raise
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         """The entries of a place, as they were before they were sealed."""
@@ -86,7 +94,10 @@ class Sealed(Store):
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         """Put other bodies, sealed too, in the place of some, or take away the whole conversation."""
+        self._tried.pop(place, None)
         self._store.forget(place, self._sealed_at(place, bodies) if bodies else bodies)
+        if bodies is None:
+            tell(self, place)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         """The version of a place once it is another than this one, or the time is over."""
@@ -95,6 +106,15 @@ class Sealed(Store):
     def close(self) -> None:
         """Close the store inside."""
         self._store.close()
+
+    def _sealed_before(self, place: Place, entries: Sequence[Entry], expected: int) -> list[Entry]:
+        """These entries as they were sealed for an append that failed, if they were."""
+        tried = self._tried.pop(place, None)
+        if tried is None or tried[0] != expected:
+            return []
+        sealed = [Stored(version, *entry) for version, entry in enumerate(tried[1], expected + 1)]
+        said = [Entry(one.stream, self._unseal(place, one)) for one in sealed]
+        return tried[1] if said == list(entries) else []
 
     def _sealed_at(self, place: Place, bodies: Mapping[int, bytes]) -> dict[int, bytes]:
         stored = self._store.read(place, after=min(bodies) - 1)

@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from quire.errors import OutOfRange
+from quire.errors import OutOfRange, StoreFailed
+from quire.stores.beside import tell
 from quire.stores.place import Place
 from quire.stores.seals import check_seal
 from quire.stores.sqlite_file import SQLiteFile
@@ -16,6 +17,8 @@ from quire.stores.versions import checked, conflict, whole_row
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _REMEMBERED = 10_000
+_INDEX = ("-index-shm", "-index-wal", "-index")
+"""The files of the index that a room above may keep beside a store."""
 
 # Without the entry before it the stream is NULL, which the table refuses: an append that expects too much
 # fails as one that expects too little does, by a constraint, and costs no statement more.
@@ -127,6 +130,8 @@ class SQLiteStore(Store):
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
         self._starts.pop(place, None)
         self._wipe(place)
+        if bodies is None and not tell(self, place):
+            self._take_index_away()
 
     def close(self) -> None:
         """Close the file."""
@@ -166,6 +171,18 @@ class SQLiteStore(Store):
             left = f"{place}: a reader kept the log from being emptied; forgotten content may still be in it"
             self.reports = (*self.reports, left)
             _log.warning("%s", left)
+
+    def _take_index_away(self) -> None:
+        # Nobody here knows what is in it, but other processes may have made one, and may again: it is a copy.
+        for ending in _INDEX:
+            try:
+                os.remove(self.path + ending)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise StoreFailed(
+                    f"{self.path}{ending} cannot be removed ({type(error).__name__})"
+                ) from error
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection, None, None]:

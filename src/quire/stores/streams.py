@@ -18,6 +18,7 @@ PLANS = ".plans"
 FORGOTTEN = ".forgotten"
 STEPS = ".steps"
 MERGED = ".merged"
+RECALLED = ".recalled"
 
 
 def checked_name(name: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.errors import OutOfRange, StoreDamaged
+from quire.errors import OutOfRange
 from quire.memory import Memory
 from quire.memory.index import Index, InProcess, Question, opened_index, opening
 from quire.memory.index.lasting import Lasting, lasting, sqlite
@@ -229,13 +229,63 @@ def test_tables_of_another_version_are_made_anew_and_wiped(
     index.close()
 
 
-def test_what_is_no_index_is_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "one.db-index"
-    Store.open("sqlite:///" + str(path)).close()
-    before = path.read_bytes()
-    with pytest.raises(StoreDamaged, match="no index of ours"):
-        SQLiteTables(path)
-    assert path.read_bytes() == before
+def test_what_is_no_index_is_set_aside_as_it_is(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    speak(path)
+    Store.open(f"sqlite:///{path}-index").close()
+    before = Path(path + "-index").read_bytes()
+    with Store.open(path) as store:
+        assert SECRET in Memory(store, "ana").search("locker").hits[0].leaf.text
+    assert Path(path + "-index-aside-1").read_bytes() == before
+    assert "no index of ours" in caplog.text and SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("damage", ["of no kind", "at its beginning", "within"])
+def test_a_damaged_index_is_made_anew(path: str, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+    speak(path)
+    file = Path(path + "-index")
+    with Store.open(path) as store:
+        index = opened_index(store, "ana")
+        Memory(store, "ana", index=index).catch_up()
+        index.close()
+    whole = file.read_bytes()
+    damaged = {"of no kind": b"nothing " * 900, "at its beginning": whole[:100] + b"\xff" * 4096}
+    file.write_bytes(damaged.get(damage, whole[:4096] + b"\xff" * (len(whole) - 4096)))
+    with Store.open(path) as store:
+        assert SECRET in Memory(store, "ana").search("locker").hits[0].leaf.text
+        assert [leaf.text for leaf in Memory(store, "ana").recent()][-1].startswith("It was mild")
+    assert "made anew" in caplog.text and SECRET not in caplog.text
+
+
+def test_an_index_that_is_damaged_while_it_is_used_is_made_anew(path: str) -> None:
+    speak(path)
+    with Store.open(path) as store:
+        memory = Memory(store, "ana")
+        assert memory.search("locker").hits
+        Path(path + "-index").write_bytes(b"nothing " * 9_000)
+        Path(path + "-index-wal").write_bytes(b"")
+        Session.open("ana/house", store=store).user("The locker is grey.")
+        texts = {hit.leaf.text for hit in memory.search("locker").hits}
+        assert "The locker is grey." in texts and any(SECRET in text for text in texts)
+
+
+def test_what_is_forgotten_between_reading_and_putting_is_in_no_byte(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(path) as own, Store.open(path) as other:
+        session = spoken(own)
+        index = opened_index(other, "ana")
+        put = index.put
+
+        def late(*leaves: object, **more: object) -> None:
+            monkeypatch.setattr(index, "put", put)
+            session.forget(session.view()[0].id)
+            put(*leaves, **more)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+        monkeypatch.setattr(index, "put", late)
+        memory = Memory(other, "ana", index=index)
+        assert [leaf.text for leaf in memory.recent()] == ["It was mild, with a little wind."]
+        assert_forgotten(path)
+        index.close()
 
 
 def test_a_place_beyond_all_numbers_is_refused(tmp_path: Path) -> None:

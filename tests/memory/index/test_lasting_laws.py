@@ -80,3 +80,18 @@ def test_what_is_put_in_many_batches_is_put_once(name: str, nths: list[int], que
             index.put([everything[nth] for nth in nths])
             index.remove("one", [everything[nth].key for nth in nths[::2]])
         assert_alike(lasting, in_process, question, None)
+
+
+@given(
+    taken=st.lists(steps.map(lambda some: some[:3]), max_size=4),
+    asked=st.lists(questions, min_size=1, max_size=2),
+)
+def test_what_was_asked_before_changes_nothing(
+    name: str, taken: list[list[Step]], asked: list[Question]
+) -> None:
+    with INDEXES[name]() as lasting:
+        in_process = InProcess()
+        for some in taken:
+            assert done(lasting, some) == done(in_process, some)
+            for question in asked:
+                assert_alike(lasting, in_process, question, None)

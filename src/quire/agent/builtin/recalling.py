@@ -1,6 +1,7 @@
 """Looking things up: what was said and done before, and the documents of the scope."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
@@ -8,7 +9,7 @@ from msgspec import Meta
 from quire.agent.tools import Tool, tool
 from quire.context.template import COMMON
 from quire.items import Message
-from quire.sections.quotes import Quote, Quotes
+from quire.sections.quotes import Quote, Quotes, Shorter, Told
 from quire.session import Session
 from quire.tokens import Counter, counter_for
 from quire.tokens.asking import checked_counter
@@ -59,10 +60,10 @@ def _recall(telling: "_Telling") -> Tool:
             limit: How many to give at most.
         """
         where = session.place.conversation if conversation is None else conversation
-        quotes = recalled(
-            session.memory, question, tiers=tiers or "knowledge", conversation=where, limit=limit
+        find = partial(
+            recalled, session.memory, question, tiers=tiers or "knowledge", conversation=where, limit=limit
         )
-        return telling.answer(quotes, session, limit)
+        return telling.answer(find, session, limit)
 
     return recall
 
@@ -79,8 +80,8 @@ def _search_knowledge(telling: "_Telling") -> Tool:
             session: The conversation that asks.
             limit: How many passages to give at most.
         """
-        quotes = recalled(session.memory, question, limit=limit, documents=True)
-        return telling.answer(quotes, session, limit)
+        find = partial(recalled, session.memory, question, limit=limit, documents=True)
+        return telling.answer(find, session, limit)
 
     return search_knowledge
 
@@ -91,22 +92,30 @@ class _Telling:
     def __init__(self, tokens: int, counter: Counter) -> None:
         self._tokens, self._count = tokens, counter.count
 
-    def answer(self, quotes: Sequence[Quote], session: Session, limit: int) -> str:
-        """The worthiest of them, in the order of time; those that are too long are named where none fits."""
+    def answer(self, find: Callable[[], list[Quote]], session: Session, limit: int) -> str:
+        """The worthiest of what is found, in the order of time, and that may be told in the session."""
         shown = _in_this_turn(session)
-        new = [quote for quote in quotes if shown.isdisjoint(quote.covers)]
+        while True:
+            new = [quote for quote in find() if shown.isdisjoint(quote.covers)]
+            told = self._told(new, limit)
+            kept = [quote for quote in new if quote.id in told.kept]
+            if session.may_tell(kept, _in_part(kept, told)):
+                break
         if not new:
             return _NOTHING
-        told = Quotes(
-            [_with_ids(quote) for quote in new[: _LOOKED_AT * limit]],
+        return told.items[0].text if told.items else self._too_long(new[0])
+
+    def _told(self, quotes: Sequence[Quote], limit: int) -> Told:
+        return Quotes(
+            [_with_ids(quote) for quote in quotes[: _LOOKED_AT * limit]],
             name=RECALL,
             opening=_OPENING,
             limit=limit,
             tokens=self._tokens,
         ).told(None, self._count)
-        return told.items[0].text if told.items else self._too_long(new[0])
 
     def _too_long(self, best: Quote) -> str:
+        """What is told where nothing fits: the ids of what was found."""
         said = f"What was found is longer than {self._tokens:,} tokens."
         named = f"{said} Its items: {_listed(best.covers)}."
         return named if self._count(Message("system", named)) <= self._tokens else said
@@ -122,8 +131,22 @@ def _in_this_turn(session: Session) -> set[str]:
     return shown
 
 
+def _in_part(quotes: Iterable[Quote], told: Told) -> set[str]:
+    return {quote.id for quote in quotes if not any(quote.line in item.text for item in told.items)}
+
+
 def _with_ids(quote: Quote) -> Quote:
-    return quote._replace(line=f"{quote.line} ({_listed(quote.covers) or quote.id}; {quote.why()})")
+    """A quote that ends with the ids of its items, also where only a part of it is told."""
+    ending = f" ({_listed(quote.covers) or quote.id}; {quote.why()})"
+    told = quote._replace(line=f"{quote.line}{ending}")
+    if quote.shorter is None:
+        return told
+    shorter: Shorter = partial(_shorter_with, ending, quote.line, quote.shorter)
+    return told._replace(shorter=shorter)
+
+
+def _shorter_with(ending: str, whole: str, shorter: Shorter, _: str, letters: int) -> str:
+    return f"{shorter(whole, max(0, letters - len(ending)))}{ending}"
 
 
 def _listed(ids: Iterable[str]) -> str:

@@ -47,6 +47,25 @@ async def run(
     with the result. A `timeout` given here replaces the tool's own; where there is less `room` for its output
     than the tool allows, that holds. Cancelling this stops the tool.
     """
+    outcome, cancelled = await run_or_stop(
+        tool, arguments, session=session, pool=pool, timeout=timeout, route=route, room=room
+    )
+    if cancelled is not None:
+        raise cancelled
+    return outcome
+
+
+async def run_or_stop(
+    tool: Tool,
+    arguments: str | Mapping[str, Any],
+    *,
+    session: Session | None = None,
+    pool: Pool | None = None,
+    timeout: float | None = None,
+    route: Route | None = None,
+    room: Room | None = None,
+) -> tuple[Outcome, asyncio.CancelledError | None]:
+    """What `run` does, with the outcome also where it was cancelled and the tool was done all the same."""
     if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
     seconds = tool.timeout if timeout is None else number(timeout, "a timeout", 0)
@@ -54,11 +73,11 @@ async def run(
     try:
         bound = _bound(tool, arguments, session, pool)
     except Misfit as fault:
-        return failed(f"The call of {tool.name} was not run: {fault}.")
+        return failed(f"The call of {tool.name} was not run: {fault}."), None
     gathering = Gathering(tool.name, route or (None if session is None else route_of(session)), room)
-    outcome = await _run(tool, Call(tool, bound, gathering), gathering, seconds)
+    outcome, cancelled = await _run(tool, Call(tool, bound, gathering), gathering, seconds)
     logger.debug("tool %s: %s", tool.name, outcome.stop_reason)
-    return replace(outcome, seconds=monotonic() - began)
+    return replace(outcome, seconds=monotonic() - began), cancelled
 
 
 def _bound(
@@ -69,20 +88,28 @@ def _bound(
     return signature.bind({**read, **signature.fixed, **values_for(signature.injected, session, pool)})
 
 
-async def _run(tool: Tool, call: Call, gathering: Gathering, seconds: float | None) -> Outcome:
+async def _run(
+    tool: Tool, call: Call, gathering: Gathering, seconds: float | None
+) -> tuple[Outcome, asyncio.CancelledError | None]:
     """Let a call run to its end, or to the end of its time, in a task of its own that can be left behind."""
     task = asyncio.ensure_future(call.run())
+    cancelled: asyncio.CancelledError | None = None
     try:
         await asyncio.wait((task,), timeout=seconds)
-    except asyncio.CancelledError:
-        await _stopped(task)
-        raise
+    except asyncio.CancelledError as fault:
+        if not task.done() and not await _is_done_though_stopped(task, call):
+            raise
+        cancelled = fault
     is_over = task.done()
     has_stopped = is_over or await _stopped(task)
     if gathering.broken is not None:
         raise gathering.broken
     if not is_over:
-        return _outcome(tool, gathering, _too_late(tool, call, seconds, has_stopped), "timeout")
+        return _outcome(tool, gathering, _too_late(tool, call, seconds, has_stopped), "timeout"), None
+    return _ended(tool, call, gathering, task), cancelled
+
+
+def _ended(tool: Tool, call: Call, gathering: Gathering, task: asyncio.Task[None]) -> Outcome:
     if task.cancelled():
         return _outcome(tool, gathering, "The tool was cancelled.", "cancelled")
     task.result()  # what is no mere error, such as an interrupt from the keyboard, goes on its way
@@ -90,6 +117,11 @@ async def _run(tool: Tool, call: Call, gathering: Gathering, seconds: float | No
         _log(tool, call.fault)
         return _outcome(tool, gathering, _words(call.fault), "error")
     return _outcome(tool, gathering, None, "completed")
+
+
+async def _is_done_though_stopped(task: asyncio.Task[None], call: Call) -> bool:
+    """Tell a call to stop; whether it came to its end all the same. One that failed may have been stopped."""
+    return await _stopped(task) and not task.cancelled() and task.exception() is None and call.fault is None
 
 
 async def _stopped(task: asyncio.Task[None]) -> bool:

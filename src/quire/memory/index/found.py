@@ -19,10 +19,10 @@ _NAMED = "by whom or when the question names"
 class Hit:
     """A leaf that was found. The best by words alone has a score of 1; cues may add to it."""
 
-    __slots__ = ("_told", "leaf", "score")
+    __slots__ = ("_told", "leaf", "question", "score")
 
-    def __init__(self, leaf: Leaf, score: float, told: Callable[[Leaf], str]) -> None:
-        self.leaf, self.score, self._told = leaf, score, told
+    def __init__(self, leaf: Leaf, score: float, question: Question, told: Callable[[Leaf], str]) -> None:
+        self.leaf, self.score, self.question, self._told = leaf, score, question, told
 
     def __repr__(self) -> str:
         return f"Hit({self.leaf.key!r}, {self.score:.3f})"
@@ -37,13 +37,28 @@ class Found:
     """What was found for a question: `hits`, the best first."""
 
     def __init__(
-        self, question: Question, best: Iterable[tuple[Leaf, float]], around: Around, how: How = "words"
+        self,
+        question: Question,
+        best: Iterable[tuple[Leaf, float]],
+        around: Around,
+        how: How = "words",
+        lacking: Sequence[Leaf] = (),
     ) -> None:
-        self.question, self._around = question, around
+        """`lacking` are leaves that would be compared by their vectors, and have none yet."""
+        self.question, self._around, self.lacking = question, around, lacking
         self.how: How = how
-        self.hits = tuple(Hit(leaf, score, self._reason) for leaf, score in best)
+        self._note = ""
+        self.hits = tuple(Hit(leaf, score, question, self._reason) for leaf, score in best)
+
+    def noting(self, note: str) -> "Found":
+        """The same, with something more to be said in each reason."""
+        self._note = note
+        return self
 
     def _reason(self, leaf: Leaf) -> str:
+        return "; ".join(filter(None, (self._found_by(leaf), self._note)))
+
+    def _found_by(self, leaf: Leaf) -> str:
         if self.how == "newest":
             return _NEWEST
         told = reasons(self.question, leaf, self._around(leaf, LENT_BEFORE, LENT_AFTER))

@@ -86,6 +86,16 @@ class Holding:
         if read.says_time:
             self.timed.add(number)
 
+    def set_vector(self, leaf: Leaf, vector: Sequence[float]) -> None:
+        """Keep a vector for a leaf, if that is what is here."""
+        number = self._keyed.get((leaf.source, leaf.key), {}).get(leaf.transcript)
+        if number is not None and self.leaves[number] == leaf:
+            self.vectors[number] = unit(vector)
+
+    def vectors_of(self, numbers: Sequence[int]) -> dict[int, "array[float]"]:
+        """The vectors of those that have one."""
+        return {number: self.vectors[number] for number in numbers if number in self.vectors}
+
     def remove(self, source: str, key: str) -> None:
         """Let go of a leaf in all transcripts of a source, where it is in one."""
         for number in list(self._keyed.get((source, key), {}).values()):

@@ -40,6 +40,11 @@ class InProcess(Index):
             if mark is not None:
                 self._marks[mark[0]] = mark[1]
 
+    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
+        with self._lock:
+            for leaf, vector in zip(leaves, vectors, strict=True):
+                self._held.set_vector(leaf, vector)
+
     def remove(self, source: str, keys: Collection[str]) -> None:
         with self._lock:
             for key in keys:
@@ -52,9 +57,10 @@ class InProcess(Index):
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
         _check(limit)
         with self._lock:
-            hits, how = search(self._held, self._weights, question, limit, only)
+            hits, how, lacking = search(self._held, self._weights, question, limit, only)
             leaves = [(self._held.leaves[number], score) for number, score in hits]
-        return Found(question, leaves, self.around, how)
+            without = [self._held.leaves[number] for number in lacking]
+        return Found(question, leaves, self.around, how, without)
 
     def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
         _check(limit)

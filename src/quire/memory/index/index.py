@@ -1,16 +1,13 @@
 """The protocol of an index: leaves go in, and those that answer a question come out, best first."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
 from quire.memory.index.found import Found
 from quire.memory.leaf import Kind, Leaf
 from quire.memory.ranking import Question
-
-Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Texts to vectors, whichever way. An index never calls one: it is handed the vectors."""
 
 MOST_HITS = 200
 
@@ -47,6 +44,10 @@ class Index(ABC):
         mark: tuple[str, bytes] | None = None,
     ) -> None:
         """Add leaves, or put them in place of those with the same keys; `mark` is set in one with them."""
+
+    @abstractmethod
+    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
+        """Keep vectors for leaves that are there just as they are given; they go when those go or change."""
 
     @abstractmethod
     def remove(self, source: str, keys: Collection[str]) -> None:

@@ -6,6 +6,8 @@ down in plain words where the store does not.
 
 import os
 
+from quire.errors import StoreDamaged
+from quire.memory.index.aside import set_aside
 from quire.memory.index.in_process import InProcess
 from quire.memory.index.index import Index
 from quire.memory.index.lasting import Lasting
@@ -31,7 +33,23 @@ def opened_index(store: Store, scope: str) -> Index:
 
 
 def kept_index(store: Store, scope: str) -> Index | None:
-    """The index of a scope that lasts, where somebody has made one."""
+    """The index of a scope that lasts, where somebody has made one that can be read."""
+    try:
+        return _kept(store, scope)
+    except StoreDamaged as fault:
+        take_away(store, fault)
+        return None
+
+
+def take_away(store: Store, fault: StoreDamaged) -> None:
+    """Make room for an index in the place of one that is damaged; the fault, where it is another's."""
+    path = fault.filename
+    if not isinstance(path, str) or path != f"{getattr(store, 'path', '')}{ENDING}":
+        raise fault
+    set_aside(path)
+
+
+def _kept(store: Store, scope: str) -> Index | None:
     tables = _tables(store, is_made=False)
     if tables is None:
         return None

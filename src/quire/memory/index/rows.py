@@ -1,6 +1,7 @@
 """Who stands beside whom: leaves of one stretch in a row, and places, which are a few of them together."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nlargest
 
 from quire.memory.index.orders import Rank, rank_of
 from quire.memory.leaf import Leaf
@@ -17,7 +18,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.place_of: dict[int, int] = {}
-        self.newest_in: dict[int, Rank] = {}
+        self._newest_in: dict[int, Rank] = {}
         self._rows: dict[RowKey, Row] = {}
         self._standing: dict[RowKey, int] = {}
         self._numbers: dict[tuple[RowKey, int], int] = {}
@@ -37,7 +38,7 @@ class Rows:
         place = self._place(_key(leaf), leaf.order // PLACE)
         self.place_of[number] = place
         rank = rank_of(leaf)
-        self.newest_in[place] = max(self.newest_in.get(place, rank), rank)
+        self._newest_in[place] = max(self._newest_in.get(place, rank), rank)
         return self._rows.setdefault(_key(leaf), {})
 
     def _place(self, key: RowKey, nth: int) -> int:
@@ -52,9 +53,9 @@ class Rows:
         del self._standing[leaf.source, leaf.transcript, leaf.order]
         place = self.place_of.pop(number)
         if newest := max(map(rank_of, left), default=None):
-            self.newest_in[place] = newest
+            self._newest_in[place] = newest
         else:
-            del self.newest_in[place], self._numbers[self._places.pop(place)]
+            del self._newest_in[place], self._numbers[self._places.pop(place)]
         if not self._rows[_key(leaf)]:
             del self._rows[_key(leaf)]
 
@@ -66,6 +67,10 @@ class Rows:
     def between(self, leaf: Leaf, first: int, end: int) -> Iterator[int]:
         """Those in the row of a leaf from an order up to another."""
         return _between(self._rows.get(_key(leaf), {}), first, end)
+
+    def newest(self, places: Sequence[int], count: int) -> list[int]:
+        """Those of some places in which something is the newest."""
+        return nlargest(count, places, self._newest_in.__getitem__)
 
     def widened(self, places: Iterable[int], more: int) -> set[int]:
         """Those in some places and in so many places before and after each."""

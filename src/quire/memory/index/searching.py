@@ -1,8 +1,9 @@
 """A question put to what is held: by words first, then by cues, then by vectors where there are some."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 from math import inf
+from typing import NamedTuple
 
 from quire.memory.index.found import How
 from quire.memory.index.holding import Holding
@@ -15,16 +16,23 @@ from quire.memory.ranking.vectors import RANKED, fused, likeness, unit
 
 Ranked = list[tuple[int, float]]
 
+
+class Ranking(NamedTuple):
+    """The best leaves by number, best first, with scores; how they were found, and which lack a vector."""
+
+    hits: Ranked
+    how: How
+    lacking: Sequence[int] = ()
+
+
 _MORE = 1_000
 """So many of whom or when a question names come after those that have its words."""
 
 _LOOKED_AT = 4_000
 
 
-def search(
-    held: Holding, weights: Weights, question: Question, limit: int, only: Only | None
-) -> tuple[Ranked, How]:
-    """The best leaves by number, best first, with their scores, and how they were found."""
+def search(held: Holding, weights: Weights, question: Question, limit: int, only: Only | None) -> Ranking:
+    """What answers a question, of what is held."""
     allowed = None if only is None else held.allowed(only)
     names = [term for term in question.terms if term in held.speakers]
     asked = [term for term in question.terms if term not in names] or question.terms
@@ -40,9 +48,10 @@ def search(
     if allowed is not None:
         scores = {number: scores[number] for number in allowed & scores.keys()}
     ranked = _ranked(held, scores, limit if question.vector is None else max(limit, RANKED))
+    lacking: Sequence[int] = ()
     if question.vector is not None:
-        ranked = _with_vectors(held, weights, question.vector, ranked)
-    return [(number, score / top) for number, score in ranked[:limit]], "words"
+        ranked, lacking = _with_vectors(held, weights, question.vector, ranked)
+    return Ranking([(number, score / top) for number, score in ranked[:limit]], "words", lacking)
 
 
 def _by_words(
@@ -93,22 +102,29 @@ def _ranked(held: Holding, scores: Scores, limit: int) -> Ranked:
     return [(number, -score) for score, _, number in sorted(ranked)[:limit]]
 
 
-def _with_vectors(held: Holding, weights: Weights, vector: Iterable[float], ranked: Ranked) -> Ranked:
+def _with_vectors(
+    held: Holding, weights: Weights, vector: Iterable[float], ranked: Ranked
+) -> tuple[Ranked, Sequence[int]]:
     """The best moved by what vectors say of them; what is beyond them stays behind them."""
     best, rest = ranked[:RANKED], ranked[RANKED:]
     asked = unit(list(vector))
-    alike = {number: likeness(asked, held.vectors[number]) for number, _ in best if number in held.vectors}
-    return _ranked(held, fused(best, alike, weights.vector), RANKED) + rest
+    known = held.vectors_of([number for number, _ in best])
+    alike = {number: likeness(asked, own) for number, own in known.items()}
+    moved = _ranked(held, fused(best, alike, weights.vector), RANKED)
+    return moved + rest, [number for number, _ in best if number not in known]
 
 
-def _without_words(
-    held: Holding, question: Question, limit: int, allowed: Set[int] | None
-) -> tuple[Ranked, How]:
+def _without_words(held: Holding, question: Question, limit: int, allowed: Set[int] | None) -> Ranking:
     """By vectors where there are some, else the newest: there is nothing to look for."""
     newest = held.orders.newest_first()
     those = newest if allowed is None else filter(allowed.__contains__, newest)
-    if question.vector is None or not held.vectors:
-        return [(number, 0.0) for number in islice(those, limit)], "newest"
+    if question.vector is None:
+        return Ranking([(number, 0.0) for number in islice(those, limit)], "newest")
+    looked_at = list(islice(those, _LOOKED_AT))
+    known = held.vectors_of(looked_at)
+    lacking = [number for number in looked_at[:RANKED] if number not in known]
+    if not known:
+        return Ranking([(number, 0.0) for number in looked_at[:limit]], "newest", lacking)
     asked = unit(question.vector)
-    among = filter(held.vectors.__contains__, islice(those, _LOOKED_AT))
-    return _ranked(held, {one: likeness(asked, held.vectors[one]) for one in among}, limit), "vectors"
+    alike = {number: likeness(asked, own) for number, own in known.items()}
+    return Ranking(_ranked(held, alike, limit), "vectors", lacking)

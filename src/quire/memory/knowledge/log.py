@@ -2,18 +2,21 @@
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from threading import Lock, RLock
 from time import sleep
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from quire.errors import Conflict, StoreDamaged
+from quire.errors import Conflict, InvalidValue, StoreDamaged
 from quire.items import JSON, Note
 from quire.memory.knowledge.holdings import Holdings, Noted
 from quire.memory.knowledge.records import BEGINNING, CHUNKS, KNOWLEDGE, SOURCES, beginning
 from quire.stores import Entry, Place, Store, Stored, place_at
+from quire.stores.beside import heard_by, tell
 from quire.stores.decoding import items_in
+from quire.stores.recalls import begin_forgetting
 
 _STREAMS = frozenset((BEGINNING, SOURCES, CHUNKS))
 _TRIES = 1_000
@@ -21,6 +24,16 @@ _LONGEST_PAUSE = 0.02
 
 Change = Callable[[Holdings], Sequence[tuple[str, Note]]]
 """What to write, given what is there; it is asked again where another wrote first."""
+
+
+@heard_by
+def _let_go(store: Store, place: Place, _: Collection[str]) -> None:
+    """An index that lasts holds nothing that its store does not."""
+    from quire.memory.memory import Memory  # which has documents of its own
+
+    with suppress(InvalidValue):  # within a sealed store: whoever has the key hears of it too
+        Memory.let_go(store, place.scope)
+
 
 _lock = Lock()
 _known: "WeakKeyDictionary[Store, dict[Place, Holdings]]" = WeakKeyDictionary()
@@ -93,13 +106,21 @@ class Log:
         raise Conflict(f"others kept writing to {self.place}")
 
     def wipe(self) -> None:
-        """Empty what is gone. It is kept in mind until the store has done it, for stores fail."""
+        """Empty what is gone. It is kept in mind until the store has done it, for stores fail.
+
+        Others hear of it first: once it is empty, nobody could tell them what it was.
+        """
         with self._held.lock:
             left = dict(self._held.left)
-            if left:
-                self.store.forget(self.place, left)
-                for version in left:
-                    self._held.left.pop(version, None)
+        if not left:
+            return
+        ids = [JSON.decode_item(body).id for body in left.values()]
+        begin_forgetting(self.store, self.place, ids)
+        tell(self.store, self.place, ids)
+        with self._held.lock:
+            self.store.forget(self.place, left)
+            for version in left:
+                self._held.left.pop(version, None)
 
     def _goes_on(self, stored: Sequence[Stored]) -> bool:
         """Whether the last entry is still the one that was read, also if it was emptied since."""

@@ -6,7 +6,6 @@ it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from heapq import nlargest
 from typing import NamedTuple, Protocol
 
 from quire.memory.ranking.postings import Postings
@@ -23,12 +22,11 @@ _LOOKED_AT = 10 * CHOSEN
 
 
 class Places(Protocol):
-    """Which place a leaf is in, which leaves are in a place, and how new each place is."""
+    """Which place a leaf is in, which of some places are the newest, and what is in and around some."""
 
     @property
     def place_of(self) -> Mapping[int, int]: ...
-    @property
-    def newest_in(self) -> Mapping[int, tuple[float, str, str, int]]: ...
+    def newest(self, places: Sequence[int], count: int) -> list[int]: ...
     def widened(self, places: Iterable[int], more: int) -> set[int]: ...
 
 
@@ -117,5 +115,5 @@ class _Counts:
         least = sorted(self.weight.values())[-count]
         best = {place: value for place, value in self.weight.items() if value > least}
         equals = [place for place, value in self.weight.items() if value == least]
-        newest = nlargest(count - len(best), equals, self._places.newest_in.__getitem__)
+        newest = self._places.newest(equals, count - len(best))
         self.weight = best | dict.fromkeys(newest, least)

@@ -40,6 +40,10 @@ class Question(Struct, frozen=True):
         found = tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
         return cls(text, found, _ASKS_WHEN.search(read) is not None, span_of(read, now), vector)
 
+    def with_vector(self, vector: Sequence[float]) -> "Question":
+        """The same with what an embedding made of it."""
+        return Question(self.text, self.terms, self.asks_when, self.span, vector)
+
     def meant(self) -> tuple[float, float] | None:
         """From when to when something may have been said that is from the time named."""
         if self.span is None:

@@ -12,10 +12,19 @@ from quire.memory.index.lasting.known import (
     made_source,
     made_transcript,
     numbered,
+    standing_at,
     written,
 )
 from quire.memory.index.lasting.tables import ORDER_BITS, Asked, address
-from quire.memory.index.lasting.writing import New, add_up, count_terms, delete, insert, standing
+from quire.memory.index.lasting.writing import (
+    New,
+    add_up,
+    count_terms,
+    delete,
+    insert,
+    list_words,
+    standing,
+)
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Weights
 from quire.memory.ranking.vectors import unit
@@ -52,6 +61,20 @@ def put(
         some = slice(first, first + BATCH)
         come, gone = _settled(asked, places, leaves[some], vectors and vectors[some])
         _change(asked, scope, gone, _changed(asked, come, gone), weights)
+
+
+def embed(asked: Asked, scope: Scope, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
+    """Put vectors to leaves that are there as they are given."""
+    for leaf, vector in zip(leaves, vectors, strict=True):
+        number = standing_at(asked, scope, leaf)
+        if number is None:
+            continue
+        query = "SELECT vector IS NOT NULL FROM bodies WHERE number = ? AND body = ?"
+        there = asked.rows(query, number, written(leaf))
+        if there:
+            asked.rows("UPDATE bodies SET vector = ? WHERE number = ?", unit(vector).tobytes(), number)
+        if there and not there[0][0]:
+            asked.rows("UPDATE scopes SET vectors = vectors + 1 WHERE number = ?", scope.number)
 
 
 def _settled(
@@ -113,8 +136,8 @@ def take_away(asked: Asked, scope: Scope, numbers: Collection[int], weights: Wei
     transcripts = sorted({number >> ORDER_BITS for number in numbers})
     asked.rows(
         "DELETE FROM transcripts WHERE number IN (??) AND NOT EXISTS (SELECT 1 FROM leaves"
-        f" WHERE leaves.number BETWEEN transcripts.number << {ORDER_BITS}"
-        f" AND (transcripts.number + 1) << {ORDER_BITS})",
+        f" WHERE leaves.number >= transcripts.number << {ORDER_BITS}"
+        f" AND leaves.number < (transcripts.number + 1) << {ORDER_BITS})",
         transcripts,
     )
     asked.rows(
@@ -134,8 +157,10 @@ def _change(asked: Asked, scope: Scope, gone: set[int], new: dict[int, New], wei
     }
     effect = effects(near, gone, come, weights)
     terms = count_terms(asked, scope, effect)
-    delete(asked, scope, {number: near[number] for number in gone}, terms)
-    insert(asked, scope, new, terms, effect)
+    went = {number: near[number] for number in gone}
+    list_words(asked, went, new, terms)
+    delete(asked, scope, went, terms)
+    insert(asked, scope, new, effect)
     add_up(asked, scope, effect)
-    if gone - new.keys():
+    if any(number not in new or one.words.keys() - new[number].words for number, one in went.items()):
         asked.rows("UPDATE scopes SET shrunk = ? WHERE number = ?", scope.changes + 1, scope.number)

@@ -6,13 +6,14 @@ from typing import cast
 
 from quire.memory.index.holding import Holding
 from quire.memory.index.index import Only
+from quire.memory.index.lasting.beside import Filled
+from quire.memory.index.lasting.facts import Fact
 from quire.memory.index.lasting.known import source_numbers
-from quire.memory.index.lasting.looking import Beside, Counted, Filled, Holds, Such
-from quire.memory.index.lasting.sight import Fact, Sight
+from quire.memory.index.lasting.looking import Counted, Holds, Such
+from quire.memory.index.lasting.sight import Sight
 from quire.memory.index.lasting.speaking import spoken_by
 from quire.memory.index.lasting.tables import address
 from quire.memory.index.orders import Rank
-from quire.memory.index.rows import PLACE
 from quire.memory.ranking import Question, Weights
 from quire.memory.ranking.scoring import stand_ins
 
@@ -23,13 +24,12 @@ class Held:
     def __init__(self, sight: Sight, question: Question, weights: Weights) -> None:
         self._sight, self._scope = sight, sight.scope.number
         self.leaves = sight.facts
-        self.rows = Beside(sight, PLACE)
-        self.postings = Counted(sight, self.rows, self._words(question, weights))
+        self.rows = sight.beside
+        self.postings = Counted(sight, self._words(question, weights))
         said = spoken_by(sight.asked, sight.scope, question.terms)
         self.speakers = {name: _Said(sight, speakers) for name, speakers in said.items()}
         self.asking = self._such("asks = 1", lambda fact: fact.asks)
         self.timed = self._such("timed = 1", lambda fact: fact.timed)
-        self.vectors = _Vectors(sight)
         self.orders = _Orders(sight)
 
     def as_holding(self) -> Holding:
@@ -47,6 +47,17 @@ class Held:
             return is_wanted and is_kind and (only.span is None or only.span[0] <= fact.at < only.span[1])
 
         return Such(self._sight, holds, where, values)
+
+    def vectors_of(self, numbers: Sequence[int]) -> dict[int, "array[float]"]:
+        """The vectors of those that have one."""
+        if not self._sight.scope.vectors:
+            return {}
+        query = "SELECT number, vector FROM bodies WHERE vector IS NOT NULL AND number IN (??)"
+        found = {
+            number: array("f", bytes(vector))
+            for number, vector in self._sight.asked.rows(query, list(numbers))
+        }
+        return {number: found[number] for number in numbers if number in found}
 
     def _such(self, where: str, holds: Holds) -> Such:
         return Such(self._sight, holds, f"scope = ? AND {where}", (self._scope,))
@@ -110,28 +121,3 @@ class _Orders:
     def newest_first(self, span: tuple[float, float] | None = None) -> Iterator[int]:
         where, values = filtered(self._sight, Only(span=span))
         return self._sight.in_order(where, "at DESC", values)
-
-
-class _Vectors:
-    """The vectors of leaves that have one."""
-
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
-        self._read = Filled["array[float] | None"](self._vector)
-
-    def __bool__(self) -> bool:
-        return self._sight.scope.vectors > 0
-
-    def __contains__(self, leaf: int) -> bool:
-        return bool(self) and self._read[leaf] is not None
-
-    def __getitem__(self, leaf: int) -> Sequence[float]:
-        return cast("Sequence[float]", self._read[leaf])
-
-    def _vector(self, leaf: int) -> "array[float] | None":
-        ((kept,),) = self._sight.asked.rows("SELECT vector FROM bodies WHERE number = ?", leaf)
-        if kept is None:
-            return None
-        vector = array("f")
-        vector.frombytes(kept)
-        return vector

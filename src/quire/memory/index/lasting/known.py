@@ -28,7 +28,7 @@ class Scope(NamedTuple):
     changes: int
     """How often something changed."""
     shrunk: int
-    """What that was when last something went and nothing came in its place."""
+    """What that was when last something went, a leaf or a word of one."""
 
 
 _SCOPE = "SELECT number, leaves, vectors, total, changes, shrunk FROM scopes WHERE address = ?"
@@ -104,6 +104,13 @@ def numbered(transcript: int, order: int) -> int:
     if not 0 <= order < MOST_ORDER:
         raise OutOfRange(f"a leaf stands at a place from 0 to {MOST_ORDER - 1}, not at {order}")
     return transcript << ORDER_BITS | order
+
+
+def standing_at(asked: Asked, scope: Scope, leaf: Leaf) -> int | None:
+    """The number that a leaf has where it is there."""
+    sources = source_numbers(asked, scope.number, (leaf.source,))
+    transcript = transcript_number(asked, sources[0], leaf.transcript) if sources else None
+    return None if transcript is None else numbered(transcript, leaf.order)
 
 
 def bodies_of(asked: Asked, numbers: Sequence[int]) -> list[Leaf]:

@@ -7,9 +7,9 @@ from typing import TypeVar
 from weakref import finalize
 
 from quire.errors import InvalidLimit, InvalidValue, StoreError
-from quire.memory.index.found import Found, How
+from quire.memory.index.found import Found
 from quire.memory.index.index import MOST_HITS, Index, Only
-from quire.memory.index.lasting.changing import put
+from quire.memory.index.lasting.changing import embed, put
 from quire.memory.index.lasting.held import Held, filtered
 from quire.memory.index.lasting.known import (
     Scope,
@@ -67,6 +67,9 @@ class Lasting(Index):
 
         self._change(work, mark)
 
+    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
+        self._change(lambda asked, scope: embed(asked, scope, leaves, vectors))
+
     def remove(self, source: str, keys: Collection[str]) -> None:
         self._take(lambda asked: removed(asked, self._scope, source, keys, self._weights))
 
@@ -75,17 +78,15 @@ class Lasting(Index):
 
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
         _check(limit)
-        nothing: tuple[list[tuple[Leaf, float]], How] = ([], "newest")
-        leaves, how = self._seen(lambda sight: self._found(sight, question, limit, only), nothing)
-        return Found(question, leaves, self.around, how)
+        nothing = Found(question, (), self.around, "newest")
+        return self._seen(lambda sight: self._found(sight, question, limit, only), nothing)
 
-    def _found(
-        self, sight: Sight, question: Question, limit: int, only: Only | None
-    ) -> tuple[list[tuple[Leaf, float]], How]:
+    def _found(self, sight: Sight, question: Question, limit: int, only: Only | None) -> Found:
         held = Held(sight, question, self._weights).as_holding()
-        hits, how = search(held, self._weights, question, limit, only)
+        hits, how, lacking = search(held, self._weights, question, limit, only)
         leaves = bodies_of(sight.asked, [number for number, _ in hits])
-        return list(zip(leaves, (score for _, score in hits), strict=True)), how
+        best = zip(leaves, (score for _, score in hits), strict=True)
+        return Found(question, best, self.around, how, bodies_of(sight.asked, lacking))
 
     def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
         return self._ordered("at DESC", limit, only)[::-1]

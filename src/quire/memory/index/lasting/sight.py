@@ -1,36 +1,20 @@
 """What is seen of a scope in one moment: facts of leaves, read in bulk when the first is looked at."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
-from quire.memory.index.lasting.known import Scope, Words, read_words
+from quire.memory.index.lasting.bearers import Bearers, read_bearers
+from quire.memory.index.lasting.beside import Beside
+from quire.memory.index.lasting.facts import COLUMNS, Fact
+from quire.memory.index.lasting.known import Scope, read_words
 from quire.memory.index.lasting.tables import ORDER_BITS, Asked, told
 from quire.memory.index.orders import Rank
-from quire.memory.leaf import Kind
 
-_FACTS = "leaves.number, leaves.source, stretch, at, kind, speaker, asks, timed, size, length"
 _LEAST_READ = 250
-_MOST_KEPT = 300_000
+_MOST_KEPT = 200_000
 """Leaves of which facts are held in memory between searches."""
 
-
-class Fact(NamedTuple):
-    """What a search needs to know of a leaf; what it says is not among it."""
-
-    number: int
-    source: int
-    stretch: int
-    at: float
-    kind: Kind
-    speaker: int
-    asks: int
-    timed: int
-    size: int
-    length: float
-
-    @property
-    def order(self) -> int:
-        return self.number & ((1 << ORDER_BITS) - 1)
+_MOST_BEARERS = 4_000_000
+"""Words of leaves that are held in memory, twenty bytes for each: words are asked for again and again."""
 
 
 class Sight:
@@ -39,8 +23,10 @@ class Sight:
     def __init__(self, asked: Asked, scope: Scope) -> None:
         self.asked, self.scope = asked, scope
         self.facts: dict[int, Fact] = {}
+        self.beside = Beside(self)
         self._looked_at: set[int] = set()
-        self._words: dict[int, Words] = {}
+        self._bearers: dict[str, Bearers] = {}
+        self._bearing = 0
         self._names: dict[int, tuple[str, str]] = {}
         self._oldest: list[int] = []
 
@@ -50,38 +36,52 @@ class Sight:
         if is_another or len(self._looked_at) > _MOST_KEPT:
             return Sight(asked, scope)
         last, self.asked, self.scope = self.scope.changes, asked, scope
+        if self._bearing > _MOST_BEARERS:
+            self._bearers, self._bearing = {}, 0
         if scope.changes != last:
             self._take_in(last)
         return self
 
     def _take_in(self, last: int) -> None:
-        query = f"SELECT {_FACTS} FROM leaves WHERE scope = ? AND changed > ?"
+        query = f"SELECT {COLUMNS} FROM leaves WHERE scope = ? AND changed > ?"
         changed = [Fact._make(row) for row in self.asked.rows(query, self.scope.number, last)]
         if self._oldest and changed:
             end = self.facts[self._oldest[-1]].at
             if any(fact.at <= end for fact in changed):
                 self._oldest = []
+        self.beside.let_go(changed)
         for fact in changed:
-            self._words.pop(fact.number, None)
             if fact.number in self._looked_at:
                 self.facts[fact.number] = fact
+        if self._bearers:
+            self._take_in_words(changed)
+
+    def _take_in_words(self, changed: Sequence[Fact]) -> None:
+        """Nothing lost a word, or all would be read anew."""
+        query = "SELECT number, words FROM bodies WHERE number IN (??)"
+        words = {
+            row[0]: read_words(row[1]) for row in self.asked.rows(query, [one.number for one in changed])
+        }
+        for fact in changed:
+            for word, times in words[fact.number].items():
+                if word in self._bearers:
+                    self._bearers[word].put(fact.number, (fact.stretch, *times))
+
+    def bearers(self, word: str, number: int) -> Bearers:
+        """The leaves that have a word, by the number of the word."""
+        if word not in self._bearers:
+            found = self._bearers[word] = read_bearers(self.asked, number)
+            self._bearing += len(found)
+        return self._bearers[word]
 
     def see(self, numbers: Iterable[int]) -> dict[int, Fact]:
         """All facts that are known, those of some leaves among them, as far as they are there."""
         new = set(numbers) - self._looked_at
         if new:
             self._looked_at |= new
-            rows = self.asked.rows(f"SELECT {_FACTS} FROM leaves WHERE number IN (??)", sorted(new))
+            rows = self.asked.rows(f"SELECT {COLUMNS} FROM leaves WHERE number IN (??)", sorted(new))
             self.facts.update((row[0], Fact._make(row)) for row in rows)
         return self.facts
-
-    def words(self, numbers: Iterable[int]) -> dict[int, Words]:
-        """All words that are known, those of some leaves among them."""
-        new = [number for number in numbers if number not in self._words]
-        if new:
-            rows = self.asked.rows("SELECT number, words FROM bodies WHERE number IN (??)", new)
-            self._words.update((number, read_words(words)) for number, words in rows)
-        return self._words
 
     def rank(self, number: int) -> Rank:
         """Where a leaf stands in time."""
@@ -112,7 +112,7 @@ class Sight:
         """Numbers of leaves in an order, a page after another, as far as somebody wants them."""
         descending = " DESC" if order.endswith(" DESC") else ""
         query = (
-            f"SELECT {_FACTS} FROM leaves LEFT JOIN sources ON sources.number = leaves.source"
+            f"SELECT {COLUMNS} FROM leaves LEFT JOIN sources ON sources.number = leaves.source"
             f" LEFT JOIN transcripts ON transcripts.number = leaves.number >> {ORDER_BITS}"
             f" WHERE {where} ORDER BY {order}, sources.name{descending}, transcripts.name{descending},"
             f" leaves.number{descending} LIMIT ? OFFSET ?"

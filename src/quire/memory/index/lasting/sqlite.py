@@ -9,12 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from quire.errors import StoreDamaged, StoreFailed
-from quire.memory.index.lasting.tables import SCHEMA, TABLES, VERSION, Asked, Row, Tables
+from quire.errors import StoreDamaged, StoreError, StoreFailed
+from quire.memory.index.lasting.tables import APPLICATION, SCHEMA, TABLES, VERSION, Asked, Row, Tables
 from quire.stores.sqlite_file import PATIENCE, SQLiteFile
-
-APPLICATION = 0x51756978
-"""What SQLite calls an application id: it tells an index from a store, and from what others keep."""
 
 _CACHE = -32_000
 """Kibibytes of pages that a connection holds at most."""
@@ -57,6 +54,11 @@ class SQLiteTables(Tables):
 
 class _IndexFile(SQLiteFile):
     """A file of which only the tables are others than those of a store."""
+
+    def failure(self, error: sqlite3.Error) -> StoreError:
+        found = super().failure(error)
+        found.filename = self.path  # by which a damaged index is told from a damaged store
+        return found
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA secure_delete = ON")
@@ -115,7 +117,9 @@ def _is_settled(asked: Asked, path: str) -> bool:
     ((version,),) = asked.rows("PRAGMA user_version")
     ((tables,),) = asked.rows("SELECT count(*) FROM sqlite_master")
     if application != APPLICATION and (application or version or tables):
-        raise StoreDamaged(f"{path} is no index of ours, and was left as it is: move it away")
+        fault = StoreDamaged(f"{path} is no index of ours, and was left as it is: move it away")
+        fault.filename = path
+        raise fault
     return bool(tables) and version == VERSION
 
 

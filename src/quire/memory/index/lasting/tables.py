@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-VERSION = 1
+VERSION = 2
 """Tables of another version are dropped: what was in them is read again."""
+
+APPLICATION = 0x51756978
+"""What SQLite calls an application id: it tells an index from a store, and from what others keep."""
 
 ORDER_BITS = 32
 MOST_ORDER = 1 << 31
@@ -61,8 +64,8 @@ SCHEMA = (
         number SERIAL PRIMARY KEY, scope INTEGER NOT NULL, address TEXT NOT NULL,
         leaves INTEGER NOT NULL, carriers INTEGER NOT NULL, UNIQUE (scope, address))""",
     """CREATE TABLE postings (
-        term INTEGER NOT NULL, leaf INTEGER NOT NULL, stretch INTEGER NOT NULL,
-        told INTEGER NOT NULL, asked INTEGER NOT NULL, PRIMARY KEY (term, leaf)) CLUSTERED""",
+        term INTEGER NOT NULL, block INTEGER NOT NULL, leaves BLOB NOT NULL,
+        PRIMARY KEY (term, block)) CLUSTERED""",
     """CREATE TABLE speakers (
         number SERIAL PRIMARY KEY, scope INTEGER NOT NULL, address TEXT NOT NULL, leaves INTEGER NOT NULL,
         UNIQUE (scope, address))""",

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from quire.memory.index.holding import Read
+from quire.memory.index.lasting.bearers import change, changes_of
 from quire.memory.index.lasting.effects import Effects, Standing
 from quire.memory.index.lasting.known import Scope, Words, read_words, written
 from quire.memory.index.lasting.speaking import hear, unhear
@@ -59,8 +60,6 @@ def delete(asked: Asked, scope: Scope, gone: dict[int, Standing], terms: dict[st
     if not gone:
         return
     unhear(asked, gone)
-    pairs = [(terms[word], number) for number, one in gone.items() for word in one.words]
-    asked.many("DELETE FROM postings WHERE term = ? AND leaf = ?", pairs)
     for table in ("leaves", "bodies"):
         asked.rows(f"DELETE FROM {table} WHERE number IN (??)", list(gone))
     asked.rows(
@@ -70,7 +69,14 @@ def delete(asked: Asked, scope: Scope, gone: dict[int, Standing], terms: dict[st
     )
 
 
-def insert(asked: Asked, scope: Scope, new: dict[int, New], terms: dict[str, int], effect: Effects) -> None:
+def list_words(asked: Asked, gone: dict[int, Standing], new: dict[int, New], terms: dict[str, int]) -> None:
+    """Write down which leaves have which words."""
+    goes = {number: one.words.keys() for number, one in gone.items()}
+    comes = {number: (one.leaf.stretch, one.words) for number, one in new.items()}
+    change(asked, changes_of(goes, comes, terms))
+
+
+def insert(asked: Asked, scope: Scope, new: dict[int, New], effect: Effects) -> None:
     """Write leaves into every table."""
     if not new:
         return
@@ -78,12 +84,6 @@ def insert(asked: Asked, scope: Scope, new: dict[int, New], terms: dict[str, int
     asked.many(_ADD_LEAF, _rows(scope, new, speakers, effect))
     bodies = [(number, written(one.words), one.body, one.vector) for number, one in new.items()]
     asked.many("INSERT INTO bodies VALUES (?, ?, ?, ?)", bodies)
-    listed = sorted(
-        (terms[word], number, one.leaf.stretch, *times)
-        for number, one in new.items()
-        for word, times in one.words.items()
-    )
-    asked.many("INSERT INTO postings VALUES (?, ?, ?, ?, ?)", listed)
 
 
 def _rows(

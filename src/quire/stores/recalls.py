@@ -1,0 +1,73 @@
+"""Who recalled from whom, kept for a scope in a conversation that no user has.
+
+Who forgets finds by it where copies may be. Of conversations only digests are kept, for a name may have to be
+forgotten too. A pair is noted before anything is copied, and once.
+"""
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+from hashlib import blake2b
+from time import sleep
+
+from quire.errors import Conflict
+from quire.items import JSON, Note
+from quire.stores.decoding import items_in
+from quire.stores.place import Place
+from quire.stores.seals import is_sealed
+from quire.stores.store import Entry, Store
+from quire.stores.streams import FORGOTTEN, RECALLED
+
+RECALLS = "~recalled"
+"""The conversation of a scope in which it is kept."""
+
+_TRIES = 1_000
+_LONGEST_PAUSE = 0.02
+
+
+def digest_of(conversation: str) -> str:
+    """What a conversation is known by here."""
+    return blake2b(conversation.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def link(store: Store, place: Place, sources: Iterable[str]) -> None:
+    """Note that a conversation recalls from some sources, by their digests."""
+    by = digest_of(place.conversation)
+    notes = [Note(content={"from": source, "by": by}, description="recalled") for source in sources]
+    _append(store, place._replace(conversation=RECALLS), RECALLED, notes)
+
+
+def recalling(store: Store, scope: str, sources: Iterable[str]) -> list[Place]:
+    """The conversations that are there and recalled something from some sources, by their names."""
+    log = Place(scope, RECALLS)
+    stored = store.read(log)
+    if not stored or is_sealed(stored[0].body):  # sealed: whoever has the key is told too
+        return []
+    wanted = set(map(digest_of, sources))
+    notes = [note for note in items_in(log, stored) if isinstance(note, Note)]
+    by = {note.content["by"] for note in notes if note.content["from"] in wanted}
+    return [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in by]
+
+
+def begin_forgetting(store: Store, place: Place, ids: Collection[str]) -> None:
+    """Note with all who recalled from a conversation that some of it is to be forgotten.
+
+    Whoever opens one of them next forgets it there, should nobody be at hand who does it now.
+    """
+    for one in recalling(store, place.scope, [place.conversation]):
+        _append(store, one, FORGOTTEN, [forgetting(ids)])
+
+
+def forgetting(ids: Collection[str]) -> Note:
+    """What says that items begin to be forgotten."""
+    return Note(content={"ids": sorted(ids)}, description="forgetting")
+
+
+def _append(store: Store, place: Place, stream: str, notes: Sequence[Note]) -> None:
+    entries = [Entry(stream, JSON.encode_item(note)) for note in notes]
+    for attempt in range(_TRIES):
+        try:
+            store.append(place, entries, expected=store.version(place))
+            return
+        except Conflict:
+            sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+    raise Conflict(f"others kept writing to {place}")

@@ -1,0 +1,170 @@
+"""Vectors beside words: from any callable, each text once, gone with what they are of, never in the way."""
+
+import asyncio
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import pytest
+
+from quire.context import Template
+from quire.errors import WrongType
+from quire.memory import Memory, Recall
+from quire.memory.embedding import Embed
+from quire.memory.index import Index, InProcess, Question
+from quire.memory.index.lasting import Lasting
+from quire.memory.index.lasting.sqlite import SQLiteTables
+from quire.sections import History
+from quire.session import Session
+from quire.stores import MemoryStore, Store
+from quire.tokens import Budget
+from tests.memory.index.leaves import NOW, said
+
+ANIMALS = ("dog", "puppy", "hound", "terrier")
+
+
+class Counting:
+    """An embedding that knows animals, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.batches: list[int] = []
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked += texts
+        self.batches.append(len(texts))
+        return [[1.0 + len(text) % 7, 9.0 * any(word in text for word in ANIMALS)] for text in texts]
+
+
+@pytest.fixture(params=["in process", "sqlite"])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Index, None, None]:
+    made: Index = InProcess()
+    if request.param == "sqlite":
+        made = Lasting(SQLiteTables(tmp_path / "kept.db-index"), "")
+    yield made
+    made.close()
+
+
+def spoken(store: Store, turns: int = 100) -> Session:
+    session = Session.open("/one", store=store)
+    for nth in range(turns):
+        session.user(f"The walk number {nth} with the {ANIMALS[nth % 4] if nth % 3 else 'cart'} was long.")
+    return session
+
+
+def test_nothing_is_embedded_twice(index: Index) -> None:
+    store, embed = MemoryStore(), Counting()
+    spoken(store)
+    memory = Memory(store, index=index, embed=embed)
+    for _ in range(2):
+        assert memory.search("Which walk was long?").hits
+    assert len(embed.asked) == len(set(embed.asked)) + 1  # the question, which nobody keeps
+    assert max(embed.batches) <= 64
+    again = Memory(store, index=index, embed=embed)
+    before = len(embed.asked)
+    assert again.search("Which walk was long?").hits and len(embed.asked) == before + 1
+
+
+def kin(texts: Sequence[str]) -> list[list[float]]:
+    """An embedding to which a hound is nearly a dog."""
+    return [[1.0, 9.0 * ("dog" in text) + 6.0 * ("hound" in text)] for text in texts]
+
+
+def test_vectors_move_what_words_found(index: Index) -> None:
+    store = MemoryStore()
+    spoken(store)
+    question = "Which walk with the dog was long?"
+    by_words = [hit.leaf.key for hit in Memory(store).search(question).hits]
+    moved = [hit.leaf.key for hit in Memory(store, index=index, embed=kin).search(question).hits]
+    assert set(moved) == set(by_words) and moved != by_words
+
+
+def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
+    store = MemoryStore()
+    session = spoken(store, turns=20)
+    memory = Memory(store, index=index, embed=Counting())
+    question = Question.of("Which walk was long?", NOW, [1.0, 0.0])
+    assert memory.search(question.text).hits and not index.search(question).lacking
+    secret = memory.recent(limit=20)[0]
+    session.forget(secret.key)
+    assert secret not in [hit.leaf for hit in memory.search(question.text).hits]
+    index.put([secret])
+    assert index.search(question).lacking == [secret]
+
+
+def test_a_leaf_that_changed_has_no_vector(index: Index) -> None:
+    index.put([said("a dog")])
+    index.set_vectors([said("a dog")], [[1.0, 0.0]])
+    question = Question.of("dog", NOW, [1.0, 0.0])
+    assert not index.search(question).lacking
+    index.set_vectors([said("a cat")], [[1.0, 0.0]])  # not what is there
+    index.put([said("a dog and a cat")])
+    assert [leaf.text for leaf in index.search(question).lacking] == ["a dog and a cat"]
+
+
+def failing(texts: Sequence[str]) -> list[list[float]]:
+    raise OSError(f"cannot embed {texts[0]}")
+
+
+def too_few(texts: Sequence[str]) -> list[list[float]]:
+    return [[1.0] for _ in texts[1:]]
+
+
+def endless(texts: Sequence[str]) -> list[list[float]]:
+    return [[float("nan")] for _ in texts]
+
+
+@pytest.mark.parametrize("embed", [failing, too_few, endless])
+def test_a_callable_that_fails_leaves_what_words_found_and_says_so(
+    embed: Embed, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = MemoryStore()
+    spoken(store)
+    by_words = Memory(store).search("Which walk with the dog?").hits
+    hits = Memory(store, embed=embed).search("Which walk with the dog?").hits
+    assert [hit.leaf for hit in hits] == [hit.leaf for hit in by_words]
+    assert "by words alone" in hits[0].reason and "walk" in hits[0].reason
+    assert "embedding failed" in caplog.text and "walk" not in caplog.text
+
+
+def test_one_that_is_awaited_is_awaited_where_it_was_asked_from() -> None:
+    store, embed = MemoryStore(), Counting()
+    session = spoken(store)
+    session.user("Which walk with the dog was long?")
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def awaited(texts: Sequence[str]) -> list[list[float]]:
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return embed(texts)
+
+    async def build() -> str:
+        template = Template(History(), Recall(embed=awaited, limit=3), budget=Budget(window=300))
+        context = await session.build(template)
+        assert set(loops) == {asyncio.get_running_loop()}
+        return str(context.render("openai")["messages"][-1]["content"])
+
+    assert "walk number" in asyncio.run(build()) and embed.asked
+    hits = Memory(store, embed=awaited).search("Which walk?").hits
+    assert "by words alone" not in hits[0].reason
+
+
+def test_one_that_is_awaited_may_be_asked_from_within_a_loop() -> None:
+    store = MemoryStore()
+    spoken(store)
+
+    async def awaited(texts: Sequence[str]) -> list[list[float]]:
+        return kin(texts)
+
+    async def asked() -> str:
+        return Memory(store, embed=awaited).search("Which walk?").hits[0].reason
+
+    assert "by words alone" not in asyncio.run(asked())
+
+
+def test_the_memory_of_a_scope_keeps_what_embeds() -> None:
+    store, embed = MemoryStore(), Counting()
+    session = spoken(store)
+    Memory.of(store, embed=embed)
+    assert session.memory.search("Which walk?").hits and embed.asked
+    with pytest.raises(WrongType, match="callable"):
+        Recall(embed="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,87 @@
+"""Of what is long the part is quoted that answers, marked as a part, with where the whole is."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from quire.context import Context, Template
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.memory import Recall
+from quire.memory.excerpts import excerpt
+from quire.sections import History, Instructions
+from quire.session import Session
+from quire.stores import MemoryStore
+from quire.tokens import Budget
+
+WORTHS = {"locker": 1.0, "heliotrope": 1.0, "cupboard": 0.3}
+pieces = st.lists(
+    st.sampled_from(["locker", "mild wind", "\n", "x" * 300, "cupboard", "…", " "]), max_size=60
+)
+
+
+def asked_of_a_long_result(limit: int = 5, tokens: int = 300) -> tuple[Context, ToolResult]:
+    session = Session.open("ana/one", store=MemoryStore())
+    rows = [f"row {number}: nothing of note on that day" for number in range(800)]
+    rows[500] = "row 500: the locker of Ferris opens with heliotrope"
+    session.append(ToolCall("c1", "read_log", '{"of": "Ferris"}'))
+    result = ToolResult("c1", "read_log", "\n".join([*rows[480:520], *rows]))
+    session.append(result)
+    session.assistant("It is a long log.")
+    for number in range(60):
+        session.user(f"Something else, number {number}, at some length, so that the window is full.")
+    session.user("With which word does the locker of Ferris open?")
+    recall = Recall(limit=limit, tokens=tokens)
+    template = Template(Instructions("Help."), History(), recall, budget=Budget(window=900))
+    return asyncio.run(session.build(template)), result
+
+
+def quoted(context: Context) -> str:
+    return str(context.render("openai")["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize("limit", [1, 5])
+def test_a_long_result_is_quoted_around_what_was_asked(limit: int) -> None:
+    context, result = asked_of_a_long_result(limit)
+    told = quoted(context)
+    assert "the locker of Ferris opens with heliotrope" in told and "read_log" in told
+    assert "an excerpt" in told and result.id in told
+    assert context.tokens["recall"] <= 300
+
+
+def test_a_long_result_leaves_room_for_others() -> None:
+    context, result = asked_of_a_long_result(limit=5)
+    told = [entry for entry in context.receipt.entries if entry.section == "recall" and entry.fate == "shown"]
+    assert len(told) > 1 and result.id in quoted(context)
+
+
+@pytest.mark.laws
+@given(pieces.map(" ".join), st.integers(100, 2_000))
+def test_an_excerpt_is_of_the_text_and_no_longer_than_asked(text: str, letters: int) -> None:
+    found = excerpt(text, letters, WORTHS)
+    assert len(found) <= letters
+    for part in found.split(" … "):
+        assert part.removesuffix(" …").strip() in text
+    if "locker" in text and len(text) > letters:
+        assert "locker" in found
+
+
+def without_the_word(item: Item) -> Item:
+    if not isinstance(item, Message):
+        return item
+    return replace(item, content=item.text.replace("heliotrope", "[out]"))
+
+
+def test_what_is_redacted_is_redacted_in_an_excerpt_too() -> None:
+    store = MemoryStore()
+    writer = Session.open("ana/other", store=store)
+    rows = [f"row {number}: nothing of note" for number in range(100)]
+    writer.append(ToolCall("c1", "read_log", "{}"))
+    writer.append(ToolResult("c1", "read_log", "\n".join([*rows, "the locker: heliotrope", *rows])))
+    session = Session.open("ana/one", store=store, redact=without_the_word)
+    session.user("Which word opens the locker?")
+    template = Template(History(), Recall(limit=2, tokens=200), budget=Budget(window=700))
+    told = quoted(asyncio.run(session.build(template)))
+    assert "the locker: [out]" in told and "an excerpt" in told and "heliotrope" not in told
