@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -106,13 +107,10 @@ def test_names_that_the_engine_needs_are_refused(name: str) -> None:
         get_context(name)
 
 
-def test_what_agents_and_programs_need_is_kept_and_says_that_it_is_not_there() -> None:
-    runtime = Runtime(generate="g", verify="v", cost="c", executor="e", cache_dir="there", strategy="s")
-    kept = (runtime.generate, runtime.verify, runtime.cost, runtime.executor)
-    assert (*kept, runtime.cache_dir, runtime.strategy) == ("g", "v", "c", "e", "there", "s")
-    for coroutine in (runtime.jit(None, problem=""), runtime.aot(None), runtime.execute(None)):
-        with pytest.raises(NotImplementedError, match="agents and programs"):
-            asyncio.run(coroutine)
+def test_nothing_is_made_of_what_programs_need_until_they_need_it(tmp_path: Path) -> None:
+    runtime = Runtime(generate="openai:gpt-5.6", cache_dir=tmp_path / "there")
+    assert runtime.generate == "openai:gpt-5.6" and (runtime.verify, runtime.cost) == ((), None)
+    assert runtime.cache_dir == tmp_path / "there" and not runtime.cache_dir.exists()
     assert runtime.get_full_context() == []
 
 

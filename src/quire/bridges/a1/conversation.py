@@ -12,7 +12,7 @@ from quire.bridges.a1.messages import Message, checked_messages
 from quire.bridges.a1.naming import next_transcript, transcript_of
 from quire.bridges.a1.showing import Shown, ShownMessages
 from quire.errors import DuplicateId, EditRefused
-from quire.items import ConfigChange, Hide, Summary
+from quire.items import ConfigChange, Hide, Item, Summary
 from quire.session import Session
 from quire.state import Transcript, View
 from quire.state.spanning import spans_over
@@ -114,14 +114,16 @@ class Context:
         except DuplicateId:
             # What is still in the transcript but left out may come again; what is shown may not.
             self._begin_anew([*self._messages(), *added])
+        self.has_grown()
+
+    def has_grown(self) -> None:
+        """Tell whom it belongs to that there is more, unless a call still waits."""
         if self._grown is not None and not self.view.pending():
             self._grown()
 
-    def take(self, other: "Context") -> None:
-        """Add what another context shows, as the same messages: a timeline of both has them once."""
-        copies = [replace(item, spans=()) if isinstance(item, Summary) else item for item in other.view]
-        if copies:
-            self._session.append(*copies, to=self.transcript)
+    def copies(self) -> list[Item]:
+        """What is shown, to stand in another transcript: a timeline of both has the same messages once."""
+        return [replace(item, spans=()) if isinstance(item, Summary) else item for item in self.view]
 
     def clear(self) -> None:
         """Show nothing any more. The session keeps what was said, in the transcript of before."""

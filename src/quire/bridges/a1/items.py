@@ -4,7 +4,8 @@ A message is one item, or with tool calls several: its words, if there are any, 
 the engine has no field for is in the `extras` of an item under one key, so that it goes wherever it goes.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from msgspec.json import encode
@@ -21,6 +22,7 @@ OURS = "a1"
 OF = "of"
 """Under it, for a call: the item that its message begins with. A call without it was not recorded here."""
 
+_CALLED_HERE = re.compile(r"call_[0-9a-f]{28}")
 _UNKNOWN = "unknown"  # for the name or the call of a result that came without: the engine needs both
 _KEPT = ("name", "tool_call_id", "tool_calls")
 
@@ -52,6 +54,15 @@ def recorded(messages: Iterable[Message], latest: float = float("-inf")) -> list
         items += items_of(message, latest)
         latest = items[-1].created_at
     return items
+
+
+def in_messages(items: Iterable[Item]) -> Iterator[Item]:
+    """Items of replies that came whole: the calls of each say which message they are part of."""
+    first: str | None = None
+    for item in items:
+        is_said = isinstance(item, ToolCall) or (isinstance(item, Words) and item.role == "assistant")
+        first = (first or item.id) if is_said else None if is_shown(item) else first
+        yield replace(item, extras={**item.extras, OURS: {OF: first}}) if isinstance(item, ToolCall) else item
 
 
 def join(messages: list[Message], item: Item) -> bool:
@@ -145,7 +156,10 @@ def _call(item: ToolCall) -> dict[str, Any]:
 
 def _belongs(call: ToolCall, last: Message) -> bool:
     of = _own(call).get(OF)
-    return last.role == "assistant" if of is None else last.message_id == message_id_of(of)
+    if of is not None:
+        return last.message_id == message_id_of(of)
+    # What no model gave an id was called by a program or by code, and is no part of a model's words.
+    return last.role == "assistant" and not _CALLED_HERE.fullmatch(call.call_id)
 
 
 def _own(item: Item) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 from threading import Lock
+from typing import Any
 
+from quire.bridges.a1.agents import Agent
+from quire.bridges.a1.compiled import Compiled
 from quire.bridges.a1.conversation import Context
 from quire.bridges.a1.current import at_work
 from quire.bridges.a1.messages import Message
@@ -30,6 +33,21 @@ def new_context(label: str = "intermediate", branch_from: Context | None = None)
 def get_full_context(labels: str | Iterable[str] | None = None) -> list[Message]:
     """The messages of all contexts of the runtime at work, or of some labels, by time and each once."""
     return get_runtime().get_full_context(labels)
+
+
+async def jit(agent: Agent, /, **input: Any) -> Any:
+    """The answer of a program that is written for this input, by the runtime at work."""
+    return await get_runtime().jit(agent, **input)
+
+
+async def aot(agent: Agent, /, cache: bool = True) -> Compiled:
+    """A program for any input as a tool, by the runtime at work."""
+    return await get_runtime().aot(agent, cache)
+
+
+async def execute(tool: Any, /, **input: Any) -> Any:
+    """What a tool gives, on the record of the runtime at work."""
+    return await get_runtime().execute(tool, **input)
 
 
 def no_context() -> Context:

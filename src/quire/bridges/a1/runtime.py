@@ -1,27 +1,38 @@
-"""A1's runtime: contexts by name, kept together in one session."""
+"""A1's runtime: contexts by name, kept together in one session, and the programs that act in them."""
 
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
+from quire.bridges.a1.agents import Agent, checked_agent
+from quire.bridges.a1.coding import coder_of
 from quire.bridges.a1.compacting import Compact
+from quire.bridges.a1.compiled import Compiled
 from quire.bridges.a1.conversation import Context
 from quire.bridges.a1.current import enter, leave, set_runtime
+from quire.bridges.a1.executing import OwnSandbox, executed
 from quire.bridges.a1.files import session_at
 from quire.bridges.a1.messages import Message
 from quire.bridges.a1.naming import checked_context_name, contexts_among
-from quire.errors import WrongType
+from quire.bridges.a1.strategies import checked_cost, checked_executor, checked_verifiers, checked_writer
+from quire.bridges.a1.tools import as_tool, model_of
+from quire.errors import Conflict, InvalidValue, WrongType
+from quire.items import ConfigChange, Item
+from quire.programs.sandbox import shared_sandbox
 from quire.session import Session
 from quire.stores.streams import free_name, labelled
 
 
 class Runtime:
-    """Contexts that belong together and know nothing of other runtimes'.
+    """Contexts that belong together and know nothing of other runtimes', and the programs that act in them.
 
-    `compact` is asked after each message that leaves no call waiting. The other arguments are kept for
-    agents and programs, which Quire does not have yet.
+    `generate` writes programs: a model, its name or a strategy. `verify` looks them through, one or several;
+    `cost` prices them; `executor` runs them in the place of the sandbox; those that are kept are in
+    `cache_dir`. `compact` is asked after each message that leaves no call waiting. What a `strategy` says
+    holds before the other arguments.
     """
 
     def __init__(
@@ -34,9 +45,14 @@ class Runtime:
         cache_dir: str | os.PathLike[str] = ".a1",
         strategy: Any = None,
     ) -> None:
-        self.generate, self.verify, self.cost, self.executor = generate, verify, cost, executor
-        self.cache_dir, self.strategy = cache_dir, strategy
-        self.compact: Compact = getattr(strategy, "compact", None) or compact or Compact()
+        self.strategy = strategy
+        self.generate = checked_writer(self._chosen("generate", generate))
+        self.verify = checked_verifiers(self._chosen("verify", verify))
+        self.cost = checked_cost(self._chosen("cost", cost))
+        self.compact: Compact = self._chosen("compact", compact) or Compact()
+        self.executor = checked_executor(executor)
+        self.sandbox = shared_sandbox() if self.executor is None else OwnSandbox(self.executor)
+        self.cache_dir = Path(cache_dir)
         self._compacting = Lock()
         self._naming = Lock()
         self._begin(Session.open(store="memory:"))
@@ -51,6 +67,10 @@ class Runtime:
         runtime._begin(session_at(path, keep_updated))
         set_runtime(runtime)
         return runtime
+
+    def _chosen(self, name: str, given: Any) -> Any:
+        said = getattr(self.strategy, name, None)
+        return given if said is None else said
 
     def _begin(self, session: Session) -> None:
         self._session = session
@@ -76,17 +96,26 @@ class Runtime:
         """The context of a name, made where there is none yet."""
         found = self._contexts.get(name)
         if found is None:
-            made = Context.over(self._session, checked_context_name(name), self._compact)
+            made = Context.over(self._session, checked_context_name(name), self.has_grown)
             found = self._contexts.setdefault(name, made)
         return found
 
     def new_context(self, label: str = "intermediate", branch_from: Context | None = None) -> Context:
         """Another context of a label: `label_a`, `label_b`, …; it may begin with another's messages."""
+        items = [] if branch_from is None else branch_from.copies()
         with self._naming:
-            context = self.get_context(free_name(checked_context_name(label), self.CTX))
-        if branch_from is not None:
-            context.take(branch_from)
-        return context
+            # A transcript is there once it has an item; a change of nothing is one that no model sees.
+            return self._begun(checked_context_name(label), items or [ConfigChange()])
+
+    def _begun(self, label: str, items: list[Item]) -> Context:
+        """A context of a free name that nobody else takes: programs begin transcripts of these labels too."""
+        while True:
+            version, name = self._session.version, free_name(label, self.CTX)
+            try:
+                self._session.append(*items, to=name, expected=version)
+            except Conflict:
+                continue
+            return self.get_context(name)
 
     def get_full_context(self, labels: str | Iterable[str] | None = None) -> list[Message]:
         """The messages of all contexts, or of those of some labels, by time and each once.
@@ -107,24 +136,41 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         leave()
 
-    async def jit(self, agent: Any, **inputs: Any) -> NoReturn:
-        """Not there yet."""
-        self._refuse("jit")
+    async def jit(self, agent: Agent, /, **input: Any) -> Any:
+        """The answer of a program that is written for this input.
 
-    async def aot(self, agent: Any, **options: Any) -> NoReturn:
-        """Not there yet."""
-        self._refuse("aot")
+        On success input, calls and output are in `main`; else nothing is, and the error says what each
+        attempt died of.
+        """
+        given = self._ready(agent).given(input)
+        with self:
+            answer = await coder_of(self, agent).answer(agent.task, **given)
+            self.has_grown()
+        return answer.value
 
-    async def execute(self, tool: Any, **inputs: Any) -> NoReturn:
-        """Not there yet."""
-        self._refuse("execute")
+    async def aot(self, agent: Agent, /, cache: bool = True) -> Compiled:
+        """A program for any input, as a tool. With `cache` it is kept, and found again without a model."""
+        self._ready(agent)
+        with self:
+            kept = await coder_of(self, agent, self.cache_dir if cache else None).keep(agent.task)
+        return Compiled(agent, kept, self)
 
-    def _refuse(self, verb: str) -> NoReturn:
-        raise NotImplementedError(
-            f"Runtime.{verb} needs agents and programs, which this version of Quire does not have"
-        )
+    async def execute(self, tool: Any, /, **input: Any) -> Any:
+        """What a tool gives; the call and its result, or its error, are in `main`, unless a model answers."""
+        one = as_tool(tool)
+        with self:
+            if model_of(one) is not None:
+                return await one(**input)
+            value = await executed(one, input, self._session, self.get_context().transcript)
+            self.has_grown()
+        return value
 
-    def _compact(self) -> None:
+    def _ready(self, agent: Agent) -> Agent:
+        if self.generate is None:
+            raise InvalidValue("programs are written by a model or a strategy: give the runtime `generate`")
+        return checked_agent(agent)
+
+    def has_grown(self) -> None:
         """Ask the strategy, unless it is at work: what it says itself is no reason to ask it again."""
         if type(self.compact) is Compact or not self._compacting.acquire(blocking=False):
             return

@@ -1,0 +1,81 @@
+"""A program that was written ahead of time, as a tool of A1's."""
+
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from quire.bridges.a1.agents import Agent
+from quire.bridges.a1.coding import stage_of
+from quire.bridges.a1.tools import Tool
+from quire.items import Item
+from quire.programs.events import nobody
+from quire.programs.keeping import KeptProgram
+from quire.programs.performing import perform, perform_in_main
+
+if TYPE_CHECKING:
+    from quire.bridges.a1.runtime import Runtime
+
+
+class Compiled(Tool):
+    """An agent's program. Called, it records what the program calls; `execute` records input and output too.
+
+    Both record in the runtime's `main`, and only what succeeded. As a tool of others it records nothing: the
+    call of it and what it gave are theirs to record.
+    """
+
+    def __init__(self, agent: Agent, program: KeptProgram, runtime: "Runtime") -> None:
+        async def answered(**values: Any) -> Any:
+            return await program(**values)
+
+        super().__init__(
+            name=agent.name,
+            execute=answered,
+            description=agent.description,
+            input_schema=agent.input_schema,
+            output_schema=agent.output_schema,
+        )
+        self.agent = agent
+        self.program = program
+        self.execute = self._recorded
+        self._runtime = runtime
+
+    @property
+    def code(self) -> str:
+        """The program itself."""
+        return self.program.program.code
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The answer for an input; calls and questions of the program are in `main`, and nothing else."""
+        runtime, task = self._runtime, self.program.task
+        values = task.read(self._input(args, kwargs))
+        with runtime:
+            stage = stage_of(runtime)
+            done = await perform(stage, task, self.program.program, values, None, nobody)
+            if done.deeds:
+                await stage.session.say(*_in_order(done.deeds), to=stage_of(runtime).main)
+            runtime.has_grown()
+        return done.value
+
+    async def _recorded(self, *args: Any, **kwargs: Any) -> Any:
+        """The answer for an input; on success input, calls and answer are in `main`."""
+        runtime, task = self._runtime, self.program.task
+        values = task.read(self._input(args, kwargs))
+        with runtime:
+            done = await perform_in_main(stage_of(runtime), task, self.program.program, values, nobody)
+            runtime.has_grown()
+        return done.value
+
+    def _input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        return self.agent.given(self._by_name(args, kwargs))
+
+
+def _in_order(items: Iterable[Item]) -> list[Item]:
+    """Items that are shown in this order: calls that ran side by side stand next to what they gave."""
+    row = list(items)
+    times = accumulate((item.created_at for item in row), max)
+    return [
+        item if item.created_at == time else replace(item, created_at=time)
+        for item, time in zip(row, times, strict=True)
+    ]
