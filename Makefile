@@ -37,6 +37,7 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/load.py --page docs/benchmarks.md
 	@$(BIN)/python bench/resume.py --page docs/benchmarks.md
+	@$(BIN)/python bench/programs.py --page docs/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/
 	@$(BIN)/mkdocs build --strict && echo "documentation: site/index.html"
