@@ -9,7 +9,7 @@ from functools import partial
 
 from quire.context.cutting import staying_ids
 from quire.context.gathering import Content, Piece
-from quire.context.repeats import Seen, apart, by_say, is_history, without_twins
+from quire.context.repeats import Seen, apart, by_say, without_twins
 from quire.items import Item
 from quire.sections.quotes import Quotes
 from quire.state import View, groups
@@ -30,6 +30,7 @@ class Claims:
         self.optional = [i for i in range(len(pieces)) if i not in {*self.elastic, *self.fixed}]
         self._settled: dict[int, Seen] = {}
         self._stays: dict[int, frozenset[str]] = {}
+        self._brought: dict[int, Seen] = {}
 
     def settle(self, index: int, shown: Scroll) -> None:
         """Note what of a piece is shown, now that it is known."""
@@ -66,15 +67,14 @@ class Claims:
         settled = self._settled.get(elastic)
         if settled is not None:
             return item_id in settled
-        return self._brings(elastic, item_id) and item_id in self._staying(elastic)
+        return item_id in self._staying(elastic) and self._brings(elastic, item_id)
 
     def _brings(self, index: int, item_id: str) -> bool:
-        content = self._pieces[index].content
-        if is_history(content):
-            seen = Seen()
-            seen.add(content)
-            return item_id in seen
-        return any(item.id == item_id for item in content)
+        brought = self._brought.get(index)
+        if brought is None:
+            brought = self._brought[index] = Seen()
+            brought.add(self._pieces[index].content)
+        return item_id in brought
 
     def _staying(self, index: int) -> frozenset[str]:
         if index not in self._stays:
