@@ -4,12 +4,12 @@ Usage: python bench/recall.py PATH [--budget N ...] [--json] [--leave-one-out] [
                               [--embed KIND]
 
 The file is in the format of LoCoMo. ER@B is the mean share of a question's evidence turns that are in what is
-told within B tokens (cl100k; a date line for each session, a line for each turn), All@B the share of
-questions with all of them there, R@k the mean share among the first k that were found. Questions without
-evidence are left out. `quire` is the library as it is shipped; `bm25` has stop words and stems, `last` takes
-the newest turns. With --leave-one-out each conversation is asked with weights chosen on the others, by the
-same search from the same start. With --embed an embedding stands beside the words: `letters` hashes runs
-of letters, `noise` is none at all. --speed measures building and indexing instead, beside peers.
+told within B tokens (cl100k; the block as the section for recall tells it), All@B the share of questions with
+all of them there, R@k the mean share among the first k that were found. Questions without evidence are left
+out. `quire` is the library as it is shipped, from a session to the block; `bm25` has stop words and stems,
+`last` takes the newest turns. With --leave-one-out each conversation is asked with weights chosen on the
+others, by the same search from the same start. With --embed an embedding stands beside the words: `letters`
+hashes runs of letters, `noise` is none at all. --speed measures building and indexing instead, beside peers.
 """
 
 import argparse

@@ -5,39 +5,37 @@ from collections.abc import Callable
 from math import log
 
 from locomo import Conversation
-from quire.memory.embedding import Embed, Embedding
-from quire.memory.index import InProcess, Question
-from quire.memory.index.index import MOST_HITS
-from quire.memory.leaf import Leaf
+from quire.memory import Memory, recalled
+from quire.memory.embedding import Embed
+from quire.memory.index import InProcess
 from quire.memory.ranking import Weights
 from quire.memory.words import terms
-from recall_scores import Ranking
+from quire.sections.quotes import Quote
+from quire.session import Session
+from quire.stores import MemoryStore
+from recall_scores import Ranking, quote
 
 Method = Callable[[Conversation], Ranking]
 
 
 def quire(weights: Weights | None = None, embed: Embed | None = None) -> Method:
-    """The index of the library."""
+    """The library as it is shipped: a session, its memory, and what the section for recall asks it."""
 
     def method(conversation: Conversation) -> Ranking:
-        index = InProcess(weights)
-        index.put(conversation.leaves)
-        embedding = Embedding(embed) if embed else None
-
-        def ranking(text: str) -> list[Leaf]:
-            question = Question.of(text, conversation.now)
-            if embedding is None:
-                return [hit.leaf for hit in index.search(question).hits]
-            return [hit.leaf for hit in embedding.search(index, question, MOST_HITS, None).hits]
-
-        return ranking
+        store = MemoryStore()
+        Session.open(scope="bench", conversation=conversation.name, store=store).append(
+            *conversation.messages
+        )
+        memory = Memory(store, "bench", index=InProcess(weights), embed=embed)
+        return lambda text: recalled(memory, text, conversation=conversation.name, at=conversation.now)
 
     return method
 
 
 def last(conversation: Conversation) -> Ranking:
     """The newest turns, whatever is asked."""
-    return lambda question: conversation.leaves[::-1]
+    quotes = [quote(conversation, leaf) for leaf in conversation.leaves[::-1]]
+    return lambda question: quotes
 
 
 def bm25(conversation: Conversation) -> Ranking:
@@ -53,11 +51,11 @@ def bm25(conversation: Conversation) -> Ranking:
             for term in asked & bag.keys()
         )
 
-    def ranking(question: str) -> list[Leaf]:
+    def ranking(question: str) -> list[Quote]:
         asked = set(terms(question))
         scores = [score(asked, bag) for bag in bags]
         best = sorted(range(len(bags)), key=lambda nth: (-scores[nth], nth))
-        return [conversation.leaves[nth] for nth in best]
+        return [quote(conversation, conversation.leaves[nth]) for nth in best]
 
     return ranking
 

@@ -7,14 +7,17 @@ from typing import Any
 from locomo import CATEGORIES, Conversation
 from quire.items import Item, Message
 from quire.memory.leaf import Leaf
-from quire.sections.quotes import Quote, Quotes
+from quire.memory.quoted_text import CLOSING, OPENING
+from quire.memory.quoting import quote_of
+from quire.memory.recall import told_block
+from quire.sections.quotes import Quote
 from quire.tokens.exact import exact
 
 BUDGETS = (512, 1024, 2048, 4096)
 CUTS = (5, 10, 25, 50)
 
-Ranking = Callable[[str], Sequence[Leaf]]
-"""A question to leaves, best first."""
+Ranking = Callable[[str], Sequence[Quote]]
+"""A question to quotes, best first."""
 
 tokens = exact("cl100k_base")
 
@@ -29,34 +32,22 @@ class Row:
 
 
 def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -> list[Row]:
-    """Every question of a conversation, asked and told."""
+    """Every question of a conversation, asked and told as the section for recall tells it."""
     found: list[Row] = []
     for question in conversation.questions:
         best = ranking(question.text)
-        quotes = told(conversation, best)
-        shown = [quotes.told(budget, count).kept for budget in budgets]
-        keys = [leaf.key for leaf in best]
+        block = told_block(best)
+        shown = [block.told(budget, count).kept for budget in budgets]
+        keys = [one.id for one in best]
         ranked = tuple(len(question.gold & set(keys[:cut])) / len(question.gold) for cut in CUTS)
         inside = tuple(len(question.gold & kept) / len(question.gold) for kept in shown)
         found.append(Row(question.category, inside, ranked))
     return found
 
 
-def told(conversation: Conversation, best: Sequence[Leaf]) -> Quotes:
-    """Leaves as they are quoted."""
-    quotes = [
-        Quote(
-            leaf.key,
-            f"{leaf.speaker}: {leaf.text}",
-            conversation.headings[leaf.key],
-            leaf.at,
-            leaf.order,
-            (),
-            str,
-        )
-        for leaf in best
-    ]
-    return Quotes(quotes, name="recall", opening="")
+def quote(conversation: Conversation, leaf: Leaf) -> Quote:
+    """A turn as it is quoted, whoever chose it."""
+    return quote_of(leaf, conversation.name, str)
 
 
 def count(item: Item) -> int:
@@ -70,27 +61,31 @@ class Packing:
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        self._lines = {leaf.key: tokens(f"{leaf.speaker}: {leaf.text}\n") for leaf in conversation.leaves}
-        self._headings = {line: tokens(f"{line}\n") for line in set(conversation.headings.values())}
+        self._frame = tokens(f"{OPENING}\n{CLOSING}\n")
+        self._lengths: dict[str, int] = {}
 
     def shares(self, ranking: Ranking) -> Iterator[float]:
         """What is told of the evidence of each question within each budget."""
         for question in self.conversation.questions:
-            keys = [leaf.key for leaf in ranking(question.text)]
+            best = ranking(question.text)
             for budget in BUDGETS:
-                yield len(question.gold & self._told(keys, budget)) / len(question.gold)
+                yield len(question.gold & self._told(best, budget - self._frame)) / len(question.gold)
 
-    def _told(self, keys: Sequence[str], left: int) -> set[str]:
+    def _told(self, best: Sequence[Quote], left: int) -> set[str]:
         kept: set[str] = set()
         headings: set[str] = set()
-        for key in keys:
-            heading = self.conversation.headings[key]
-            length = self._lines[key] + (0 if heading in headings else self._headings[heading])
+        for one in best:
+            length = self._length(one.line) + (0 if one.heading in headings else self._length(one.heading))
             if length <= left:
                 left -= length
-                kept.add(key)
-                headings.add(heading)
+                kept.add(one.id)
+                headings.add(one.heading)
         return kept
+
+    def _length(self, line: str) -> int:
+        if line not in self._lengths:
+            self._lengths[line] = tokens(f"{line}\n")
+        return self._lengths[line]
 
 
 def as_dict(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from made_up import made_up
 from quire.memory.index import InProcess, Question
 from quire.memory.leaf import Leaf
 from quire.memory.quoting import quoted
-from quire.sections.quotes import Quotes
+from quire.memory.recall import told_block
 from recall_scores import count
 
 SIZES = (700, 100_000)
@@ -54,7 +54,7 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings
 
     def build(text: str) -> Any:
         quotes = quoted(search(text).hits, "made up")
-        return Quotes(quotes, name="recall", opening="").told(BUDGET, count)
+        return told_block(quotes).told(BUDGET, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
     return {"indexing": indexing, "search": _timed(search, questions), "building": _timed(build, questions)}

@@ -57,6 +57,34 @@ def test_a_long_result_leaves_room_for_others() -> None:
     assert len(told) > 1 and result.id in quoted(context)
 
 
+@pytest.mark.parametrize("where", [2, 240, 2_000, 3_900])
+def test_evidence_anywhere_in_a_long_log_comes_back_and_the_receipt_says_it_is_a_part(where: int) -> None:
+    session = Session.open("ana/one", store=MemoryStore())
+    lines = [f"line {nth} service worker heartbeat ok latency {nth % 37}" for nth in range(4_000)]
+    lines.insert(where, "FATAL: certificate of gateway kestrel expired on host zulu-7")
+    session.append(ToolCall("c1", "read_log", '{"file": "gw.log"}'))
+    result = ToolResult("c1", "read_log", "\n".join(lines))
+    session.append(result)
+    for number in range(60):
+        session.user(f"Other thing number {number} please, at some length.")
+        session.assistant("Fine, that one is finished now.")
+    session.user("On which host did the kestrel certificate expire?")
+    template = Template(Instructions("Help."), History(), Recall(), budget=Budget(window=2_000))
+    context = asyncio.run(session.build(template))
+    assert "zulu-7" in quoted(context) and result.id in quoted(context)
+    assert context.receipt.explain(session.view()[0]).reason.endswith("told in part")
+
+
+def test_the_receipt_says_what_was_too_long() -> None:
+    store = MemoryStore()
+    long = Session.open("ana/other", store=store).user("The locker of Ferris " + "and so on " * 55)
+    session = Session.open("ana/one", store=store)
+    session.user("Where is the locker of Ferris?")
+    template = Template(History(), Recall(tokens=80), budget=Budget(window=400))
+    entry = asyncio.run(session.build(template)).receipt.explain(long)
+    assert entry.fate == "left out" and "longer than the room" in entry.reason
+
+
 @pytest.mark.laws
 @given(pieces.map(" ".join), st.integers(100, 2_000))
 def test_an_excerpt_is_of_the_text_and_no_longer_than_asked(text: str, letters: int) -> None:

@@ -45,7 +45,7 @@ def test_what_left_the_window_comes_back_with_its_day_and_its_speaker_and_why() 
     quoted = words(context)[-1]
     first = session.view()[0]
     assert "user: The word for the locker is heliotrope." in quoted
-    assert quoted.splitlines()[1].startswith("[") and "20" in quoted.splitlines()[1]
+    assert quoted.splitlines()[2].startswith("[") and "20" in quoted.splitlines()[2]
     entry = context.receipt.explain(first)
     assert (entry.section, entry.fate) == ("recall", "shown") and "locker" in entry.reason
     assert asked.text in words(context)[-2]
@@ -81,6 +81,15 @@ def test_another_conversation_of_the_scope_is_named() -> None:
     stranger = Session.open("bo/two", store=store)
     stranger.user("Which word opens the locker?")
     assert not any("heliotrope" in text for text in words(built(stranger)))
+
+
+@pytest.mark.parametrize("said", ["Yes.", "ok", "Why?", "Thanks!", "And then?", "zebra"])
+def test_a_turn_that_asks_for_nothing_there_is_brings_nothing_back(said: str) -> None:
+    store = MemoryStore()
+    talk(store)
+    other = Session.open("ana/two", store=store)
+    other.user(said)
+    assert len(words(built(other))) == 2
 
 
 def test_documents_are_recalled_by_their_source() -> None:

@@ -4,16 +4,26 @@ A result joins the leaf of its call, however late it comes; so a leaf may be mad
 and in the same place.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 
-from quire.items import Item
+from quire.items import Item, Summary
 from quire.memory.importance import importance_of
-from quire.memory.leaf import Leaf
+from quire.memory.leaf import Kind, Leaf
+from quire.memory.past import Past
 from quire.memory.telling import kind_of_group, speaker_of, words_of
 from quire.state.groups import Answers, is_edit
+from quire.stores.streams import POOL
+from quire.stores.tombstones import is_tombstone
 
 PAUSE = 6 * 3600.0
 """Seconds of silence after which somebody who goes on talking may well talk about something else."""
+
+APART = 1 << 30
+"""Where summaries stand: beyond all that is said, so that nobody is between those who speak."""
+
+_BESIDE_NOBODY = 8
+"""So many places from one to the next, words are not lent."""
 
 _MOST_OPEN = 64
 
@@ -26,23 +36,31 @@ class Binding:
         self._answers = Answers()
         self._groups: dict[int, list[Item]] = {}
         self._places: dict[int, tuple[int, int]] = {}  # by the head of a group: its order and stretch
-        self._order, self._stretch = 0, 0
+        self._order, self._summaries, self._stretch = 0, 0, 0
         self._until: float | None = None
+        self._orders = array("q")  # by position: how many leaves there were
+        self.past = Past(is_pool=transcript == POOL)
 
     def take(self, items: Iterable[Item]) -> list[Leaf]:
         """The leaves that items begin or change."""
-        changed: dict[int, None] = {}
+        leaves: dict[str, Leaf] = {}
         for item in items:
-            self._answers.take(item)
-            head = self._answers.heads[-1]
-            if is_edit(item) and kind_of_group([item]) is None:
-                continue
-            self._groups.setdefault(head, []).append(item)
-            changed[head] = None
-        leaves = [leaf for head in changed if (leaf := self._leaf(head)) is not None]
+            self.past.take(item)
+            leaf = None if is_tombstone(item) else self._taken(item)
+            if leaf is not None:
+                leaves[leaf.key] = leaf
+            self._orders.append(self._order)
         if len(self._groups) > _MOST_OPEN:
             self._let_go()
-        return leaves
+        return list(leaves.values())
+
+    def _taken(self, item: Item) -> Leaf | None:
+        self._answers.take(item)
+        if is_edit(item) and kind_of_group([item]) is None:
+            return None
+        head = self._answers.heads[-1]
+        self._groups.setdefault(head, []).append(item)
+        return self._leaf(head)
 
     def _let_go(self) -> None:
         """Keep only groups that something may still join: the latest, and those whose calls wait."""
@@ -56,7 +74,7 @@ class Binding:
         kind, text = kind_of_group(items), words_of(items)
         if kind is None or not text.strip():
             return None
-        order, stretch = self._place(head, items)
+        order, stretch = self._place(head, items, kind)
         return Leaf(
             source=self._source,
             transcript=self._transcript,
@@ -69,14 +87,29 @@ class Binding:
             speaker=speaker_of(items),
             text=text,
             importance=importance_of(items),
+            told=self._told(items[0]),
         )
 
-    def _place(self, head: int, items: Sequence[Item]) -> tuple[int, int]:
+    def _told(self, first: Item) -> int:
+        """How many leaves there were when the last was recorded that a summary tells of."""
+        spans = first.spans if isinstance(first, Summary) else ()
+        last = max((self.past.position(span.last) for span in spans), default=-1)
+        return self._orders[last] if last >= 0 else 0
+
+    def _place(self, head: int, items: Sequence[Item], kind: Kind) -> tuple[int, int]:
         if head not in self._places:
             at = items[0].created_at
             if self._until is not None and at - self._until > PAUSE:
                 self._stretch += 1
-            self._places[head] = self._order, self._stretch
-            self._order += 1
+            self._places[head] = self._next_order(kind), self._stretch
             self._until = at if self._until is None else max(self._until, at)
         return self._places[head]
+
+    def _next_order(self, kind: Kind) -> int:
+        """A place of its own for what has no neighbours: a summary, and a note in a pool."""
+        if kind == "summary":
+            self._summaries += 1
+            return APART + _BESIDE_NOBODY * self._summaries
+        order = self._order
+        self._order += _BESIDE_NOBODY if self._transcript == POOL else 1
+        return order

@@ -31,11 +31,14 @@ def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Epis
     """The newest episodes, the oldest of them first."""
     sources = None if conversation is None else frozenset((conversation,))
     written = index.newest(limit, Only(sources=sources, kinds=frozenset(("summary",))))
-    told = {leaf.source: leaf.at for leaf in written}  # a summary tells of all that was before it
+    told: dict[tuple[str, str], int] = {}
+    for leaf in written:
+        place = leaf.source, leaf.transcript
+        told[place] = max(told.get(place, 0), leaf.told)
     said = index.newest(
         limit * _MOST_LEAVES, Only(sources=sources, kinds=frozenset(("said", "done", "note")))
     )
-    rest = [leaf for leaf in said if leaf.at > told.get(leaf.source, float("-inf"))]
+    rest = [leaf for leaf in said if leaf.order >= told.get((leaf.source, leaf.transcript), 0)]
     found = [*map(_written, written), *map(_by_rule, _stretches(rest))]
     return sorted(found, key=lambda episode: episode.at)[-limit:]
 

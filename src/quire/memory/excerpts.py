@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
-from quire.memory.leaf import Leaf
+from quire.memory.leaf import Leaf, parts_read
 from quire.memory.ranking import Weights
 from quire.memory.ranking.scoring import stand_ins
 from quire.memory.words import terms
@@ -14,7 +13,6 @@ from quire.sections.quotes import Shorter
 LONG = 600
 """Letters up to which a text is told whole or not at all."""
 
-_READ = 40_000
 _LONGEST_PIECE = 80
 _LONGEST_HEAD = 120
 _SHORTEST_PART = 80
@@ -32,13 +30,22 @@ class _Piece(NamedTuple):
 
 def shorter_of(leaf: Leaf, asked: Sequence[str]) -> Shorter | None:
     """How a long leaf is told in less room, given the terms that were asked for."""
-    return partial(_shortened, leaf, asked) if len(leaf.text) > LONG else None
+    return _Shortening(leaf, asked).shortened if len(leaf.text) > LONG else None
 
 
-def _shortened(leaf: Leaf, asked: Sequence[str], line: str, letters: int) -> str:
-    mark = f" [an excerpt: the whole has {len(line):,} letters and is {_where(leaf)}]"
-    part = excerpt(line, letters - len(mark), _worths(asked))
-    return part + mark
+class _Shortening:
+    """A leaf as it is told shorter and shorter, until it has room: it is read once for all of that."""
+
+    def __init__(self, leaf: Leaf, asked: Sequence[str]) -> None:
+        self._leaf, self._asked = leaf, asked
+        self._pieces: dict[str, list[_Piece]] = {}
+
+    def shortened(self, line: str, letters: int) -> str:
+        """The part of a line that matters most, in so many letters, and marked as a part."""
+        if line not in self._pieces:
+            self._pieces[line] = list(_pieces(line, _worths(self._asked)))
+        mark = f" [an excerpt: the whole has {len(line):,} letters and is {_where(self._leaf)}]"
+        return _cut(line, letters - len(mark), self._pieces[line]) + mark
 
 
 def _where(leaf: Leaf) -> str:
@@ -56,7 +63,10 @@ def _worths(asked: Iterable[str]) -> dict[str, float]:
 
 def excerpt(text: str, letters: int, worths: Mapping[str, float]) -> str:
     """The part of a text with most of some terms, in at most so many letters, after its first words."""
-    pieces = list(_pieces(text[:_READ], worths))
+    return _cut(text, letters, list(_pieces(text, worths)))
+
+
+def _cut(text: str, letters: int, pieces: Sequence[_Piece]) -> str:
     if not pieces:
         return text[: max(0, letters)]
     first = pieces[0]
@@ -73,7 +83,8 @@ def excerpt(text: str, letters: int, worths: Mapping[str, float]) -> str:
 
 
 def _pieces(text: str, worths: Mapping[str, float]) -> Iterator[_Piece]:
-    for line in _LINES.finditer(text):
+    lines = (line for start, end in parts_read(text) for line in _LINES.finditer(text, start, end))
+    for line in lines:
         for piece in _PIECES.finditer(text, line.start(), line.end()):
             found = worths.keys() & set(terms(piece[0]))
             yield _Piece(piece.start(), piece.end(), sum(worths[term] for term in found))

@@ -22,7 +22,6 @@ from quire.stores import Place, Store, Stored
 from quire.stores.decoding import items_in
 from quire.stores.store import Standing
 from quire.stores.streams import FORGOTTEN, POOL, is_own
-from quire.stores.tombstones import is_tombstone
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
@@ -134,14 +133,18 @@ class Following:
     ) -> None:
         if not stored:
             return
-        leaves: dict[tuple[str, str], Leaf] = {}
-        for entry, item in _said(Place(self._scope, name), stored):
-            binding = bindings.setdefault(entry.stream, Binding(name, entry.stream))
-            for leaf in binding.take((item,)):
-                if entry.version > had:
-                    leaves[leaf.transcript, leaf.key] = leaf
+        place = Place(self._scope, name)
+        known = [entry for entry in stored if entry.version <= had]
+        _bound(place, bindings, known)
+        leaves, gone = _bound(place, bindings, stored[len(known) :])
+        if any(binding.past.is_revived for binding in bindings.values()):
+            self._let_go(name)
+            self._take(name, {}, self._store.read(place), 0, log)
+            return
         mark = Mark(stored[-1].version, _told(stored[-1]), log)
-        self._keep(name, mark, bindings, list(leaves.values()))
+        if gone:
+            self._index.remove(name, gone)
+        self._keep(name, mark, bindings, leaves)
 
     def _follow_documents(self, standing: Standing, mark: Mark | None) -> None:
         """Put the documents that changed again, whole: what follows what in one may have changed."""
@@ -171,11 +174,25 @@ class Following:
         self._read[name] = _Reading(mark, bindings)
 
 
+def _bound(
+    place: Place, bindings: dict[str, Binding], stored: Sequence[Stored]
+) -> tuple[list[Leaf], set[str]]:
+    """The leaves that entries begin or change, and the ids of all that is past by them."""
+    leaves: dict[tuple[str, str], Leaf] = {}
+    for entry, item in _said(place, stored):
+        if entry.stream not in bindings:
+            bindings[entry.stream] = Binding(place.conversation, entry.stream)
+        for leaf in bindings[entry.stream].take((item,)):
+            leaves[leaf.transcript, leaf.key] = leaf
+    gone = set[str]().union(*(binding.past.settle() for binding in bindings.values()))
+    held = [leaf for leaf in leaves.values() if leaf.key not in bindings[leaf.transcript].past.gone]
+    return held, gone
+
+
 def _said(place: Place, stored: Sequence[Stored]) -> Iterable[tuple[Stored, Item]]:
-    """What was said and kept, without what a session notes for itself and what was forgotten."""
+    """What was said and kept, without what a session notes for itself."""
     said = [entry for entry in stored if not is_own(entry.stream) or entry.stream == POOL]
-    items = zip(said, items_in(place, said), strict=True)
-    return [(entry, item) for entry, item in items if not is_tombstone(item)]
+    return zip(said, items_in(place, said), strict=True)
 
 
 def _goes_on(stored: Sequence[Stored], mark: Mark, at: int) -> bool:

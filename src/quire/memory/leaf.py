@@ -11,6 +11,16 @@ from quire.memory.knowledge.records import KNOWLEDGE
 Kind = Literal["said", "done", "summary", "note", "document"]
 """Words, a reply with its tool calls and their results, a summary, a note, or a piece of a document."""
 
+HEAD_LETTERS, TAIL_LETTERS = 150_000, 50_000
+"""So much of a text is read, from its beginning and before its end: all of it, but for the very longest."""
+
+
+def parts_read(text: str) -> tuple[tuple[int, int], ...]:
+    """From where to where a text is read."""
+    if len(text) <= HEAD_LETTERS + TAIL_LETTERS:
+        return ((0, len(text)),)
+    return (0, HEAD_LETTERS), (len(text) - TAIL_LETTERS, len(text))
+
 
 class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that can be found, whole or not at all.
@@ -31,6 +41,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speaker: str
     text: str
     importance: float = 0.5
+    told: int = 0
+    """Of a summary: it tells of the leaves of its transcript that stand before this place."""
 
 
 def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:

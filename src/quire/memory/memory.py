@@ -120,13 +120,13 @@ class Memory:
         self, index: Index, asked: Question, limit: int, only: Only | None, embedding: Embedding | None
     ) -> Found:
         by_vectors = embedding or self._embedding
-        if by_vectors is None or not asked.text.strip():
+        if by_vectors is None or not asked.terms:
             return index.search(asked, limit=limit, only=only)
         return by_vectors.search(index, asked, limit, only)
 
     def around(self, leaf: Leaf, before: int = 1, after: int = 1) -> list[Leaf]:
         """What was said right before and after, without it."""
-        return self._index.around(leaf, before, after)
+        return self._asked(lambda index: index.around(leaf, before, after))
 
     def catch_up(self) -> None:
         """Take in what was written, and let go of what was forgotten, since the last time."""

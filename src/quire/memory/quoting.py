@@ -9,6 +9,7 @@ from quire.memory.excerpts import shorter_of
 from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
+from quire.memory.quoted_text import line_of, one_line
 from quire.sections.quotes import Quote
 
 _SECONDS = 86_400
@@ -30,10 +31,10 @@ def quote_of(
 ) -> Quote:
     """One leaf as a quote; of a long one the part with what was `asked`, where there is no room for all."""
     is_document = leaf.source == KNOWLEDGE
-    where = leaf.transcript if is_document else leaf.source
+    where = one_line(leaf.transcript) if is_document else leaf.source
     return Quote(
         id=leaf.key,
-        line=f"{leaf.speaker}: {leaf.text}" if leaf.speaker else leaf.text,
+        line=line_of(leaf.speaker, leaf.text),
         heading=f"[{where}]" if is_document else _dated(leaf.at, where, conversation),
         at=leaf.at,
         order=leaf.order,
@@ -51,7 +52,7 @@ def quote_of_episode(episode: Episode, conversation: str | None) -> Quote:
     first = episode.ids[0]
     return Quote(
         id=f"episode/{first}",
-        line=episode.text,
+        line=line_of("", episode.text),
         heading=_dated(episode.at, episode.source, conversation, "in short"),
         at=episode.at,
         order=0,
@@ -73,4 +74,4 @@ def _dated(at: float, source: str, conversation: str | None, more: str = "") -> 
 def _heading_of(number: int, source: str, more: str) -> str:
     day = datetime.fromtimestamp(number * _SECONDS, UTC)
     told = f"{day:%A} {day.day} {day:%B %Y}"
-    return f"[{', '.join(filter(None, (told, source and f'conversation {source}', more)))}]"
+    return f"[{', '.join(filter(None, (told, source and f'conversation {one_line(source)}', more)))}]"

@@ -1,7 +1,7 @@
 """Recall: what was said and kept before comes back, within a budget, and one can tell why."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Literal, Unpack
 
@@ -10,14 +10,19 @@ from quire.items import Message
 from quire.memory.embedding import Embed, Embedding, at_home
 from quire.memory.leaf import Leaf
 from quire.memory.memory import Memory
+from quire.memory.quoted_text import CLOSING, OPENING, opening_of
 from quire.memory.quoting import quote_of, quote_of_episode, quoted
 from quire.memory.tiers import Tier, checked_tiers
 from quire.sections import Ask, Options, Settings
 from quire.sections.quotes import Quote, Quotes
 from quire.tokens.numbers import whole
 
-OPENING = "From earlier, by what was asked:"
+Role = Literal["system", "developer", "user"]
+
 _TOKENS = 1_024
+_MOST = 200
+"""How many are looked for where only tokens say how many are told: more have no room in a usual budget."""
+
 _BEYOND = 8
 """How many times more is looked for than is told, since some of it may be shown already."""
 
@@ -28,18 +33,20 @@ def recalled(
     *,
     tiers: Tier | Iterable[Tier] = "knowledge",
     conversation: str | None = None,
-    limit: int = 10,
+    limit: int | None = None,
     at: float | None = None,
     documents: bool = False,
     embedding: Embedding | None = None,
 ) -> list[Quote]:
     """What would be told, the worthiest first: `limit` of them, and more in case some are shown already.
 
+    Without a `limit` there are as many as a usual budget of tokens has room for.
+
     The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. With
     `documents`, only what documents say. An `embedding` stands beside the words of the question.
     """
     wanted = checked_tiers(tiers)
-    many = _BEYOND * whole(limit, "a limit", least=1)
+    many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
     if documents:
         found = memory.search(question, limit=many, at=at, documents=True, embedding=embedding)
         return quoted(found.hits, conversation)
@@ -72,6 +79,27 @@ def _of_tier(
     return [quote_of(leaf, conversation, lambda: "it is among the newest") for leaf in newest]
 
 
+def told_block(
+    quotes: Sequence[Quote],
+    *,
+    name: str = "recall",
+    opening: str | None = None,
+    role: Role = "user",
+    limit: int | None = None,
+    tokens: int | None = None,
+) -> Quotes:
+    """Quotes as they are told: in a block that says that they are, and that none of them can end."""
+    return Quotes(
+        quotes,
+        name=name,
+        opening=OPENING if opening is None else opening_of(opening),
+        closing=CLOSING,
+        role=role,
+        limit=limit,
+        tokens=tokens,
+    )
+
+
 def _matters(leaf: Leaf) -> str:
     return f"it matters, {leaf.importance:.2f} of 1"
 
@@ -79,25 +107,26 @@ def _matters(leaf: Leaf) -> str:
 class Recall(Settings):
     """What answers the question at hand, from one tier or several, quoted in the order of time.
 
-    At most `limit` quotes and `tokens` tokens, of whole groups, and none that the history shows already. The
-    question is the input, or else the last message of the user.
+    As many as `tokens` have room for, and `limit` of them at most where one is given; none that the history
+    shows already. The question is the input, or else the last message of the user.
     """
 
     def __init__(
         self,
         *tiers: Tier,
-        limit: int = 10,
+        limit: int | None = None,
         tokens: int = _TOKENS,
         memory: Memory | None = None,
         embed: Embed | None = None,
-        opening: str = OPENING,
-        role: Literal["system", "developer", "user"] = "system",
+        opening: str | None = None,
+        role: Role = "user",
         name: str = "recall",
         **options: Unpack[Options],
     ) -> None:
         """Without a `memory`, it is that of the session in which the context is built.
 
-        With `embed`, a callable of texts that gives vectors, these move what words have found.
+        With `embed`, a callable of texts that gives vectors, these move what words have found. What is
+        quoted is data, in a message of the user; another `role` is for who trusts all that was recorded.
         """
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
@@ -107,11 +136,11 @@ class Recall(Settings):
         if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"what recalls is a Memory, not {type(memory).__name__}")
         self._tiers = checked_tiers(tiers or ("knowledge",))
-        self._limit = whole(limit, "a limit of quotes", least=1)
+        self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)
         self._memory, self._opening = memory, opening
         self._embedding = None if embed is None else Embedding(embed)
-        self._role: Literal["system", "developer", "user"] = role
+        self._role: Role = role
 
     async def items(self, ask: Ask) -> Quotes:
         """What may be told; which of it is, is settled when it is known what else is shown."""
@@ -131,7 +160,7 @@ class Recall(Settings):
         # What may wait for a disk, or takes more than a few milliseconds, lets others go on meanwhile.
         is_quick = memory.is_quick and self._embedding is None
         quotes = find() if is_quick else await asyncio.to_thread(at_home, asyncio.get_running_loop(), find)
-        return Quotes(
+        return told_block(
             quotes,
             name=self.name,
             opening=self._opening,

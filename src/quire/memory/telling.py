@@ -37,6 +37,8 @@ def speaker_of(items: Sequence[Item]) -> str:
         if item.agent_id:
             return item.agent_id
     first = items[0]
+    if isinstance(first, Summary):
+        return "summary"
     return _SPEAKERS[first.role] if isinstance(first, Message) else "assistant"
 
 

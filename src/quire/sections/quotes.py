@@ -25,6 +25,12 @@ _TOO_LITTLE = 4
 _FEWEST_LETTERS = 200
 """A part of a line that is shorter than this says too little to be worth its mark."""
 
+_MOST_MISSES = 20
+"""After so many in a row that have no room, there is hardly one that has: and each takes a while to count."""
+
+_IN_PART = "it is long, and told in part"
+_TOO_LONG = "it is longer than the room that was left"
+
 
 class Quote(NamedTuple):
     """One candidate. `line` is how it is told, below a `heading` that those from one place share.
@@ -61,19 +67,26 @@ class Quotes(Sequence[Item]):
         *,
         name: str,
         opening: str,
-        role: Literal["system", "developer", "user"] = "system",
+        closing: str = "",
+        role: Literal["system", "developer", "user"] = "user",
         limit: int | None = None,
         tokens: int | None = None,
         shown: tuple[Shown, ...] = (),
     ) -> None:
-        """`limit` is how many are told at most, and `tokens` how long that may be; `shown` say what is."""
+        """`limit` is how many are told at most, and `tokens` how long that may be; `shown` say what is.
+
+        They are told between `opening` and `closing`. What is quoted is nobody's wish: the user's role is
+        that of data.
+        """
         self._quotes = tuple(quotes)
-        self._name, self._opening, self._limit, self._tokens = name, opening, limit, tokens
+        self._name, self._limit, self._tokens = name, limit, tokens
+        self._opening, self._closing = opening, closing
         self._role: Literal["system", "developer", "user"] = role
         self._shown = shown
         # One is told in one fitting, which asks several times, and of several of what others show.
-        self._known: dict[int | None, Told] = {}
+        self._known: dict[int | None, tuple[Told, dict[str, str]]] = {}
         self._lengths: dict[str, int] = {}
+        self._remarks: dict[str, str] = {}
 
     @cached_property
     def _items(self) -> tuple[Message, ...]:
@@ -94,8 +107,9 @@ class Quotes(Sequence[Item]):
         return iter(self._items)
 
     def why(self, quote_id: str) -> str:
-        """Why one of them was found."""
-        return next((quote.why() for quote in self._quotes if quote.id == quote_id), "")
+        """Why one of them was found, and whether it was too long when they were told last."""
+        found = next((quote.why() for quote in self._quotes if quote.id == quote_id), "")
+        return "; ".join(filter(None, (found, self._remarks.get(quote_id))))
 
     def without(self, is_shown: Shown) -> "Quotes":
         """Those of which nothing is shown already. Only those that would be told are asked about."""
@@ -118,12 +132,13 @@ class Quotes(Sequence[Item]):
             quotes,
             name=self._name,
             opening=self._opening,
+            closing=self._closing,
             role=self._role,
             limit=self._limit,
             tokens=self._tokens,
             shown=shown,
         )
-        same._lengths = self._lengths
+        same._lengths, same._remarks = self._lengths, self._remarks
         return same
 
     def _is_shown(self, quote: Quote) -> bool:
@@ -133,8 +148,13 @@ class Quotes(Sequence[Item]):
         """As many as there is room for: what is too long is passed over, since a shorter one may do."""
         most = min((limit for limit in (tokens, self._tokens) if limit is not None), default=None)
         if most not in self._known:
-            self._known[most] = self._told(most, count)
-        return self._known[most]
+            self._remarks.clear()
+            told = self._told(most, count)
+            self._known[most] = told, dict(self._remarks)
+        told, remarks = self._known[most]
+        self._remarks.clear()
+        self._remarks.update(remarks)
+        return told
 
     def _told(self, most: int | None, count: Count) -> Told:
         kept = self._within(most, count)
@@ -150,22 +170,24 @@ class Quotes(Sequence[Item]):
         if most is None:
             return list(islice((quote for quote in self._quotes if not self._is_shown(quote)), self._limit))
         frame = self._length("", count)
-        left = most - (self._length(self._opening, count) if self._opening else frame)
+        around = "\n".join(filter(None, (self._opening, self._closing)))
+        left = most - (self._length(around, count) if around else frame)
         # A long one leaves room for others, where there may be others.
         longest = most if self._limit == 1 else most // 2
         kept: list[Quote] = []
-        headings = {""}
+        headings, misses = {""}, 0
         for quote in self._quotes:
-            if self._is_shown(quote):
-                continue
             heading = 0 if quote.heading in headings else self._length(quote.heading, count) - frame
             room = left - heading if quote.shorter is None else min(left, longest) - heading
             fitting = self._fitting(quote, room + frame, count)
-            if fitting is not None:
+            if fitting is None:
+                misses += 1
+            elif not self._is_shown(quote):
                 left -= self._length(fitting.line, count) - frame + heading
                 kept.append(fitting)
                 headings.add(quote.heading)
-            if len(kept) == self._limit or left < _TOO_LITTLE:
+                misses = 0
+            if len(kept) == self._limit or left < _TOO_LITTLE or misses == _MOST_MISSES:
                 break
         return kept
 
@@ -175,9 +197,13 @@ class Quotes(Sequence[Item]):
         while (length := self._length(line, count)) > room:
             letters = max(0, min(letters - 1, letters * room // length * 9 // 10))
             if quote.shorter is None or letters < _FEWEST_LETTERS:
+                self._remarks[quote.id] = _TOO_LONG
                 return None
             line = quote.shorter(quote.line, letters)
-        return quote if line is quote.line else quote._replace(line=line)
+        if line is quote.line:
+            return quote
+        self._remarks[quote.id] = _IN_PART
+        return quote._replace(line=line)
 
     def _length(self, text: str, count: Count) -> int:
         """The tokens of a message of one line."""
@@ -198,6 +224,8 @@ class Quotes(Sequence[Item]):
                 lines.append(quote.heading)
             heading = quote.heading
             lines.append(quote.line)
+        if self._closing:
+            lines.append(self._closing)
         return self._message("\n".join(lines), sorted(quote.id for quote in quotes))
 
     def _message(self, text: str, quoted: Sequence[str], own_id: str = "") -> Message:

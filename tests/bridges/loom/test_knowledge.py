@@ -1,8 +1,11 @@
 """Knowledge by vectors: what is nearest, filtered, and never changed by a question."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from quire.bridges.loom import InMemoryVectorStore, KnowledgeItem, VectorKnowledgeBase
+from quire.bridges.loom.vectors import VectorMatch
 from quire.errors import WrongType
 from tests.bridges.loom.tasks import Letters
 from tests.bridges.pygents.writing import in_a_loop
@@ -78,3 +81,24 @@ async def test_one_id_has_one_item() -> None:
 async def test_what_is_no_item_is_refused() -> None:
     with pytest.raises(WrongType):
         await (await filled()).add_item("zebras")  # type: ignore[arg-type]  # pyright: ignore
+
+
+class Counted(InMemoryVectorStore):
+    """A store that notes how many were asked for each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+
+    async def search(self, query_embedding: Sequence[float], top_k: int = 5) -> list[VectorMatch]:
+        self.asked.append(top_k)
+        return await super().search(query_embedding, top_k)
+
+
+@in_a_loop
+async def test_a_question_is_put_to_the_store_once_however_much_is_known() -> None:
+    store = Counted()
+    kb = VectorKnowledgeBase(Letters(), store)
+    await kb.add_items([KnowledgeItem(f"z{nth}", f"zebra number {nth}") for nth in range(500)])
+    assert len(await kb.query("zebra", limit=5)) == 5
+    assert store.asked == [5]

@@ -178,3 +178,14 @@ def test_what_no_memory_can_hold_is_refused() -> None:
     with pytest.raises(InvalidValue, match="kept for documents"):
         memory.add_task(said("x", session_id="~knowledge"))
     assert memory.get_l1_tasks() == []
+
+
+def test_a_summary_tells_of_tasks_as_they_are_now() -> None:
+    memory = LoomMemory("node")
+    for nth in range(3):
+        task = Task(action="execute", parameters={"content": f"Deploy build {nth}"}, session_id="s")
+        memory.add_task(task)
+        task.parameters["content"] = f"Build {nth} is cancelled"
+        memory.add_task(task)
+    told = "\n".join(one.summary for one in memory.get_l3_summaries())
+    assert told.count("is cancelled") == 3 and "Deploy" not in told

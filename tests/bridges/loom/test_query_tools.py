@@ -90,3 +90,17 @@ async def test_what_a_tool_needs_is_named() -> None:
 async def test_the_second_tier_is_told_in_short() -> None:
     (task,) = (await (await executor()).execute("query_l2_memory"))["tasks"]
     assert task["importance"] == 0.65 and len(task["result"]) < 300
+
+
+@pytest.mark.parametrize("limit", ["3", " 3 ", 3.0, 3])
+@in_a_loop
+async def test_a_limit_may_be_written_as_models_write_it(limit: object) -> None:
+    memory = LoomMemory("agent")
+    for number in range(5):
+        memory.add_task(said(f"job {number}"))
+    asked = ContextToolExecutor(memory)
+    assert (await asked.execute("query_l1_memory", {"limit": limit}))["count"] == 3
+    assert (await asked.execute("query_l1_memory", {"limit": None}))["count"] == 5
+    for wrong in ("many", 2.5, True, "-1"):
+        with pytest.raises(QuireError):
+            await asked.execute("query_l1_memory", {"limit": wrong})

@@ -107,12 +107,22 @@ def test_orders_without_a_question(index: Index) -> None:
     assert orders(index.weightiest(3)) == [2, 0, 3]
 
 
-def test_a_question_without_words_gives_the_newest_and_says_so(index: Index) -> None:
+def test_where_nothing_fits_nothing_is_found(index: Index) -> None:
     index.put([said(f"word{order}", order) for order in range(5)])
-    for nothing in ("", "what was it?", "\u6570\u636e\u5e93"):
-        found = index.search(Question.of(nothing, NOW), limit=2)
-        assert found.how == "newest" and orders([hit.leaf for hit in found.hits]) == [4, 3]
-        assert "newest" in found.hits[0].reason
+    for nothing in ("", "Yes.", "what was it?", "zebra", "\u6570\u636e\u5e93"):
+        assert index.search(Question.of(nothing, NOW), limit=2).hits == ()
+
+
+def test_a_question_that_only_names_a_time_finds_what_is_of_it(index: Index) -> None:
+    index.put([said(f"word{order}", order, at=NOW - 3 * DAY * order) for order in range(9)])
+    found = index.search(Question.of("And a week ago?", NOW), limit=9)
+    assert found.hits and all(abs(NOW - 7 * DAY - hit.leaf.at) <= 4 * DAY for hit in found.hits)
+
+
+def test_vectors_find_where_no_word_does_but_not_for_nothing(index: Index) -> None:
+    index.put([said("dog", 0), said("ship", 1)], vectors=[(1.0, 0.0), (-1.0, 0.0)])
+    assert orders([hit.leaf for hit in index.search(Question.of("zebra", NOW, (1.0, 0.1))).hits]) == [0]
+    assert index.search(Question.of("Why?", NOW, (1.0, 0.1))).hits == ()
 
 
 def test_marks_are_kept_beside_leaves(index: Index) -> None:

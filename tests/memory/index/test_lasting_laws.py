@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.memory.index import Found, Index, InProcess, Only, Question
@@ -24,6 +24,7 @@ onlys = st.none() | st.builds(
     kinds=st.none() | st.frozensets(st.sampled_from(KINDS)),
     span=st.none() | st.just((NOW - 2 * DAY, NOW)),
 )
+FEW = settings(max_examples=max(10, settings().max_examples // 20))
 vectors = st.tuples(st.floats(-1, 1, width=32), st.floats(-1, 1, width=32))
 
 
@@ -69,6 +70,7 @@ def test_vectors_move_the_same_leaves(
         assert_alike(lasting, in_process, Question.of(text, NOW, vector), None)
 
 
+@FEW
 @given(nths=st.lists(st.integers(0, 700), max_size=12), question=questions)
 def test_what_is_put_in_many_batches_is_put_once(name: str, nths: list[int], question: Question) -> None:
     texts = ["Ana bought a dog.", "Which car?", "In Berlin, last week", "a vehicle", "Ben?"]

@@ -10,6 +10,7 @@ from quire.bridges.loom.task import Task
 from quire.errors import EditRefused
 from quire.items import Hide, Item, new_id
 from quire.memory.knowledge.records import is_reserved
+from quire.memory.past import RECALL
 from quire.session import Session
 from quire.session.opening import shared_store
 from quire.state import View
@@ -27,7 +28,7 @@ class Place(NamedTuple):
 class Kept:
     """The tasks of a node, each by its id, over a store. The log of a session only grows.
 
-    A task that is kept again is another item; how it was before is hidden.
+    A task that is kept again is another item; how it was before is hidden, and not found again.
     """
 
     def __init__(self, node_id: str, store: str | Path | Store | None) -> None:
@@ -80,7 +81,7 @@ class Kept:
         shown = [item for item in found if view.fate(item.id).state == "shown"]
         # What a session is to answer stays shown in it, also where the task went on in another.
         with suppress(EditRefused):
-            session.append(Hide(spans_over(view, shown)))
+            session.append(Hide(spans_over(view, shown), extras={RECALL: False}))
 
 
 def item_in(view: View, item_id: str) -> Item | None:

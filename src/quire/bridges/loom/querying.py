@@ -10,11 +10,12 @@ from quire.bridges.loom.memory import LoomMemory
 from quire.bridges.loom.task import Task, words_said
 from quire.errors import InvalidValue, WrongType, cut
 from quire.sections.waiting import awaited
-from quire.tokens.numbers import named
+from quire.tokens.numbers import named, whole
 
 Answer = dict[str, Any]
 Given = Mapping[str, Any]
 _SHORT = 200
+_MOST_DIGITS = 15
 
 
 class ContextToolExecutor:
@@ -50,15 +51,15 @@ class ContextToolExecutor:
         return await awaited(self._tools[tool_name](args or {}))
 
     def _recent(self, args: Given) -> Answer:
-        tasks = self._memory.get_l1_tasks(args.get("limit", 10), self._session(args))
+        tasks = self._memory.get_l1_tasks(_limit(args), self._session(args))
         return _answer("L1", "tasks", [task.to_dict() for task in tasks])
 
     def _working(self, args: Given) -> Answer:
-        tasks = self._memory.get_l2_tasks(args.get("limit", 10), self._session(args))
+        tasks = self._memory.get_l2_tasks(_limit(args), self._session(args))
         return _answer("L2", "tasks", list(map(_short, tasks)))
 
     def _summaries(self, args: Given) -> Answer:
-        found = self._memory.get_l3_summaries(args.get("limit", 20), self._session(args))
+        found = self._memory.get_l3_summaries(_limit(args, 20), self._session(args))
         told = [
             {"summary": one.summary, "task_ids": list(one.task_ids), "session_id": one.session_id}
             for one in found
@@ -67,26 +68,26 @@ class ContextToolExecutor:
 
     async def _found(self, args: Given) -> Answer:
         question = named(args.get("query"), "query")
-        tasks = await self._memory.search_tasks(question, args.get("limit", 5), args.get("session_id"))
+        tasks = await self._memory.search_tasks(question, _limit(args, 5), args.get("session_id"))
         return _answer("L4", "tasks", list(map(_short, tasks)))
 
     def _by_action(self, args: Given) -> Answer:
-        action, limit = named(args.get("action"), "action"), args.get("limit", 10)
+        action, limit = named(args.get("action"), "action"), _limit(args)
         found = self._events.query_by_action(action, args.get("node_id"), limit, self._session(args))
         return _answer("by_action", "events", list(map(_short, found)))
 
     def _by_node(self, args: Given) -> Answer:
-        node_id, limit = named(args.get("node_id"), "node_id"), args.get("limit", 10)
+        node_id, limit = named(args.get("node_id"), "node_id"), _limit(args)
         found = self._events.query_by_node(node_id, args.get("action_filter"), limit, self._session(args))
         return _answer("by_node", "events", list(map(_short, found)))
 
     def _by_task(self, args: Given) -> Answer:
-        task_id, limit = named(args.get("task_id"), "task_id"), args.get("limit", 10)
+        task_id, limit = named(args.get("task_id"), "task_id"), _limit(args)
         found = self._events.query_by_task(task_id, args.get("action_filter"), limit, self._session(args))
         return _answer("by_task", "events", list(map(_short, found)))
 
     def _by_target(self, args: Given) -> Answer:
-        agent, node, limit = args.get("target_agent"), args.get("target_node_id"), args.get("limit", 10)
+        agent, node, limit = args.get("target_agent"), args.get("target_node_id"), _limit(args)
         if not agent and not node:
             raise InvalidValue("a target is named by target_agent, by target_node_id, or by both")
         action, session_id = args.get("action_filter"), self._session(args)
@@ -95,13 +96,13 @@ class ContextToolExecutor:
 
     def _newest(self, args: Given) -> Answer:
         found = self._events.query_recent(
-            args.get("limit", 10), args.get("action_filter"), args.get("node_filter"), self._session(args)
+            _limit(args), args.get("action_filter"), args.get("node_filter"), self._session(args)
         )
         return _answer("recent", "events", list(map(_short, found)))
 
     def _thoughts(self, args: Given) -> Answer:
         found = self._events.query_thinking_process(
-            args.get("node_id"), args.get("task_id"), args.get("limit", 10), self._session(args)
+            args.get("node_id"), args.get("task_id"), _limit(args), self._session(args)
         )
         return _answer("thinking_process", "thoughts", found)
 
@@ -116,6 +117,16 @@ class ContextToolExecutor:
         usual = current_session_id() if self._session_id is None else self._session_id
         asked: str | None = args.get("session_id", usual)
         return asked
+
+
+def _limit(args: Given, usual: int = 10) -> int:
+    """How many at most. Models write a number as text, or nothing at all, where they mean the usual."""
+    given: Any = args.get("limit")
+    if given is None:
+        return usual
+    is_text = isinstance(given, str) and given.strip().isdecimal() and len(given) <= _MOST_DIGITS
+    is_whole = isinstance(given, float) and given.is_integer()
+    return whole(int(given) if is_text or is_whole else given, "a limit", least=1)
 
 
 def _answer(queried: str, what: str, found: Sequence[Any]) -> Answer:

@@ -8,10 +8,9 @@ from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question
 
 Around = Callable[[Leaf, int, int], Sequence[Leaf]]
-How = Literal["words", "vectors", "newest"]
-"""By what leaves were found. The newest are given where there is nothing to look for."""
+How = Literal["words", "vectors"]
+"""By what leaves were found."""
 
-_NEWEST = "one of the newest: no word of the question is here"
 _VECTORS = "close to the question by its vector"
 _NAMED = "by whom or when the question names"
 
@@ -59,8 +58,6 @@ class Found:
         return "; ".join(filter(None, (self._found_by(leaf), self._note)))
 
     def _found_by(self, leaf: Leaf) -> str:
-        if self.how == "newest":
-            return _NEWEST
         told = reasons(self.question, leaf, self._around(leaf, LENT_BEFORE, LENT_AFTER))
         return "; ".join(told) or (_VECTORS if self.how == "vectors" else _NAMED)
 

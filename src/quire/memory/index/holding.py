@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from quire.memory.index.index import Only
 from quire.memory.index.orders import Orders
 from quire.memory.index.rows import Rows
-from quire.memory.leaf import Kind, Leaf
+from quire.memory.leaf import Kind, Leaf, parts_read
 from quire.memory.ranking import Weights
 from quire.memory.ranking.postings import Postings
 from quire.memory.ranking.sentences import says_time, told_and_asked
@@ -16,12 +16,10 @@ from quire.memory.ranking.vectors import unit
 from quire.memory.words import terms
 
 MOST_TERMS = 2_000
-"""Terms of one leaf: of a long result its beginning and its end, where it says what it is and how it went."""
+"""In a text of more terms than this each counts once: a log says the same again and again."""
 
-_TAIL_TERMS = 500
 _Key = TypeVar("_Key")
 _Kept = TypeVar("_Kept", bound=Sized)
-_HEAD_LETTERS, _TAIL_LETTERS = 12_000, 4_000
 
 
 class Read(NamedTuple):
@@ -34,8 +32,8 @@ class Read(NamedTuple):
 
 
 def read_words(text: str) -> Read:
-    """A text as it is looked for; of a long one its beginning and its end."""
-    said, asked = told_and_asked(_bounded(text))
+    """A text as it is looked for."""
+    said, asked = told_and_asked("\n".join(text[start:end] for start, end in parts_read(text)))
     told, questions = _bounded_terms(terms(said)), _bounded_terms(terms(asked))
     return Read(told, questions, len(asked) > len(said), says_time({*told, *questions}))
 
@@ -168,16 +166,8 @@ class Holding:
         return (self.leaves[number] for number in numbers if self.leaves[number].order != leaf.order)
 
 
-def _bounded(text: str) -> str:
-    if len(text) <= _HEAD_LETTERS + _TAIL_LETTERS:
-        return text
-    return f"{text[:_HEAD_LETTERS]}\n{text[-_TAIL_LETTERS:]}"
-
-
 def _bounded_terms(found: list[str]) -> list[str]:
-    if len(found) <= MOST_TERMS:
-        return found
-    return found[: MOST_TERMS - _TAIL_TERMS] + found[-_TAIL_TERMS:]
+    return found if len(found) <= MOST_TERMS else list(dict.fromkeys(found))
 
 
 def _without_empty(kept: dict[_Key, _Kept], key: _Key) -> None:

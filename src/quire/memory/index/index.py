@@ -62,7 +62,7 @@ class Index(ABC):
 
     @abstractmethod
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
-        """The leaves that answer best, best first; the newest where nothing can be looked for."""
+        """The leaves that answer best, best first; none where nothing does."""
 
     @abstractmethod
     def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:

@@ -115,16 +115,14 @@ def _with_vectors(
 
 
 def _without_words(held: Holding, question: Question, limit: int, allowed: Set[int] | None) -> Ranking:
-    """By vectors where there are some, else the newest: there is nothing to look for."""
+    """By vectors where there are some; nothing for a turn that asks nothing, whatever its vector is like."""
+    if question.vector is None or not question.terms:
+        return Ranking([], "words")
     newest = held.orders.newest_first()
     those = newest if allowed is None else filter(allowed.__contains__, newest)
-    if question.vector is None:
-        return Ranking([(number, 0.0) for number in islice(those, limit)], "newest")
     looked_at = list(islice(those, _LOOKED_AT))
     known = held.vectors_of(looked_at)
-    lacking = [number for number in looked_at[:RANKED] if number not in known]
-    if not known:
-        return Ranking([(number, 0.0) for number in looked_at[:limit]], "newest", lacking)
     asked = unit(question.vector)
-    alike = {number: likeness(asked, own) for number, own in known.items()}
+    alike = {number: close for number, own in known.items() if (close := likeness(asked, own)) > 0}
+    lacking = [number for number in looked_at[:RANKED] if number not in known]
     return Ranking(_ranked(held, alike, limit), "vectors", lacking)

@@ -15,6 +15,9 @@ NOBODY = -1
 REACH = 60
 """A leaf of more words than this lends each of them for less: no long result drowns its neighbours."""
 
+LONGEST = 500
+"""Words from which on a leaf counts as no longer: else no word of a long result would find it."""
+
 Times = tuple[int, int]
 """How often a word stands in statements, and in questions."""
 
@@ -47,7 +50,7 @@ class Postings:
         """Take in a leaf with the words of its statements and of its questions; its place must be free."""
         bag = _times(told, asked)
         self._words[leaf] = tuple(bag)
-        self._sizes[leaf] = len(told), len(asked)
+        self._sizes[leaf] = min(len(told), LONGEST), min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(told) + len(asked))))
         row[order] = leaf
         self._link(leaf, row, order)

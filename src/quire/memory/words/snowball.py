@@ -27,4 +27,4 @@ def stemmer(language: str) -> Stem | None:
 
 def dialect() -> str:
     """What terms are made with: an index made with another dialect has other terms and is made anew."""
-    return "1" if stemmer("german") is None else "1+snowball"
+    return "2" if stemmer("german") is None else "2+snowball"

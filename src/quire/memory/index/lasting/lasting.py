@@ -78,7 +78,7 @@ class Lasting(Index):
 
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
         _check(limit)
-        nothing = Found(question, (), self.around, "newest")
+        nothing = Found(question, (), self.around)
         return self._seen(lambda sight: self._found(sight, question, limit, only), nothing)
 
     def _found(self, sight: Sight, question: Question, limit: int, only: Only | None) -> Found:
