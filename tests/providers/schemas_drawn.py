@@ -52,6 +52,10 @@ FLAWS: st.SearchStrategy[Any] = st.sampled_from(
         *({"$ref": "#/$defs/Nowhere"}, {"$ref": 5}, {"$ref": "#/properties/q/items/0"}, {"anyOf": []}),
         *({"properties": []}, {"properties": {"a": {"type": "any"}}}, {"additionalProperties": "string"}),
         *({"nullable": True}, {"uniqueItems": "yes"}, {"pattern": 1}, {"dependentRequired": {"a": "b"}}),
+        *({"dependencies": {"q": ["a"], "a": {"required": ["q"]}}}, {"dependencies": {"q": 5}}),
+        *({"type": "string", "pattern": "^(?!x)"}, {"pattern": "[", "format": "url"}, {"$id": "a b"}),
+        *({"$ref": "#"}, {"$ref": "#", "nullable": True}, {"$ref": "other.json", "description": "x"}),
+        *({"if": {"required": ["$top"]}, "then": {"properties": {"$top": {}}}}, {"type": "url"}),
         *({"$defs": {"A": {"type": "float"}}}, {"not": {"type": "any"}}, {"if": 5}, {"oneOf": {"type": "x"}}),
     ]
 )

@@ -98,6 +98,11 @@ MENDED: dict[str, tuple[Any, Any, str]] = {
     ),
     "nothing to choose from": ({"type": "string", "enum": []}, {"type": "string"}, "enum"),
     "no list to choose from": ({"type": "string", "enum": None}, {"type": "string"}, "enum"),
+    "dependencies": (
+        {"dependencies": {"b": ["c"], "c": {"type": "dict"}}},
+        {"dependentRequired": {"b": ["c"]}, "dependentSchemas": {"c": {"type": "object"}}},
+        "dependencies",
+    ),
     "a pointer to nowhere": (
         {"$ref": "#/$defs/Nope", "title": "T"},
         {"title": "T"},

@@ -82,3 +82,137 @@ def test_anthropic_takes_no_bounds() -> None:
     strict, (note,) = said("anthropic", schema)
     assert strict is False and "minimum" in note
     assert said("openai", schema) == (True, [])
+
+
+PLACE: dict[str, Any] = {"$ref": "#/$defs/P"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({**closed(a={**PLACE, "description": "where"}), "$defs": {"P": CLOSED}}, "beside a pointer"),
+        (closed(a={"type": "string", "format": "uri"}), "format"),
+        (closed(a={"type": "url"}), "format"),
+        (closed(a=True), "any type"),
+        (closed(a={"anyOf": [True, {"type": "string"}]}), "any type"),
+    ],
+)
+def test_openai_takes_a_part_of_pointers_and_formats(schema: Any, reason: str) -> None:
+    for wire in ("openai", "openai-responses"):
+        strict, notes = said(wire, schema)
+        assert strict is False and reason in notes[0]
+    assert said("anthropic", schema)[0] is True
+
+
+@pytest.mark.parametrize("wire", STRICT)
+def test_no_strict_mode_follows_a_pointer_to_elsewhere(wire: str) -> None:
+    strict, (note,) = said(wire, closed(a={"$ref": "other.json#/x"}))
+    assert strict is False and "elsewhere" in note
+
+
+NODE = closed(v={"type": "integer"}, kids={"type": "array", "items": {"$ref": "#/$defs/N"}})
+CHAIN = {f"D{n}": closed(a={"$ref": f"#/$defs/D{n + 1}"}) for n in range(2000)} | {"D2000": CLOSED}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {**closed(a={"$ref": "#/$defs/N"}), "$defs": {"N": NODE}},
+        {**closed(a={"$ref": "#/$defs/M"}), "$defs": {"M": closed(b={"$ref": "#/$defs/N"}), "N": NODE}},
+        closed(a={"type": "array", "items": {"$ref": "#"}}),
+        closed(a={"type": "array", "items": {"$ref": "#/properties/a"}}),
+        {"$ref": "#/$defs/N", "$defs": {"N": NODE}},
+    ],
+)
+def test_anthropic_takes_no_recursion(schema: Any) -> None:
+    strict, (note,) = said("anthropic", schema)
+    assert strict is False and "itself" in note
+    assert said("openai", schema)[0] is True
+
+
+def test_the_same_definition_twice_is_no_recursion() -> None:
+    both = closed(a=PLACE, b=PLACE, c={"$ref": "#/$defs/Q"})
+    schema = {**both, "$defs": {"P": CLOSED, "Q": closed(d=PLACE)}}
+    assert said("anthropic", schema) == (True, [])
+    assert said("anthropic", {**closed(a={"$ref": "#/$defs/D0"}), "$defs": CHAIN})[0] is True
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (closed(a={"oneOf": [{"type": "string"}]}), "oneOf"),
+        (closed(a={"type": "string", "pattern": "^(?!x)"}), "pattern"),
+        (closed(a={"type": "string", "pattern": r"(a)\1"}), "pattern"),
+        (closed(a={"type": "string", "pattern": r"\bword\b"}), "pattern"),
+        (closed(a={"type": "string", "pattern": r"\p{L}"}), "pattern"),
+        (closed(a={"type": "string", "format": "emoji"}), "format"),
+    ],
+)
+def test_anthropic_takes_a_part_of_keywords(schema: Any, reason: str) -> None:
+    strict, (note,) = said("anthropic", schema)
+    assert strict is False and reason in note
+    fine = closed(a={"type": "string", "pattern": r"^[a-z\b]+\\b$", "format": "uri"})
+    assert said("anthropic", fine) == (True, [])
+
+
+def optional(count: int) -> dict[str, Any]:
+    return {**closed(**{f"p{n}": {"type": "string"} for n in range(count)}), "required": []}
+
+
+EITHER: dict[str, Any] = {"type": ["string", "null"]}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "most"),
+    [
+        ([CLOSED] * 15, 15),
+        ([closed(a={"type": "string"})] * 30, 20),
+        ([optional(10)] * 4, 2),
+        ([optional(24), optional(1), CLOSED], 2),
+        ([optional(25)], 0),
+        ([CLOSED] * 17, 16),
+        ([closed(**{f"p{n}": EITHER for n in range(6)})] * 4, 2),
+        ([closed(a=closed(b=optional(13))), optional(12)], 1),
+    ],
+)
+def test_anthropic_takes_so_many_strict_tools_in_a_request(schemas: list[Any], most: int) -> None:
+    tools = [{"name": f"f{n:02}", "strict": True, "parameters": one} for n, one in enumerate(schemas)]
+    rendered = PROVIDERS["anthropic"].render(ASKED, tools=tools)
+    assert PROVIDERS["anthropic"].check(rendered.payload) == []
+    assert sum(one["strict"] for one in rendered.payload["tools"]) == most
+    assert len(rendered.downgrades) == len(schemas) - most
+    again = PROVIDERS["anthropic"].render(ASKED, tools=tools[::-1])
+    assert again.payload == rendered.payload
+
+
+def test_check_counts_the_strict_tools_of_a_request() -> None:
+    for schemas in ([closed(a={"type": "string"})] * 21, [optional(25)], [CLOSED] * 17):
+        tools = [{"name": f"f{n}", "strict": True, "input_schema": one} for n, one in enumerate(schemas)]
+        payload = {"messages": [{"role": "user", "content": "Go."}], "tools": tools}
+        (fault,) = PROVIDERS["anthropic"].check(payload)
+        assert fault.rule == "strict_count"
+        loose = {**payload, "tools": [{**one, "strict": False} for one in tools]}
+        assert PROVIDERS["anthropic"].check(loose) == []
+
+
+REFUSED: dict[str, list[Any]] = {
+    "anthropic": [
+        *(closed(a={"oneOf": [{"type": "string"}]}), closed(a={"$ref": "other.json"})),
+        *(closed(a={"type": "array", "items": {"$ref": "#"}}), closed(a={"pattern": "^(?!x)"})),
+        *(closed(a={"$ref": "#/$defs/N"}) | {"$defs": {"N": NODE}}, closed(a={"format": "emoji"})),
+    ],
+    "openai": [
+        *(closed(a={**PLACE, "title": "T"}) | {"$defs": {"P": CLOSED}}, closed(a={"$ref": "other.json"})),
+        *(closed(a={"type": "string", "format": "uri"}), closed(a=True)),
+    ],
+}
+
+
+@pytest.mark.parametrize("wire", REFUSED)
+def test_check_names_what_a_strict_mode_refuses(wire: str) -> None:
+    for schema in REFUSED[wire]:
+        flat = {"name": "f", "strict": True, "input_schema": schema}
+        nested = {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}
+        payload = {"messages": [{"role": "user", "content": "Go."}]}
+        faults = PROVIDERS[wire].check({**payload, "tools": [flat if wire == "anthropic" else nested]})
+        assert [fault.rule for fault in faults] == ["tool_strict"]

@@ -209,3 +209,44 @@ def test_a_tool_that_is_loaded_later_carries_no_mark() -> None:
     alone = PROVIDERS["anthropic"].render(ASKED, tools=[later])
     assert "cache_control" not in alone.payload["tools"][0]
     assert [note.change for note in alone.downgrades] == ["fields_left_out"]
+
+
+NULLABLE: list[tuple[Any, Any]] = [
+    ({"$ref": "#/properties/b"}, {"anyOf": [{"$ref": "#/properties/b"}, {"type": "null"}]}),
+    ({"allOf": [{"type": "string"}]}, {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
+    (
+        {"type": "OBJECT", "allOf": [{"required": ["x"]}]},
+        {"anyOf": [{"type": "object", "allOf": [{"required": ["x"]}]}, {"type": "null"}]},
+    ),
+    ({"enum": ["x"]}, {"enum": ["x", None]}),
+    ({"const": "x"}, {"anyOf": [{"const": "x"}, {"type": "null"}]}),
+    ({"type": ["string", "integer"]}, {"type": ["string", "integer", "null"]}),
+    ({}, {}),
+]
+
+
+@pytest.mark.parametrize(("given_schema", "written"), NULLABLE)
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_whatever_may_be_null_still_may(wire: str, given_schema: Any, written: Any) -> None:
+    inner = {**given_schema, "nullable": True, "description": "d"}
+    schema = {"type": "object", "properties": {"a": inner, "b": {"type": "string"}}, "nullable": True}
+    rendered = PROVIDERS[wire].render(ASKED, tools=[{"name": "f", "parameters": schema}])
+    (found,) = schemas_in(rendered.payload)
+    assert found["properties"]["a"] == {**written, "description": "d"} and found["type"] == "object"
+    assert rendered.downgrades == ()
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_pointers_into_what_was_combined_at_the_top_still_lead_there(wire: str) -> None:
+    one = {"type": "object", "properties": {"x": {"type": "integer"}, "n": {"$ref": "#/anyOf/0"}}}
+    other = {"type": "object", "properties": {"y": {"$ref": "#/anyOf/0/properties/x"}}}
+    rendered = PROVIDERS[wire].render(ASKED, tools=[{"name": "f", "parameters": {"anyOf": [one, other]}}])
+    (found,) = schemas_in(rendered.payload)
+    head = "#/$defs/anyOf_0"
+    assert found["properties"]["y"] == {"$ref": f"{head}/properties/x"}
+    assert found["properties"]["n"] == {"$ref": head}
+    assert found["$defs"] == {
+        "anyOf_0": {"type": "object", "properties": {"x": {"type": "integer"}, "n": {"$ref": head}}}
+    }
+    (note,) = rendered.downgrades
+    assert "not there" not in note.reason

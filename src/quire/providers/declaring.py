@@ -30,6 +30,14 @@ def declare(tool: Tool, sheet: Sheet, own: Fields) -> Json:
     return kept
 
 
+def vetted_schema(tool: Tool, sheet: Sheet) -> Json:
+    """The schema of a tool without what OpenAI cannot read; that something was left out is noted."""
+    if tool.vetted is None:
+        return dict(tool.schema)
+    sheet.note(None, "schema_mended", f"the schema of {cut(tool.name)!r} has {tool.vetted.lost}")
+    return dict(tool.vetted.schema)
+
+
 def said_strict(tool: Tool, sheet: Sheet, refusal: str) -> bool | None:
     """Whether a tool is strict, if it says so; one that the strict mode refuses is not, and that is noted."""
     if tool.strict is not True or not refusal:

@@ -9,6 +9,7 @@ import msgspec
 from quire.errors import InvalidValue, cut
 from quire.providers.json_values import Json, exact_copy, fields_in
 from quire.providers.parameters import parameters_of
+from quire.providers.patterns import Vetted
 from quire.providers.properties import Narrow
 from quire.providers.strictness import Refusals
 from quire.tokens.counter import Definition
@@ -42,6 +43,8 @@ class Tool(NamedTuple):
     """Why it cannot be strict on a wire, where it cannot."""
     narrow: Narrow | None = None
     """The schema for a wire that takes none but plain names of parameters, where that is another."""
+    vetted: Vetted | None = None
+    """The schema for a wire that reads patterns and ids, where that is another."""
 
 
 class Reading(NamedTuple):
@@ -110,7 +113,7 @@ def _tool(definition: Definition) -> Tool:
     if not name:
         raise InvalidValue("a tool's name is empty")
     given: Any = next((inner[key] for key in _SCHEMAS if inner.get(key) is not None), None)
-    schema, lost, mended, refusals, narrow = parameters_of(given)
+    schema, lost, mended, refusals, narrow, vetted = parameters_of(given)
     strict = inner.get("strict")
     if strict is True and lost:
         strict, lost = False, f"{lost}; it is strict no more"
@@ -121,8 +124,9 @@ def _tool(definition: Definition) -> Tool:
         said = {**copied, **inner}.items()
         beside = {key: value for key, value in said if value is not None and key not in _READ}
     strictly = strict if isinstance(strict, bool) else None
+    wire = _wire(copied)
     return Tool(
-        name, description, schema, strictly, None, lost, beside, _wire(copied), exact, refusals, narrow
+        name, description, schema, strictly, None, lost, beside, wire, exact, refusals, narrow, vetted
     )
 
 

@@ -112,12 +112,24 @@ class Mender:
             self._move(found, place, "items", "prefixItems")
             if "additionalItems" in found:
                 self._move(found, place, "additionalItems", "items")
+        if isinstance(found.get("dependencies"), dict):
+            self._dependencies(found, place)
         for key, bound in _BOUNDS.items():
             if isinstance(found.get(key), bool):
                 self._note(f"{key} as a flag")
                 excluded = found.pop(key)
                 if excluded and is_number(found.get(bound)):
                     found[key] = found.pop(bound)
+
+    def _dependencies(self, found: Json, place: str) -> None:
+        self._note("dependencies of an older draft")
+        told = fields_in(found.pop("dependencies")).items()
+        listed: Json = {name: one for name, one in told if isinstance(one, list)}
+        others: Json = {name: one for name, one in told if name not in listed}
+        for key, some in (("dependentRequired", listed), ("dependentSchemas", others)):
+            if some:
+                found[key] = {**some, **fields_in(found.get(key))}
+        self.moves.add(f"{place}/dependencies", f"{place}/dependentSchemas")
 
     def _move(self, found: Json, place: str, key: str, name: str) -> None:
         value = found.pop(key)

@@ -121,6 +121,13 @@ def entries_in(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
+def own_copy(value: Any) -> Any:
+    """A copy of plain JSON as deep as it goes."""
+    if isinstance(value, dict):
+        return {key: own_copy(inner) for key, inner in cast("Json", value).items()}
+    return [own_copy(one) for one in entries_in(value)] if isinstance(value, list) else value  # pyright: ignore
+
+
 def _key(key: Any) -> str:
     if isinstance(key, str):
         return mended(str(key))

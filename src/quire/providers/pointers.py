@@ -1,7 +1,7 @@
 """Pointers within a schema: where they lead to after something moved, and whether anything is there."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from quire.providers.json_values import Json, entries_in, fields_in
@@ -14,6 +14,13 @@ _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 def step(name: str) -> str:
     """A name as a step of a pointer."""
     return name.replace("~", "~0").replace("/", "~1")
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """A name that is not taken yet."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted
 
 
 class Moves:
@@ -60,15 +67,61 @@ def schemas_in(value: Any) -> Iterator[Json]:
         return
     schema = fields_in(value)
     yield schema
+    for _, inner in within(schema):
+        yield from schemas_in(inner)
+
+
+def within(schema: Json) -> Iterator[tuple[str, Any]]:
+    """What stands for a schema right within one, true and false included, each with its keyword."""
     for key, inner in [*schema.items()]:
         if key in BY_NAME:
-            for one in fields_in(inner).values():
-                yield from schemas_in(one)
+            yield from ((key, one) for one in fields_in(inner).values())
         elif key in LISTED:
-            for one in entries_in(inner):
-                yield from schemas_in(one)
+            yield from ((key, one) for one in entries_in(inner))
         elif key in INNER:
-            yield from schemas_in(inner)
+            yield key, inner
+
+
+def pointers_in(schema: Json) -> set[str]:
+    """Where the pointers within a schema lead to, without escapes."""
+    pointers = (inner.get(_REF) for inner in schemas_in(schema))
+    return {_unescaped(pointer) for pointer in pointers if isinstance(pointer, str)}
+
+
+def leads_out(schema: Json) -> bool:
+    """Whether a schema points to another document, or to what has no place but a name."""
+    pointer = schema.get(_REF, "#")
+    return pointer != "#" and not pointer.startswith("#/")
+
+
+def is_recursive(schema: Json) -> bool:
+    """Whether a schema holds itself, or holds one that does, by its pointers."""
+    led: dict[int, set[int]] = {}
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in led:
+            found = [_found(schema, pointer) for pointer in pointers_in(one)]
+            targets = [fields_in(target) for target in found if isinstance(target, dict)]
+            led[id(one)] = {*map(id, targets)}
+            waiting += targets
+    return _goes_round(led)
+
+
+def _goes_round(led: Mapping[int, set[int]]) -> bool:
+    """Whether somewhere a way leads back to where it began: then it comes to no end."""
+    before: dict[int, list[int]] = {}
+    for one, targets in led.items():
+        for target in targets:
+            before.setdefault(target, []).append(one)
+    left = {one: len(targets) for one, targets in led.items()}
+    ended = [one for one, count in left.items() if not count]
+    for one in ended:  # it grows on the way
+        for other in before.get(one, ()):
+            left[other] -= 1
+            if not left[other]:
+                ended.append(other)
+    return len(ended) < len(led)
 
 
 def _unescaped(pointer: str) -> str:
@@ -78,15 +131,19 @@ def _unescaped(pointer: str) -> str:
 
 
 def _leads(schema: Json, pointer: str) -> bool:
+    return isinstance(_found(schema, pointer), dict | bool)
+
+
+def _found(schema: Json, pointer: str) -> Any:
+    """What a pointer leads to; none where nothing is there."""
+    if pointer == "#":
+        return schema
     found: Any = schema
     for name in _unescaped(pointer).removeprefix("#/").split("/"):
         key = name.replace("~1", "/").replace("~0", "~")
         if isinstance(found, list):
-            found = (
-                entries_in(found)[int(key)] if key.isdecimal() and int(key) < len(entries_in(found)) else None
-            )
+            entries = entries_in(found)  # pyright: ignore[reportUnknownArgumentType]
+            found = entries[int(key)] if key.isdecimal() and int(key) < len(entries) else None
         else:
             found = fields_in(found).get(key)
-        if not isinstance(found, dict | list | bool):
-            return False
-    return isinstance(found, dict | bool)
+    return found

@@ -5,14 +5,17 @@ a tool is written alike at every turn.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from quire.providers.json_values import Json, entries_in, fields_in
+from quire.providers.json_values import Json, entries_in, fields_in, own_copy
 from quire.providers.names import Names, alphabet
-from quire.providers.pointers import Moves, set_right, step
+from quire.providers.pointers import Moves, free_name, schemas_in, set_right, step, within
 
 _NAMES = alphabet(64, r"[a-zA-Z0-9_.-]")
 _LISTS = ("required", "propertyOrdering")
+_BY_PROPERTY = ("properties", "dependentRequired", "dependentSchemas")
+_OF_THE_SAME = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+_OF_THE_DOCUMENT = frozenset(("$defs", "definitions", "$schema", "$id"))
 
 Renaming = Mapping[str, str]
 """The wire's names of properties, by their own."""
@@ -42,29 +45,44 @@ def renamed(fields: Mapping[str, Any], names: Renaming) -> Json:
 
 def _renamed_schema(schema: Mapping[str, Any], names: Renaming) -> Json:
     """A schema with other names for properties, wherever it speaks of them."""
-    moves, written = Moves(), fields_in(_own_copy(schema))
-    written["properties"] = renamed(fields_in(written["properties"]), names)
-    for key in _LISTS:
-        if key in written:
-            written[key] = _listed(written[key], names)
-    for key in ("dependentRequired", "dependentSchemas"):
-        if key in written:
-            written[key] = renamed(fields_in(written[key]), names)
-    if "dependentRequired" in written:
-        found = fields_in(written["dependentRequired"]).items()
-        written["dependentRequired"] = {name: _listed(others, names) for name, others in found}
+    moves, written = Moves(), fields_in(own_copy(schema))
+    _keep_whole(written)
+    _rename(written, names)
     for own, name in names.items():
-        moves.add(f"#/properties/{step(own)}", f"#/properties/{name}")
+        for key in ("properties", "dependentSchemas"):
+            moves.add(f"#/{key}/{step(own)}", f"#/{key}/{name}")
     set_right(written, moves)
     return written
 
 
+def _keep_whole(schema: Json) -> None:
+    """Let what points to the whole point to a copy of it: below the top all names stay as they are."""
+    pointing = [inner for inner in schemas_in(schema) if inner.get("$ref") == "#"]
+    if not pointing:
+        return
+    defined = fields_in(schema.get("$defs"))
+    name = free_name("whole", defined)
+    for inner in pointing:
+        inner["$ref"] = f"#/$defs/{name}"
+    whole = {key: own_copy(value) for key, value in schema.items() if key not in _OF_THE_DOCUMENT}
+    schema["$defs"] = {**defined, name: whole}
+
+
+def _rename(schema: Json, names: Renaming) -> None:
+    """Rename the properties of an object, also where it is looked at under a condition."""
+    for key in _BY_PROPERTY:
+        if key in schema:
+            schema[key] = renamed(fields_in(schema[key]), names)
+    for key in _LISTS:
+        if key in schema:
+            schema[key] = _listed(schema[key], names)
+    if "dependentRequired" in schema:
+        found = fields_in(schema["dependentRequired"]).items()
+        schema["dependentRequired"] = {name: _listed(others, names) for name, others in found}
+    for key, inner in within(schema):
+        if key in _OF_THE_SAME:
+            _rename(fields_in(inner), names)
+
+
 def _listed(value: Iterable[Any], names: Renaming) -> list[Any]:
     return [names.get(name, name) for name in entries_in(value)]
-
-
-def _own_copy(value: Any) -> Any:
-    """A copy as deep as it goes: the schema is every wire's."""
-    if isinstance(value, Mapping):
-        return {key: _own_copy(inner) for key, inner in cast(Json, value).items()}
-    return [_own_copy(one) for one in entries_in(value)] if isinstance(value, list) else value

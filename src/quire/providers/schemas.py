@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from quire.providers.json_values import Json
+from quire.providers.pointers import Moves, free_name, pointers_in
 
 EMPTY: Json = {"type": "object", "properties": {}}
 
@@ -26,8 +27,11 @@ class Plain(NamedTuple):
     lost: str = ""
 
 
-def plain_object(given: Any) -> Plain:
-    """A schema whose top is an object with properties, as near to the one given as that can be."""
+def plain_object(given: Any, moves: Moves) -> Plain:
+    """A schema whose top is an object with properties, as near to the one given as that can be.
+
+    What has another place in it now is added to the moves.
+    """
     if _is_plain(given):
         return Plain(given)
     if given is None or given is True:
@@ -38,7 +42,8 @@ def plain_object(given: Any) -> Plain:
     if not _takes_objects(schema):
         kept = {key: value for key, value in schema.items() if key in _OF_ANY}
         return Plain({**kept, **EMPTY}, "is not one of an object")
-    schema, combined = _flattened({"properties": {}, **schema, "type": "object"})
+    _keep_pointed(schema := {"properties": {}, **schema, "type": "object"}, moves)
+    schema, combined = _flattened(schema)
     values = [key for key in _VALUES if key in schema]
     for key in values:
         del schema[key]
@@ -93,6 +98,19 @@ def _flattened(schema: Json) -> tuple[Json, list[str]]:
     plain["properties"] = properties
     plain["required"] = [name for name in required if name in properties]
     return plain, [key for key, _ in combined]
+
+
+def _keep_pointed(schema: Json, moves: Moves) -> None:
+    """Keep what is combined at the top among the definitions, where something points to it."""
+    pointers = pointers_in(schema) if any(key in schema for key in _COMBINED) else ()
+    for key in _COMBINED:
+        for index, branch in enumerate(_list(schema.get(key))):
+            place = f"#/{key}/{index}"
+            if any(pointer == place or pointer.startswith(f"{place}/") for pointer in pointers):
+                defined = _mapping(schema.get("$defs"))
+                name = free_name(f"{key}_{index}", defined)
+                schema["$defs"] = {**defined, name: branch}
+                moves.add(place, f"#/$defs/{name}")
 
 
 def _resolved(branch: Any, schema: Mapping[str, Any]) -> Json:

@@ -21,6 +21,9 @@ _NAMES = {
     **{"additional_properties": "additionalProperties", "property_ordering": "propertyOrdering"},
     **{"defs": "$defs", "ref": "$ref"},
 }
+_NULL = {"type": "null"}
+_BOUND = frozenset(("$ref", "allOf", "oneOf", "const"))
+_WORDS = frozenset(("title", "description", "default", "examples", "example", "deprecated"))
 _DEEPEST = 60  # levels that are looked at
 _SIGNS = re.compile(rb'"(?:type":"[A-Z]|type":\["[A-Z]|nullable":|(?:' + "|".join(_NAMES).encode() + rb')":)')
 
@@ -39,6 +42,8 @@ def respelled(schema: Mapping[str, Any], levels: int = _DEEPEST) -> Json:
             found[name] = _value(name, value, levels - 1)
     if found.get("type") == _UNTYPED:
         del found["type"]
+    if levels == _DEEPEST:
+        found.pop("nullable", None)  # the whole is never null
     return _nullable(found)
 
 
@@ -70,10 +75,20 @@ def _nullable(schema: Json) -> Json:
     may_be_null, kind = schema.pop("nullable"), schema.get("type")
     if not may_be_null or kind == "null":
         return schema
-    if isinstance(kind, str):
-        schema["type"] = [kind, "null"]
-        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
-            schema["enum"] = [*schema["enum"], None]
-    elif isinstance(schema.get("anyOf"), list):
-        schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
+    if isinstance(schema.get("anyOf"), list) and not isinstance(kind, str):
+        schema["anyOf"] = [*schema["anyOf"], _NULL]
+    elif not _BOUND.isdisjoint(schema):
+        return _or_null(schema)
+    elif kind is not None:
+        kinds = entries_in(kind) or [kind]
+        schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
+    if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+        schema["enum"] = [*schema["enum"], None]
     return schema
+
+
+def _or_null(schema: Json) -> Json:
+    """A schema or null; what is said to people of the one is said of both."""
+    words = {key: value for key, value in schema.items() if key in _WORDS}
+    rest = {key: value for key, value in schema.items() if key not in _WORDS}
+    return {"anyOf": [rest, _NULL], **words}

@@ -44,7 +44,7 @@ class Reading:
 
     @property
     def is_strange(self) -> bool:
-        """Whether names of tools in it have to be looked up, where the conversation is kept."""
+        """Whether names of tools or parameters in it have to be looked up, where the conversation is kept."""
         return self._provider is not None and self._requests.is_strange(self._provider, self._likeliest())
 
     def look_up(self) -> None:

@@ -1,6 +1,6 @@
-"""Requests of a session that answers are expected to, and the names that its tools had in them."""
+"""Requests of a session that answers are expected to, and the names that were changed in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from quire.errors import QuireError
 from quire.items import Item, Note, ToolCall
 from quire.providers import Parsed, Rendered, provider_for
-from quire.providers.names import may_be_mended
+from quire.providers.changed_names import Changed
 from quire.session.building import Sent
 from quire.session.ledger import Ledger
 from quire.session.receipts import is_receipt
@@ -33,9 +33,7 @@ class Requests:
         self._ledger = ledger
         self._open: list[Sent] = []
         self._answered: dict[str, Sent] = {}
-        self._names: dict[
-            str, dict[str, str]
-        ] = {}  # by wire: all that had to be changed, and their originals
+        self._changed: dict[str, Changed] = {}  # by wire
 
     @property
     def last(self) -> Sent | None:
@@ -46,7 +44,7 @@ class Requests:
         """Expect an answer; to an earlier request of the same kind none is expected any more."""
         sent = sent._replace(rendered=sent.rendered.bare())  # a payload grows with whoever reads it
         self._open = [*(one for one in self._open if not _is_alike(one, sent)), sent][-_MOST:]
-        self._names.setdefault(sent.provider, {}).update(sent.rendered.names)
+        self._changed_on(sent.provider).learn(sent.rendered)
 
     def possible(self, wire: str | None) -> list[Rendered]:
         """What an answer over a wire may be to, the latest last; without a wire, over any."""
@@ -66,20 +64,27 @@ class Requests:
             sent.learn(parsed.usage.input)
 
     def is_strange(self, wire: str, read: Read) -> bool:
-        """Whether an answer calls what looks like a name of ours, and no request that is known has it."""
-        return not _mended(*read) <= self._names.get(wire, {}).keys()
+        """Whether an answer has what looks like a name of ours, and no request that is known has it."""
+        changed = self._changed_on(wire)
+        return any(not changed.knows(call) for call in _unoffered(*read))
 
     def look_up(self, wire: str) -> None:
         """Learn the names in the last requests of the conversation, whoever made them."""
-        self._names.setdefault(wire, {}).update(_names_kept(self._ledger, wire))
+        for rendered in _rendered_lately(self._ledger, wire):
+            self._changed_on(wire).learn(rendered)
 
     def named_back(self, wire: str, read: Read) -> Read:
-        """The answer with the own names of tools that another request than the one at hand has offered."""
+        """The answer with the own names of what another request than the one at hand has offered."""
         asked, parsed = read
-        names = self._names.get(wire, {})
-        if _mended(asked, parsed).isdisjoint(names):
+        changed = self._changed_on(wire)
+        own = {call.id: changed.named_back(call) for call in _unoffered(asked, parsed)}
+        if all(own[call.id] is call for call in parsed.items if call.id in own):
             return read
-        return asked, parsed._replace(items=tuple(_renamed(item, names) for item in parsed.items))
+        items = tuple(_unbound(own.get(item.id, item)) for item in parsed.items)
+        return asked, parsed._replace(items=items)
+
+    def _changed_on(self, wire: str) -> Changed:
+        return self._changed.setdefault(wire, Changed())
 
 
 def likeliest(readings: Sequence[Read]) -> Read:
@@ -99,10 +104,10 @@ def _called(parsed: Parsed) -> list[str]:
     return [item.name for item in parsed.items if isinstance(item, ToolCall)]
 
 
-def _mended(asked: Rendered | None, parsed: Parsed) -> set[str]:
-    """Names in an answer that can be a wire's own, and that its request does not know."""
+def _unoffered(asked: Rendered | None, parsed: Parsed) -> list[ToolCall]:
+    """Calls in an answer of what its request does not offer: another's, by the names that it had there."""
     offered = () if asked is None else asked.tools
-    return {name for name in _called(parsed) if may_be_mended(name) and name not in offered}
+    return [item for item in parsed.items if isinstance(item, ToolCall) and item.name not in offered]
 
 
 def _is_alike(one: Sent, other: Sent) -> bool:
@@ -113,16 +118,14 @@ def _is_alike(one: Sent, other: Sent) -> bool:
     return told == told_later
 
 
-def _renamed(item: Item, names: Mapping[str, str]) -> Item:
+def _unbound(item: Item) -> Item:
     """An item of an answer to a request that is not known: what its state was made after is not, either."""
-    if isinstance(item, ToolCall) and item.name in names:
-        item = replace(item, name=names[item.name])
     state = getattr(item, "state", None)
     return item if state is None else replace(item, state=replace(state, prefix=None))
 
 
-def _names_kept(ledger: Ledger, wire: str) -> dict[str, str]:
-    """Names that a wire has for tools in the last requests of a conversation, whoever made them."""
+def _rendered_lately(ledger: Ledger, wire: str) -> Iterator[Rendered]:
+    """The tools in the last requests of a conversation over a wire, whoever made them."""
     with ledger.lock:
         ledger.catch_up()
         lately = ledger.read_at(ledger.workspace.versions(RECEIPTS)[-_LOOKED_AT:])
@@ -133,9 +136,7 @@ def _names_kept(ledger: Ledger, wire: str) -> dict[str, str]:
             if told["provider"] == wire and told.get("tools")
         }
         kept = dict(zip(sorted(offers), ledger.read_at(sorted(offers)), strict=True))
-    names: dict[str, str] = {}
     for version, tools in kept.items():
         with suppress(QuireError):  # what was offered once need not be what may be offered now
             offered = tools.content if isinstance(tools, Note) else ()
-            names |= provider_for(wire).render((), model=offers[version], tools=offered).names
-    return names
+            yield provider_for(wire).render((), model=offers[version], tools=offered)

@@ -116,3 +116,63 @@ def test_in_a_long_history_too() -> None:
     ]
     (name,) = sent.parameters["f"]
     assert [call["input"] for call in calls] == [{name: 1, "limit": 2}] * 3
+
+
+def test_what_points_to_the_whole_keeps_its_own_names() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "$op": {"type": "string"},
+            "args": {"type": "array", "items": {"$ref": "#"}},
+            "one": {"$ref": "#/$defs/whole"},
+        },
+        "required": ["$op"],
+        "$defs": {"whole": {"anyOf": [{"$ref": "#"}, {"$ref": "#/properties/$op"}]}},
+    }
+    sent = ANTHROPIC.render(ASKED, tools=[{"name": "f", "input_schema": schema}])
+    assert ANTHROPIC.check(sent.payload) == []
+    written = sent.payload["tools"][0]["input_schema"]
+    name = next(iter(written["properties"]))
+    assert written["required"] == [name] != ["$op"]
+    pointer = written["properties"]["args"]["items"]["$ref"]
+    inner = written["$defs"][pointer.removeprefix("#/$defs/")]
+    assert [*inner["properties"]] == ["$op", "args", "one"] and inner["required"] == ["$op"]
+    assert inner["properties"]["args"]["items"]["$ref"] == pointer and "$defs" not in inner
+    assert written["$defs"]["whole"]["anyOf"] == [{"$ref": pointer}, {"$ref": f"#/properties/{name}"}]
+    given_answer: dict[str, Any] = {name: "and", "args": [{"$op": "eq", "args": []}]}
+    (call,) = ANTHROPIC.parse(answer(given_answer), sent=sent).items
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == {"$op": "and", "args": [{"$op": "eq", "args": []}]}
+
+
+def test_conditions_on_the_whole_have_the_new_names() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"$a": {"type": "string"}, "b": {"type": "object", "properties": {"$a": {}}}},
+        "if": {"properties": {"$a": {"const": "1"}}},
+        "then": {"allOf": [{"required": ["$a", "b"]}], "properties": {"b": {"required": ["$a"]}}},
+        "else": {"not": {"required": ["$a"]}},
+        "dependentSchemas": {"$a": {"properties": {"$a": {}}}, "b": {"required": ["$a"]}},
+    }
+    sent = ANTHROPIC.render(ASKED, tools=[{"name": "f", "input_schema": schema}])
+    written = sent.payload["tools"][0]["input_schema"]
+    name = next(iter(written["properties"]))
+    assert written["if"] == {"properties": {name: {"const": "1"}}}
+    assert written["then"]["allOf"] == [{"required": [name, "b"]}]
+    assert written["then"]["properties"] == {"b": {"required": ["$a"]}}
+    assert written["else"] == {"not": {"required": [name]}}
+    assert written["dependentSchemas"] == {name: {"properties": {name: {}}}, "b": {"required": [name]}}
+
+
+def test_dependencies_of_an_older_draft_have_them_too() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"$a": {"type": "string"}, "b": {"type": "string"}},
+        "dependencies": {"$a": ["b"], "b": {"required": ["$a"]}},
+    }
+    sent = ANTHROPIC.render(ASKED, tools=[{"name": "f", "input_schema": schema}])
+    written = sent.payload["tools"][0]["input_schema"]
+    name = next(iter(written["properties"]))
+    assert "dependencies" not in written
+    assert written["dependentRequired"] == {name: ["b"]}
+    assert written["dependentSchemas"] == {"b": {"required": [name]}}

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.providers.checking.openai_schema_cases import OF_CHAT
+
 USER = {"role": "user", "content": "What is the weather in Oslo and Rome?"}
 PNG = "data:image/png;base64,iVBORw0KGgo="
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -294,4 +296,4 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
         [("messages[0].content[0].prompt_cache_breakpoint", "cache_breakpoint")],
     ),
 }
-ALL_BAD = {**BAD, **SETTINGS}
+ALL_BAD = {**BAD, **SETTINGS, **OF_CHAT}

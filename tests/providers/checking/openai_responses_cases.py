@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.providers.checking.openai_schema_cases import OF_RESPONSES
+
 USER = {"role": "user", "content": "What is the weather in Oslo and Rome?"}
 SAID: dict[str, Any] = {
     "type": "message",
@@ -288,4 +290,4 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
         [("input[0].content[0].prompt_cache_breakpoint", "cache_breakpoint")],
     ),
 }
-ALL_BAD = {**BAD, **SETTINGS}
+ALL_BAD = {**BAD, **SETTINGS, **OF_RESPONSES}

@@ -65,6 +65,7 @@ ODD: Json = {
     "type": "object",
     "properties": {"$top": {}, "x" * 65: {}, "a.b-c_1": {"properties": {"$in": {}}}},
 }
+CLOSED: Json = {"type": "object", "properties": {}, "additionalProperties": False}
 REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "names of properties that the API does not take": (
         body(tools=[tool("f", input_schema=ODD)]),
@@ -76,6 +77,10 @@ REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "a strict tool that is open": (
         body(tools=[tool("f", strict=True)]),
         [("tools[0].input_schema", "tool_strict")],
+    ),
+    "more strict tools than a request may have": (
+        body(tools=[tool(f"f{n}", strict=True, input_schema=CLOSED) for n in range(21)]),
+        [("tools", "strict_count")],
     ),
     "a request of more than 32 MB": (
         body({"role": "user", "content": [LETTERS] * 3}),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from quire.errors import cut
+from quire.providers.anthropic.strict_room import StrictRoom
 from quire.providers.declaring import Fields, are_names, are_objects, declare, is_flag, said_strict
 from quire.providers.definitions import Tool, refuse_same_names
 from quire.providers.json_values import entries_in, fields_in
@@ -52,7 +53,8 @@ def definitions(tools: Sequence[Tool], sheet: Sheet) -> Tooling:
         else:
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
     refuse_same_names(taken)
-    written = [_definition(tool, sheet) for tool in taken]
+    room = StrictRoom()
+    written = [_definition(tool, sheet, room) for tool in taken]
     # Here they stand in the order of their names, so that a mark is one for all of them: the one that lasts.
     marks = [tool.pop(_MARK) for tool in written if _MARK in tool]
     lasting = next((mark for mark in marks if mark.get("ttl") == "1h"), None)
@@ -90,7 +92,7 @@ def _is_own(native: Mapping[str, Any]) -> bool:
     return named and (kind in _UNDATED or _DATED.fullmatch(kind) is not None)
 
 
-def _definition(tool: Tool, sheet: Sheet) -> Json:
+def _definition(tool: Tool, sheet: Sheet, room: StrictRoom) -> Json:
     name = sheet.names.give(tool.name)
     if tool.native is not None:
         return dict(tool.native)
@@ -98,7 +100,7 @@ def _definition(tool: Tool, sheet: Sheet) -> Json:
     if tool.description and not tool.description.isspace():
         written["description"] = tool.description
     written["input_schema"] = dict(tool.schema)
-    strict = said_strict(tool, sheet, tool.refusals.anthropic)
+    strict = said_strict(tool, sheet, room.refusal(tool))
     if strict is not None:
         written["strict"] = strict
     written |= declare(tool, sheet, _OWN)

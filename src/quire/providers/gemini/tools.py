@@ -78,5 +78,6 @@ def _declared(tool: Tool, sheet: Sheet) -> Json:
 
 def _is_bare(schema: Mapping[str, Any]) -> bool:
     """Whether a schema says nothing but that there are no parameters: then the function has none."""
-    said = schema.get("properties") or schema.get("required") or schema.get("additionalProperties")
-    return not said and schema.keys() <= _BARE
+    closed = schema.get("additionalProperties", False) is False  # what is empty there takes anything
+    said = schema.get("properties") or schema.get("required")
+    return closed and not said and schema.keys() <= _BARE

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.providers.declaring import declare, said_strict
+from quire.providers.declaring import declare, said_strict, vetted_schema
 from quire.providers.definitions import Tool
 from quire.providers.sheet import Json, Sheet
 
@@ -15,7 +15,7 @@ def written_tool(tool: Tool, sheet: Sheet) -> Json | None:
     function: Json = {"name": sheet.names.give(tool.name)}
     if tool.description:
         function["description"] = tool.description
-    function["parameters"] = dict(tool.schema)
+    function["parameters"] = vetted_schema(tool, sheet)
     strict = said_strict(tool, sheet, tool.refusals.openai)
     if strict is not None:
         function["strict"] = strict

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.providers.declaring import Fields, are_names, declare, is_flag, said_strict
+from quire.providers.declaring import Fields, are_names, declare, is_flag, said_strict, vetted_schema
 from quire.providers.definitions import Tool
 from quire.providers.json_values import is_object
 from quire.providers.sheet import Json, Sheet
@@ -44,7 +44,7 @@ def _function(tool: Tool, sheet: Sheet) -> Json:
     written: Json = {"type": "function", "name": sheet.names.give(tool.name)}
     if tool.description:
         written["description"] = tool.description
-    written["parameters"] = dict(tool.schema)
+    written["parameters"] = vetted_schema(tool, sheet)
     written["strict"] = said_strict(tool, sheet, tool.refusals.openai) is True
     return written | declare(tool, sheet, _FIELDS)
 

@@ -64,7 +64,10 @@ RULES: dict[str, str] = {
     "tool_property": "The properties of an input_schema, at its top, are named by 1 to 64 letters, digits, "
     "underscores, dots and hyphens.",
     "tool_strict": "Where a tool is strict, every object has additionalProperties false, and bounds such as "
-    "minimum and maxLength are refused.",
+    "minimum and maxLength, oneOf, formats of others, patterns that look around or back, and schemas that "
+    "hold themselves or point to elsewhere are refused.",
+    "strict_count": "The strict tools of a request are at most 20, with at most 24 parameters that may be "
+    "left out and 16 values of several types in all.",
     "tool_choice": "A tool_choice is auto, any, none, or tool with the name of a tool that is there.",
     "forced_tool": "A tool cannot be forced while thinking is on.",
     "thinking_budget": "Thinking has fewer tokens than max_tokens, unless it goes on between calls.",

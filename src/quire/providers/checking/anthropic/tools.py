@@ -2,16 +2,12 @@
 
 import re
 
+from quire.providers.checking.anthropic.strictness import check_counts, check_strict
 from quire.providers.checking.reading import Fields, as_list, as_object, opened, short, type_of
 from quire.providers.checking.schemas import check_within
-from quire.providers.checking.strictness import check_closed
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-_NOT_STRICT = (
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
-    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
-)
 _UNIONS = ("oneOf", "allOf", "anyOf")
 _CHOICES = ("auto", "any", "tool", "none")
 
@@ -26,6 +22,7 @@ def check_tools(body: Fields) -> None:
             if fields is not None:
                 name = _check_tool(fields, names)
                 nameless = nameless or name is None
+        check_counts(body)
     if body.get("tool_choice") is not None:
         # Tools of an MCP server are not listed by name, so any name may be one of theirs.
         _check_choice(body, names, any_name=nameless)
@@ -60,7 +57,7 @@ def _check_schema(fields: Fields) -> None:
                 place = f"input_schema.properties.{name}"
                 fields.add(place, "tool_property", f"{short(name)} is no name for a property")
         check_within(fields, "input_schema")
-        check_closed(fields, "input_schema", _NOT_STRICT)
+        check_strict(fields)
 
 
 def _check_choice(body: Fields, names: set[str], *, any_name: bool) -> None:

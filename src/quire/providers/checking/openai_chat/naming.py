@@ -2,9 +2,15 @@
 
 import re
 
+from quire.providers.checking.patterns import check_readable
 from quire.providers.checking.reading import Fields, as_object, short, type_of
 from quire.providers.checking.schemas import check_arrays, check_within
-from quire.providers.checking.strictness import check_closed, check_complete
+from quire.providers.checking.strictness import (
+    check_closed,
+    check_complete,
+    check_formats,
+    check_pointers,
+)
 
 LONGEST_CALL_ID = 64
 LONGEST_CACHE_KEY = 64
@@ -14,6 +20,7 @@ _NOT_STRICT = (
     *("patternProperties", "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties"),
     *("prefixItems", "contains", "minContains", "maxContains", "uniqueItems", "unevaluatedItems"),
 )
+_FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -71,6 +78,9 @@ def check_schema(tool: Fields) -> None:
         check_arrays(tool, "parameters")
         check_closed(tool, "parameters", _NOT_STRICT)
         check_complete(tool, "parameters")
+        check_formats(tool, "parameters", _FORMATS)
+        check_pointers(tool, "parameters", alone=True)
+        check_readable(tool, "parameters")
 
 
 def check_call_id(call: Fields, key: str, longest: int = LONGEST_CALL_ID) -> str | None:

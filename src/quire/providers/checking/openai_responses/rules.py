@@ -67,8 +67,14 @@ RULES: dict[str, str] = {
     "tool_array": "An array says what it holds: without items it is refused, at any depth.",
     "tool_strict": (
         "Where a tool is strict, every object has additionalProperties false and requires all its "
-        "properties, every value has a type, and keywords such as allOf, not and default are refused."
+        "properties, every value has a type, a $ref stands alone, a format is one of nine, and keywords such "
+        "as allOf, not and default are refused."
     ),
+    "tool_pattern": (
+        "A pattern in the parameters is a regular expression that Python compiles, without lookaround; "
+        'another is answered with "is not a \'regex\'" or "regex lookaround is not supported".'
+    ),
+    "tool_id": "An $id in the parameters is a URI reference; a name with spaces is none.",
     "tool_choice": "tool_choice is none, auto, required with tools, or names tools that are in the request.",
     "cache_breakpoint": "Only models from GPT-5.6 on have breakpoints for the prompt cache.",
     "prompt_cache_key": "A prompt_cache_key has at most 64 characters.",
