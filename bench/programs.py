@@ -2,8 +2,8 @@
 
 Usage: python bench/programs.py [--rounds N] [--json] [--page FILE]
 
-A small program, one call of a function, a check, and two functions of 300 ms under `gather`; the best of all
-rounds is told, and the median.
+A small program, one call of a function, a check, two functions of 300 ms under `gather`, and 32 programs at
+once that wait 300 ms each; the best of all rounds is told, and the median.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from quire.programs.stubs import Declared, stubs_of
 
 SMALL = "total = 0\nfor n in range(10):\n    total += n * given\noutput = {'total': total}"
 CALLS = "for n in range(100):\n    await near(n)\noutput = 1"
+FAR = "output = await far()"
 GATHER = "import asyncio\noutput = await asyncio.gather(far(), far())"
 STUBS = stubs_of([Declared("near", "Gives it back.", {"properties": {"n": {"type": "integer"}}})], None, None)
 HOST = {"near": lambda n: _near(n), "far": lambda: _far()}
@@ -64,6 +65,8 @@ async def measured(rounds: int) -> dict[str, dict[str, list[float]]]:
     ):
         ours = await _taken(lambda code=code: sandbox.run(code, inputs={"given": 3}, functions=HOST), several)
         found[name] = {"sandbox": ours, "exec": await _taken(lambda code=code: _exec(code), several)}
+    crowd = await _taken(lambda: asyncio.gather(*(sandbox.run(FAR, functions=HOST) for _ in range(32))), 3)
+    found["32 that wait 300 ms"] = {"sandbox": crowd, "exec": []}
     found["check"] = {"sandbox": await _taken(lambda: sandbox.check(CALLS, STUBS), rounds), "exec": []}
     return found
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -9,9 +10,10 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from quire.items import Hide, Span
 from quire.session import Session
-from quire.stores import Store
+from quire.stores import Store, beside, place_at
 from tests.cli.conversing import ran, refused, run
 from tests.cli.keeping import ENDINGS, KEY, conversation_in, ids_in, seeded
+from tests.session.recalling import SECRET, looked_up
 
 
 @pytest.fixture(params=ENDINGS)
@@ -93,3 +95,16 @@ def test_a_conversation_whose_key_is_lost_can_be_forgotten(tmp_path: Path) -> No
     store = seeded(tmp_path / "chats.db", key=KEY)
     ran("forget", "ana/q3", "--store", store, "--all", "--yes")
     assert json.loads(ran("ls", "--store", store, "--json").stdout) == []
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_conversation_that_was_forgotten_half_way_is_finished(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"chats.{ending}"
+    with Store.open(path) as opened:
+        Session.open("ana/monday", store=opened).user(SECRET)
+        looked_up(opened, "wednesday")
+        with patch.object(beside, "_listeners", []):  # as where it was broken off before anybody heard
+            opened.forget(place_at("ana/monday"))
+    said = refused(1, "forget", "ana/monday", "--store", str(path), "--all", "--yes")
+    assert "no conversation ana/monday" in said
+    assert not [file for file in tmp_path.iterdir() if b"swordfish" in file.read_bytes()]

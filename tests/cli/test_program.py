@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
+from typer import Exit
+
 from quire import Message
 from quire.cli.terminal import Terminal
 from quire.programs import Event, Printed
@@ -67,6 +69,34 @@ def test_attempts_checks_prices_calls_and_prints_are_shown_and_the_answer_is_jso
     assert shown[-1] == "attempt_a: answered"
 
 
+def test_a_folder_that_is_none_is_told_before_a_model_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "programs").write_text("no folder")
+    run = quire(written(tmp_path), "--keep", "--candidates", "1", cwd=tmp_path)
+    assert run.returncode == 2 and "cannot be kept" in run.stderr and "round 1" not in run.stderr
+
+
+def test_a_program_that_there_is_no_place_for_is_used_and_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from quire.cli.program import program
+
+    def refuse(path: Path, other: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    task, folder = written(tmp_path), str(tmp_path / "programs")
+    program(task, keep=True, candidates=1, folder=folder)
+    path = Path(json.loads(capsys.readouterr().out))
+    path.unlink()
+    path.mkdir()
+    monkeypatch.setattr(Path, "rename", refuse)
+    program(task, ["number=21", "why=so"], keep=True, candidates=1, folder=folder)
+    said = capsys.readouterr()
+    assert said.out == "42\n" and "in memory alone" in said.err
+    with pytest.raises(Exit):
+        program(task, keep=True, candidates=1, folder=folder)
+    assert "could not be kept" in capsys.readouterr().err
+
+
 def test_with_json_nothing_else_is_printed(tmp_path: Path) -> None:
     run = quire(written(tmp_path), *GIVEN, "--json", cwd=tmp_path)
     said = json.loads(run.stdout)
@@ -87,7 +117,8 @@ def test_what_is_given_may_be_a_file(tmp_path: Path) -> None:
 def test_where_no_program_answers_the_exit_status_is_1(tmp_path: Path) -> None:
     run = quire(written(tmp_path), *GIVEN, "--rounds", "1", cwd=tmp_path)
     assert run.returncode == 1 and run.stdout == ""
-    assert "no program did 'twice'" in run.stderr and "attempt_a: names" in run.stderr.splitlines()[-1]
+    assert "no program did 'twice'" in run.stderr and "\\n" not in run.stderr
+    assert run.stderr.splitlines()[-1].startswith("  attempt_a: names")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import pytest
 
 from quire.programs.checking import Program, checked, code_in
 from quire.programs.faults import ProgramFault
+from quire.programs.pricing import price_of
 from quire.programs.sandbox import Sandbox
+from quire.programs.sandbox.source import tree_of
 from quire.programs.stubs import Declared, stubs_of
 
 NUMBER = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
@@ -43,6 +45,16 @@ def check(code: str, stubs: str = STUBS, output: Any = NUMBER) -> Program:
         "async def main():\n    return {'sum': 1}\noutput = await main()",
         "output: dict = {'sum': 1}",
         "try:\n    output = await add(1)\nexcept ValueError as error:\n    output = {'sum': 0}",
+        "base = {'sum': 1}\noutput = {**base}",
+        "output = None\nasync def main():\n    global output\n    output = {'sum': 1}\nawait main()",
+        "output = []  # for now\nif problem: output = {'sum': 1}",
+        "found: dict = await add(1)\noutput = found",
+        "async def both() -> list[dict]:\n    return [await add(1)]\noutput = (await both())[0]",
+        "def sum_of(found: dict) -> int:\n    return found['sum']\noutput = {'sum': sum_of(await add(1))}",
+        "async def one() -> Output:\n    base = {}\n    return {**base, 'sum': 1}\noutput = await one()",
+        "problem = problem.strip()\noutput: Output = {'sum': len(problem)}",
+        "seen: list[Output] = []\nseen.append(await add(1))\noutput = seen[0]",
+        "def AddResult(sum): return {'sum': sum}\noutput = AddResult(1)",
     ],
 )
 def test_nothing_is_wrong_with(code: str) -> None:
@@ -66,6 +78,14 @@ WRONG = {
     "an answer": ("output = {'sum': 'three'}", "types", 1, "sum"),
     "an answer of another kind": ("[1]", "types", 1, "Output"),
     "no answer": ("x = 1", "answer", None, "has no answer"),
+    "a dict for a number": ("await add({'a': 1})", "types", 1, "Expected `int`"),
+    "a record for a list": ("all: list[dict] = await add(1)\nall[0]", "types", 1, "list[dict"),
+    "a key beside others": ("output = {'total': 1}", "types", 1, "total"),
+    "a record within another": ("x = {'b': {**{}}}; output = {'total': 1}", "types", 1, "total"),
+    "an answer that stays empty": ("output = None", "types", 1, "None"),
+    "a type that is called": ("await add(1)\noutput = Output(sum=1)", "names", 2, "`Output` is a type"),
+    "a type that is handed on": ("from typing import cast\ncast(Output, {})", "names", 2, "`Output` is a"),
+    "a type that is renamed": ("Row = list[Output]\nawait add(1)", "names", 1, "`Output` is a type"),
 }
 
 
@@ -78,6 +98,98 @@ def test_it_is_said_what_is_wrong(case: tuple[str, str, int | None, str]) -> Non
     assert words in str(raised.value)
     if line is not None:
         assert f"line {line}, `{code.splitlines()[line - 1].strip()}`" in str(raised.value)
+
+
+BINDINGS = [
+    "async def add(a): return {'sum': 7}",
+    "def add(a): return {'sum': 7}",
+    "class add: pass",
+    "add = lambda a: 7",
+    "add: int = 3",
+    "add += 1",
+    "x, (y, *add) = 1, (2, 3)",
+    "print(add := 3)",
+    "[add for add in [1]]",
+    "def f(add): return add",
+    "def f(x, /, *add, **y): return add",
+    "f = lambda *, add: add",
+    "for add in [1]: pass",
+    "import math as add",
+    "from math import sqrt as add",
+    "import add.inner",
+    "with open('x') as add: pass",
+    "try: pass\nexcept ValueError as add: pass",
+    "match 1:\n    case add: pass",
+    "match [1]:\n    case [*add]: pass",
+    "match {}:\n    case {**add}: pass",
+    "def f():\n    global add",
+    "def f():\n    def g():\n        nonlocal add",
+    "del add",
+    "def f():\n    if problem:\n        def add(a): return 7",
+    "ａdd = 3",  # noqa: RUF001  # Python reads it as `add`
+]
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_a_function_that_exists_cannot_be_bound_again(binding: str) -> None:
+    with pytest.raises(ProgramFault) as raised:
+        check(f"{binding}\noutput = {{'sum': 1}}")
+    assert raised.value.kind == "names"
+    assert "`add` exists already; do not define it" in str(raised.value)
+
+
+def test_what_only_looks_like_a_binding_is_none() -> None:
+    assert check("x = dict(add=1)\noutput = {'sum': x['add']}").calls == ()
+
+
+def test_only_functions_are_calls() -> None:
+    code = "found = await add(len(problem))\noutput = found"
+    found = asyncio.run(checked(code, STUBS, {"add", "problem"}, NUMBER, Sandbox(workers=1)))
+    assert found.calls == ("add",)
+
+
+LISTED = stubs_of(FUNCTIONS, INPUTS, {"type": "array", "items": NUMBER})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import asyncio\noutput = await asyncio.gather(add(1), add(2))",
+        "import asyncio\nawait asyncio.gather(add(1), add(2))",
+        "from typing import Any, Dict, List\nall: List[Dict[str, Any]] = [await add(1)]\noutput = all",
+        "output = ({'sum': 1}, await add(1))",
+    ],
+)
+def test_rows_are_taken_for_a_list(code: str) -> None:
+    assert check(code, LISTED).code == code
+
+
+@pytest.mark.parametrize("code", ["output = (1, 'a')", "output = ({'sum': 1}, 2)", "output = 'abc'"])
+def test_rows_of_other_things_are_not(code: str) -> None:
+    with pytest.raises(ProgramFault) as raised:
+        check(code, LISTED)
+    assert raised.value.kind == "types"
+
+
+def test_some_of_many_faults_are_told() -> None:
+    with pytest.raises(ProgramFault) as raised:
+        check("".join(f"unknown_{n}\n" for n in range(500)) + "output = {'sum': 1}")
+    assert str(raised.value).endswith("and more")
+    assert len(str(raised.value).splitlines()) == 9
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + "(" * 150 + "1" + ")" * 150 + "\noutput = {'sum': 1}",
+        "x = 1" + " + 1" * 150 + "\noutput = {'sum': x}",
+        "if problem == '': x = 1\n"
+        + "".join(f"elif problem == '{n}': x = {n}\n" for n in range(150))
+        + "else: x = 0\noutput = {'sum': x}",
+    ],
+)
+def test_what_is_nested_a_hundred_times_is_taken(code: str) -> None:
+    assert price_of(check(code).code, {}).calls == 0
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -118,6 +230,12 @@ def test_the_program_is_found_in(case: tuple[str, str]) -> None:
     assert [line for line in code_in(answer).split("\n") if line] == [
         line for line in code.split("\n") if line
     ]
+
+
+@pytest.mark.parametrize("answer", ["`" * 100_000, "~" * 100_000, "\n".join(["```x"] * 10_000)])
+def test_fences_alone_are_no_program(answer: str) -> None:
+    with pytest.raises(ProgramFault):
+        tree_of(code_in(answer))
 
 
 @pytest.mark.parametrize("answer", ["", "  \n", "```python\n```", "I cannot do that, sorry."])

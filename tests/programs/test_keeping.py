@@ -1,5 +1,6 @@
 """Kept programs: found again after a restart without a model, and written anew where something changed."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from quire.agent import Agent, tool
 from quire.agent import run as run_tool
 from quire.errors import InvalidValue, OutOfRange
 from quire.models import Scripted
-from quire.programs import Event, Found, KeptProgram, ProgramFailed, ProgramFault, SetAside, Task
+from quire.programs import Event, Found, KeptProgram, NotKept, ProgramFailed, ProgramFault, SetAside, Task
 from quire.stores import MemoryStore
 from tests.programs.coding import ADDING, assert_whole, coder_of, heard, run, said, solving
 
@@ -173,6 +174,59 @@ def test_what_is_damaged_or_foreign_is_reported_and_written_anew(
         assert await again(problem="?") == FOUR and (await kept_in(tmp_path)).program == kept.program
 
     run(work)
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_who_may_read_it_is_what_the_umask_says(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        run(lambda: _kept_readable(tmp_path, 0o666 & ~mask))
+    finally:
+        os.umask(before)
+
+
+async def _kept_readable(folder: Path, mode: int) -> None:
+    kept = await kept_in(folder, ADDING)
+    assert kept.path is not None and kept.path.stat().st_mode & 0o777 == mode
+    assert list(folder.iterdir()) == [kept.path]
+
+
+def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
+    async def work() -> None:
+        path = await _unreadable(tmp_path)
+        events: list[Event] = []
+        again = await coder_of(ADDING, kept=tmp_path).keep(solving(), tell=events.append)
+        assert isinstance(events[0], SetAside) and "cannot be read" in events[0].why
+        assert again.path == path and path.with_suffix(".py.1").is_dir()
+
+    run(work)
+
+
+def test_one_that_cannot_be_set_aside_either_leaves_the_program_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, other: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    async def work() -> None:
+        path = await _unreadable(tmp_path)
+        monkeypatch.setattr(Path, "rename", refuse)
+        coder, events = coder_of(ADDING, kept=tmp_path), list[Event]()
+        again = await coder.keep(solving(), tell=events.append)
+        assert isinstance(events[0], NotKept) and events[0].path == path
+        assert again.path is None and await again(problem="?") == FOUR and path.is_dir()
+        assert (await coder.keep(solving())).program == again.program
+
+    run(work)
+
+
+async def _unreadable(folder: Path) -> Path:
+    """The place of a kept program, with what nobody can read there, whatever they may."""
+    kept = await kept_in(folder, ADDING)
+    assert kept.path is not None
+    kept.path.unlink()
+    kept.path.mkdir()
+    return kept.path
 
 
 def test_where_no_program_passes_nothing_is_kept(tmp_path: Path) -> None:

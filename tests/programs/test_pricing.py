@@ -1,5 +1,9 @@
 """Pricing: calls, how often they are made, and what each costs."""
 
+import sys
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +40,14 @@ PRICES = {
     "async def f(): await a()\nawait f()\nawait f()": (2, 4, 2),
     "async def f(): await f(); await a()\nawait f()": (1, 2, 1),
     "async def one(n): return await a()\nawait asyncio.gather(*[one(n) for n in range(3)])": (3, 2, 3),
-    "async def a(): return 1\nawait a()": (0, 0, 0),
+    "async def a(): return 1\nawait a()": (1, 2, 1),
+    "async def f(): await g()\nasync def g(): await f(); await a()\nawait f()": (1, 2, 1),
+    "async def f(): await g()\nasync def g(): await a()\nawait g()\nawait f()": (2, 4, 2),
+    "class C:\n    async def m(self): await a()\nc = C()\nawait c.m()": (1, 2, 1),
+    "class C:\n    def __init__(self): self.call = a()\nawait C().call": (1, 2, 1),
+    "f = a\nawait f()": (1, 2, 1),
+    "await asyncio.gather(*map(a, things))": (1, 2, 1),
+    "f = lambda n: a(n)\nawait f(1)": (1, 2, 1),
     "obj.a()": (0, 0, 0),
 }
 
@@ -64,6 +75,58 @@ def test_prices_are_compared_by_money_first() -> None:
 def test_models_cost_what_is_known_of_them() -> None:
     assert cost_of_model("gpt-5.6").money > 0
     assert cost_of_model("nobody-knows-this-one").money > 0
+
+
+def doubling(size: int) -> str:
+    """Functions that each call the next one twice."""
+    calls = (f"async def f{n}():\n    await f{n + 1}()\n    await f{n + 1}()\n" for n in range(size))
+    return "".join(calls) + f"async def f{size}(): await a()\nawait f0()"
+
+
+def circling(size: int) -> str:
+    """Functions that call one another in a circle."""
+    calls = (f"async def f{n}(): await f{(n * 7 + 1) % size}(); await a()\n" for n in range(size))
+    return "".join(calls) + "await f0()"
+
+
+def naming(size: int) -> str:
+    """Many names."""
+    return "".join(f"x{n} = [1]\n" for n in range(size))
+
+
+def looping(size: int) -> str:
+    """Many loops."""
+    return "x = [1, 2]\n" + "for n in x: await a()\n" * size
+
+
+def work_of(code: str) -> int:
+    """How much is done to price a program: calls, by size where one goes through a whole list."""
+    done = 0
+
+    def count(_frame: Any, event: str, called: Any) -> None:
+        nonlocal done
+        if event in ("call", "c_call"):
+            whole = getattr(called, "__name__", "") in ("count", "index", "split", "splitlines")
+            done += len(called.__self__) if whole else 1
+
+    sys.setprofile(count)
+    try:
+        price_of(code, COSTS)
+    finally:
+        sys.setprofile(None)
+    return done
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("growing", [doubling, circling, naming, looping])
+@given(st.integers(5, 40))
+def test_the_work_grows_with_the_text_and_no_faster(growing: Callable[[int], str], size: int) -> None:
+    assert work_of(growing(2 * size)) < 3 * work_of(growing(size)) + 2_000
+
+
+def test_what_is_called_twice_is_counted_twice() -> None:
+    assert price_of(doubling(20), COSTS).calls == 2**20
+    assert price_of(doubling(500), COSTS).calls == 1e12
 
 
 @pytest.mark.parametrize("code", ["x = (", "f" + "(f" * 3_000 + ")" * 3_000, "x" + ".x" * 30_000])

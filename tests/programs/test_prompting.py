@@ -8,6 +8,7 @@ from tests.programs.coding import solving
 def test_a_model_is_told_the_task_what_there_is_and_what_is_given() -> None:
     rules, asked = prompt_for(solving(), {"problem": "2+2?"})
     assert rules.role == "system" and "output" in rules.text
+    assert "exist already" in rules.text and "for annotations alone" in rules.text
     for part in ("Solve a problem.", "async def calculator(", "problem: str", '{"problem": "2+2?"}'):
         assert part in asked.text
 

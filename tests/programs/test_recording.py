@@ -58,16 +58,19 @@ def test_a_run_is_in_main_in_order_whatever_ran_side_by_side(
     async def work() -> None:
         session = opened()
         session.user("before", created_at=9e9 if ahead else 1.0)
-        deeds, expected = Deeds(), list[str]()
+        deeds, expected = Deeds(), list[Item]()
         for number, kind in enumerate(kinds):
             first, second = _pair(number, kind)
-            times = sorted(chance.random() + number / 10 + 100 for _ in range(2))
-            deed = deeds.begin(replace(first, created_at=times[0]))
+            first = replace(first, created_at=100.0 + number / 10)
+            deed = deeds.begin(first)
             if second is not None:
-                deed.append(replace(second, created_at=times[1]))
-                expected += [first.id, second.id]
-        await record_run(session, "main", Message("user", "{}", created_at=99.0), deeds, '"done"')
-        assert [item.id for item in session.view()][2:-1] == expected
+                took = 0 if kind == "question" else chance.random()
+                deed.append(replace(second, created_at=first.created_at + took))
+                expected += deed
+        given = Message("user", "{}", created_at=99.0)
+        await record_run(session, lambda: "main", deeds, given, '"done"')
+        assert [item.id for item in session.view()][2:-1] == [item.id for item in expected]
+        assert ahead or list(session.view())[2:-1] == expected, "they are the same items"
         assert said(session)[1] == ("user", "{}") and said(session)[-1] == ("assistant", '"done"')
         assert_whole(session)
 

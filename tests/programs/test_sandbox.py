@@ -85,6 +85,11 @@ FAULTS = {
     "keys that are no text": ("{(1, 2): 3}", "answer", None, "tuple"),
     "bytes": ("b'x'", "answer", None, "bytes"),
     "syntax": ("1\nx = (", "syntax", 2, "never closed"),
+    "too deep": ("x = 1" + " + 1" * 900, "syntax", None, "nested deeper than"),
+    "far too deep": ("-" * 40_000 + "1", "syntax", None, "no program"),
+    "too many brackets": ("(" * 900 + ")" * 900, "syntax", 1, "nested parentheses"),
+    "too long": ("#" * 50_001, "syntax", None, "beyond the 50000"),
+    "too large a number": ("9" * 5_000, "syntax", 1, "digits"),
     "a null": ("'\0'", "syntax", None, "null"),
     "a name": ("1\nnone_such", "names", 2, "none_such"),
     "a builtin that is not there": ("vars()", "missing", 1, "vars"),
@@ -223,28 +228,6 @@ def test_no_call_outlives_the_program() -> None:
     assert asyncio.run(left_behind()) == ["cancelled", "cancelled"]
 
 
-def test_programs_within_programs_do_not_wait_for_one_another() -> None:
-    async def nested() -> Any:
-        sandbox = Sandbox(workers=1)
-
-        async def inner(n: int) -> Any:
-            code = "n" if n == 0 else "await inner(n - 1)"
-            return (await sandbox.run(code, inputs={"n": n}, functions={"inner": inner})).value
-
-        return await asyncio.wait_for(inner(4), 30)
-
-    assert asyncio.run(nested()) == 0
-
-
-def test_many_at_once_are_served_by_few() -> None:
-    async def many() -> list[Any]:
-        sandbox = Sandbox(workers=2)
-        runs = (sandbox.run("await add(n)", inputs={"n": n}, functions={"add": add}) for n in range(10))
-        return [one.value["sum"] for one in await asyncio.gather(*runs)]
-
-    assert asyncio.run(many()) == list(range(1, 11))
-
-
 def test_one_sandbox_serves_several_loops_and_starts_again() -> None:
     sandbox = Sandbox(workers=1)
     assert [asyncio.run(sandbox.run("1")).value for _ in range(2)] == [1, 1]
@@ -256,8 +239,9 @@ def test_one_sandbox_serves_several_loops_and_starts_again() -> None:
 
     assert asyncio.run(closed()) == 2
     assert shared_sandbox() is shared_sandbox()
-    with pytest.raises(InvalidLimit):
-        Sandbox(workers=0)
+    for wrong in ({"workers": 0}, {"programs": 0}):
+        with pytest.raises(InvalidLimit):
+            Sandbox(**wrong)
 
 
 def test_a_process_may_end_right_after_a_program() -> None:

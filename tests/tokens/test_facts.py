@@ -187,6 +187,12 @@ def test_a_price_is_needed_only_for_what_was_used() -> None:
     assert cost(facts, Usage(1000, 100, cache_write=500)) is None
 
 
+def test_cached_input_can_be_priced_as_all_input() -> None:
+    assert Prices(3, 15).for_all_input() == Prices(3, 15, 3, 3)
+    assert Prices(3, 15, 0.3, 4, 6).for_all_input() == Prices(3, 15, 0.3, 4, 6)
+    assert Prices(output=15).for_all_input() == Prices(output=15)
+
+
 @given(usages(), usages(), st.sampled_from([*MODELS, UNKNOWN]), st.booleans())
 def test_the_cost_of_a_sum_is_the_sum_of_the_costs(
     one: Usage, two: Usage, row: ModelFacts, long: bool

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.arguments import Address, AsJson, KeyFile, StoreUrl, Transcript
-from quire.cli.storing import at_store, known_session, standing_place
+from quire.cli.storing import at_store, known_session, place_of, standing_place
 from quire.cli.words import named, several
 from quire.cli.writing import write_json
 from quire.errors import Conflict, InvalidValue, UnknownId
@@ -56,6 +56,8 @@ def forget(
     with at_store(store, key_file) as found:
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
+        if all:
+            _finish_forgetting(found, place_of(address))
         place = standing_place(found, address)  # also one whose key is lost
         ids = list(dict.fromkeys(items or ()))
         if ids:
@@ -95,6 +97,14 @@ def _forget_conversation(store: "Store", place: "Place", is_sure: bool) -> str:
 
     take_out(store, place)
     return entries
+
+
+def _finish_forgetting(store: "Store", place: "Place") -> None:
+    """Wipe what is left of a conversation that is not there: who forgot it may have come half way."""
+    if not store.version(place):
+        from quire.session.remembering import take_out
+
+        take_out(store, place)
 
 
 def _check_forks(store: "Store", place: "Place") -> None:

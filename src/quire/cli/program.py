@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quire.cli.arguments import AsJson, KeyFile, StoreUrl
+from quire.cli.escaping import readable
 from quire.cli.files import as_json, write_text
 from quire.cli.storing import DEFAULT, at_store, place_of
 from quire.cli.telling import clear_errors, print_error
+from quire.errors import StoreFailed
 
 if TYPE_CHECKING:
+    from quire.cli.program_approving import Approving
     from quire.cli.program_files import Defined
-    from quire.items import ToolCall
+    from quire.cli.program_telling import Telling
     from quire.programs import Answer, Coder, KeptProgram, Tell
     from quire.session import Session
 
 _FOLDER = "programs"
 _ADDRESS = "me/program"
-_YES = ("y", "yes")
 
 
 def program(
@@ -42,22 +44,21 @@ def program(
     key_file: KeyFile = None,
 ) -> None:
     """Have a task done by a program that a model writes; attempts, checks, prices and calls are shown."""
+    from quire.cli.program_approving import Approving
     from quire.cli.program_files import defined_in, given_to
-    from quire.programs import ProgramFailed, ProgramFault
+    from quire.cli.program_telling import Telling
+    from quire.cli.terminal import Terminal
+    from quire.programs.events import nobody
 
     with clear_errors(), _session(store, conversation, key_file) as session:
         defined = defined_in(agent_file)
         given = given_to(defined.task, input or (), input_json)
         has_input = bool(given) or not keep
-        coder = _coder(defined, model, session, candidates, rounds, folder if keep else None)
-        try:
-            done = asyncio.run(_done(coder, defined, given if has_input else None, keep, quiet=json))
-        except (ProgramFailed, ProgramFault) as fault:
-            print_error(str(fault))
-            raise typer.Exit(1) from None
-        except KeyboardInterrupt:
-            print_error("this was interrupted")
-            raise typer.Exit(1) from None
+        telling = Telling(Terminal())
+        approving, tell = Approving(telling), nobody if json else telling
+        coder = _coder(defined, model, session, candidates, rounds, folder if keep else None, approving)
+        with _faults_told(telling):
+            done = asyncio.run(_done(coder, defined, given if has_input else None, keep, tell))
     write_text(as_json(done if json else done.get("value", done.get("path"))), None)
 
 
@@ -75,7 +76,13 @@ def _session(store: str | None, conversation: str | None, key_file: str | None) 
 
 
 def _coder(
-    defined: "Defined", name: str | None, session: "Session", candidates: int, rounds: int, kept: str | None
+    defined: "Defined",
+    name: str | None,
+    session: "Session",
+    candidates: int,
+    rounds: int,
+    kept: str | None,
+    approver: "Approving",
 ) -> "Coder":
     from quire.cli.answering_models import model_named
     from quire.programs import Coder
@@ -87,30 +94,28 @@ def _coder(
         candidates=candidates,
         rounds=rounds,
         kept=kept,
-        approver=_approve,
+        approver=approver,
     )
 
 
 async def _done(
-    coder: "Coder", defined: "Defined", given: dict[str, Any] | None, keep: bool, *, quiet: bool
+    coder: "Coder", defined: "Defined", given: dict[str, Any] | None, keep: bool, tell: "Tell"
 ) -> dict[str, Any]:
     """What there is to say of it at the end."""
     from quire.cli.answering_models import closed
-    from quire.cli.program_telling import Telling
-    from quire.cli.terminal import Terminal
-    from quire.programs.events import nobody
 
-    telling = Telling(Terminal())
-    tell: Tell = nobody if quiet else telling
     try:
         if not keep:
-            return _told(await coder.answer(defined.task, tell=tell, **(given or {})))
+            return _told(await coder.answer(defined.task, given, tell=tell))
         kept = await coder.keep(defined.task, tell=tell)
-        if given is None:
-            return _kept(kept)
-        return {**_kept(kept), "value": await kept.run(tell=tell, **given)}
+        if given is not None:
+            return {**_kept(kept), "value": await kept.run(given, tell=tell)}
+        if kept.path is None:
+            raise StoreFailed(
+                "the program was written, and could not be kept: there is no place for its file"
+            )
+        return _kept(kept)
     finally:
-        telling.end_line()
         if coder.model is not None:
             await closed(coder.model)
 
@@ -118,7 +123,10 @@ async def _done(
 def _told(answer: "Answer") -> dict[str, Any]:
     from quire.programs.values import plain
 
-    tries = [{"attempt": tried.attempt, "faults": [*map(str, tried.faults)]} for tried in answer.attempts]
+    tries = [
+        {"attempt": tried.attempt, "faults": [*map(str, tried.faults)], "calls": dict(tried.calls)}
+        for tried in answer.attempts
+    ]
     return {
         "value": plain(answer.value),
         "program": answer.program.code,
@@ -132,21 +140,34 @@ def _kept(kept: "KeptProgram") -> dict[str, Any]:
     from quire.programs.values import plain
 
     return {
-        "path": str(kept.path),
+        "path": None if kept.path is None else str(kept.path),
         "program": kept.program.code,
         "version": kept.version,
         "price": plain(kept.price),
     }
 
 
-async def _approve(call: "ToolCall") -> bool | str:
-    """Ask the person, where there is one."""
-    from quire.cli.chat_words import call_in_words
-    from quire.cli.terminal import Terminal
+@contextmanager
+def _faults_told(telling: "Telling") -> "Generator[None]":
+    """Say why no program came to an answer, with exit status 1."""
+    from quire.programs import ProgramFailed, ProgramFault
 
-    terminal = Terminal()
-    if not terminal.is_person:
-        return "nobody is there to approve of it"
-    terminal.note(f"may this be run? {call_in_words(call)}")
-    said = await asyncio.to_thread(terminal.line, "yes, no or why not: ")
-    return said is not None and said.strip().lower() in _YES
+    try:
+        try:
+            yield
+        finally:
+            telling.end_line()
+    except (ProgramFailed, ProgramFault) as fault:
+        _print_fault(fault)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        print_error("this was interrupted")
+        raise typer.Exit(1) from None
+
+
+def _print_fault(fault: Exception) -> None:
+    """What became of it, line by line: an error of several attempts has one for each."""
+    first, *rest = str(fault).split("\n")
+    print_error(first)
+    for line in rest:
+        typer.secho(readable(line), err=True, fg="red")

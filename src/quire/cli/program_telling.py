@@ -1,6 +1,8 @@
 """What is shown of programs as they are written, checked, priced and run."""
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import typer
 
@@ -17,12 +19,14 @@ from quire.programs import (
     Faulted,
     Found,
     Gave,
+    NotKept,
     Price,
     Printed,
     SetAside,
     Started,
     Written,
 )
+from quire.programs.replaying import REPLAYED
 
 _LONGEST_FAULT = 400
 
@@ -34,9 +38,25 @@ class Telling:
         self._terminal = terminal
         self._is_live = sys.stderr.isatty()
         self._waiting = ""
+        self._held: list[Event] | None = None
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Show nothing meanwhile, and all of it afterwards: somebody is asked, and types."""
+        self.end_line()
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for event in held:
+                self(event)
 
     def __call__(self, event: Event) -> None:
         """Show what has happened."""
+        if self._held is not None:
+            self._held.append(event)
+            return
         if isinstance(event, Printed):
             self._printed(event.text)
             return
@@ -64,7 +84,7 @@ class Telling:
 def in_words(event: Event) -> str:
     """One thing that happened, on a line."""
     match event:
-        case Found() | SetAside():
+        case Found() | SetAside() | NotKept():
             return _of_files(event)
         case Called() | Gave() | Asked():
             return f"· {_of_calls(event)}"
@@ -89,7 +109,10 @@ def _of_attempts(event: Written | Checked | Faulted | Started | Answered) -> str
             return "answered"
 
 
-def _of_files(event: Found | SetAside) -> str:
+def _of_files(event: Found | SetAside | NotKept) -> str:
+    if isinstance(event, NotKept):
+        why = beginning(event.why, _LONGEST_FAULT)
+        return f"{event.path} can be neither used nor moved ({why}): the program is in memory alone"
     if isinstance(event, SetAside):
         return f"{event.path} is set aside: {beginning(event.why, _LONGEST_FAULT)}"
     return "kept before" if event.path is None else f"kept before in {event.path}: no model is asked"
@@ -100,8 +123,9 @@ def _of_calls(event: Called | Gave | Asked) -> str:
         return call_in_words(event.call)
     if isinstance(event, Asked):
         return f"asks {named(event.model)}, in {named(event.transcript)}"
+    before = ", made before" if REPLAYED in event.result.extras else ""
     failed = " failed" if event.result.is_error else ""
-    return f"{named(event.result.name)}{failed}: {glimpse(event.result)}"
+    return f"{named(event.result.name)}{before}{failed}: {glimpse(event.result)}"
 
 
 def price_in_words(price: Price) -> str:

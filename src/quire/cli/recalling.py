@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Scope = Annotated[str, typer.Option(help="the scope to look in; that without a name if left out")]
 
 _BUDGET = 1_024
+_SHOWN = 10
+"""So many are listed in any case, whether or not they have room."""
+
 _MOST_SCOPES = 10
 _MARGIN = 6
 _LONGEST = 160
@@ -37,7 +40,9 @@ def recall(
         list[str] | None, typer.Option(help="recent, working, episodes or knowledge; several may be given")
     ] = None,
     budget: Annotated[int, typer.Option(min=1, help="tokens that all of it may take")] = _BUDGET,
-    limit: Annotated[int, typer.Option(min=1, help="how many may be told")] = 10,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="how many may be told; as many as have room if left out")
+    ] = None,
     model: Annotated[str, typer.Option(help="count as this model does")] = COUNTED_AS,
     store: StoreUrl = None,
     key_file: KeyFile = None,
@@ -72,7 +77,12 @@ def _known(store: "Store", scope: str, conversation: str | None) -> "Place":
 
 
 def _found(
-    store: "Store", place: "Place", is_narrowed: bool, question: str, tiers: list[str] | None, limit: int
+    store: "Store",
+    place: "Place",
+    is_narrowed: bool,
+    question: str,
+    tiers: list[str] | None,
+    limit: int | None,
 ) -> "list[Quote]":
     from quire.memory import Memory, recalled
     from quire.memory.tiers import checked_tiers
@@ -82,13 +92,12 @@ def _found(
     return recalled(Memory.of(store, place.scope), question, tiers=wanted, conversation=where, limit=limit)
 
 
-def _rows(quotes: "list[Quote]", budget: int, limit: int, model: str) -> list[dict[str, Any]]:
+def _rows(quotes: "list[Quote]", budget: int, limit: int | None, model: str) -> list[dict[str, Any]]:
     """What would be told, what is passed over before it, and so many in any case."""
-    from quire.memory.recall import OPENING
-    from quire.sections.quotes import Quotes
+    from quire.memory.recall import told_block
 
     count = counter_for(model).count
-    kept = Quotes(quotes, name="recall", opening=OPENING, limit=limit, tokens=budget).told(None, count).kept
+    kept = told_block(quotes, limit=limit, tokens=budget).told(None, count).kept
     last = max((nth for nth, quote in enumerate(quotes, 1) if quote.id in kept), default=0)
     return [
         {
@@ -97,13 +106,13 @@ def _rows(quotes: "list[Quote]", budget: int, limit: int, model: str) -> list[di
             "from": quote.heading.strip("[]"),
             "source": quote.source,
             "at": quote.at or None,
-            "tokens": count(Message("system", quote.line)),
+            "tokens": count(Message("user", quote.line)),
             "fits": quote.id in kept,
             "score": quote.score or None,
             "reason": quote.why(),
             "text": quote.line,
         }
-        for quote in quotes[: max(last, limit)]
+        for quote in quotes[: max(last, limit or _SHOWN)]
     ]
 
 

@@ -1,10 +1,12 @@
 """Asking a model in a transcript: within the window, the caps and the record of the session."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from quire.agent.speaker import budget_for
+from quire.agent.unbroken import unbroken
 from quire.context import Template
 from quire.errors import ModelFailed, QuireError
 from quire.items import Item, ToolCall, ToolResult
@@ -25,8 +27,12 @@ class Asking:
         history = History(transcript, where=_is_said)
         self._template = Template(history, budget=budget_for(model), model=model.name)
 
-    async def answer(self, output: Mapping[str, Any] | None = None) -> Parsed:
-        """The answer to what the transcript shows, on the record with what it used."""
+    async def answer(self, output: Mapping[str, Any] | None = None, time: float | None = None) -> Parsed:
+        """The answer to what the transcript shows, on the record with what it used.
+
+        With a `time` it is recorded as of then. An answer with the time of its question stands right after
+        that in any transcript, whatever else was asked meanwhile.
+        """
         model = self._model
         context = await self._session.build(self._template, model=model.name)
         sent = context.render(model.wire, model=model.name)
@@ -34,12 +40,12 @@ class Asking:
         try:
             parsed = await answering.whole()
         except BaseException as fault:
-            await asyncio.shield(self._keep_what_came(answering, sent))
+            await unbroken(self._keep_what_came(answering, sent))
             if isinstance(fault, QuireError) or not isinstance(fault, Exception):
                 raise
             # Clients have errors of their own, and their words may quote what was sent.
             raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
-        return await self._session.add_response(parsed, to=self._transcript, sent=sent)
+        return await self._session.add_response(_as_of(time, parsed), to=self._transcript, sent=sent)
 
     async def _keep_what_came(self, answering: Answering, sent: Rendered) -> None:
         came = await answering.close()
@@ -50,6 +56,12 @@ class Asking:
         """How long an answer may be: a local model goes on to the end of its context, unless it is told."""
         is_local = getattr(self._model, "context", None) is not None
         return self._template.budget.reserve or None if is_local else None
+
+
+def _as_of(time: float | None, parsed: Parsed) -> Parsed:
+    if time is None:
+        return parsed
+    return parsed._replace(items=tuple(replace(item, created_at=time) for item in parsed.items))
 
 
 def _is_said(item: Item) -> bool:

@@ -1,7 +1,8 @@
 """Attempts at a program, each with rounds of its own: written, checked, and told what is wrong."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from quire.errors import ModelFailed, OverBudget, QuireError, cut
@@ -10,7 +11,8 @@ from quire.programs.checking import Program, code_in
 from quire.programs.events import Checked, Faulted, Tell, Written
 from quire.programs.faults import ProgramFault
 from quire.programs.pricing import Price
-from quire.programs.prompting import told_of_fault
+from quire.programs.prompting import told_of_calls, told_of_fault
+from quire.programs.replaying import MadeCalls
 from quire.programs.task import Task
 from quire.session import Session
 
@@ -33,14 +35,19 @@ class Ways(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """An attempt by the name of its transcript, and all that it died of, in order."""
+    """An attempt by the name of its transcript, all that it died of, in order, and what it called how often.
+
+    Calls that only gave again what they had given to an earlier program are not counted.
+    """
 
     attempt: str
     faults: tuple[QuireError, ...]
+    calls: Mapping[str, int] = MappingProxyType({})
 
     def __str__(self) -> str:
         causes = "; ".join(f"{_kind(fault)}: {fault}" for fault in self.faults) or "it was not run"
-        return f"{self.attempt}: {causes}"
+        called = ", ".join(f"{cut(name)} ({count})" for name, count in self.calls.items())
+        return f"{self.attempt}: {causes}" + (f"; it had called {called}" if called else "")
 
 
 class ProgramFailed(QuireError, RuntimeError):
@@ -58,7 +65,16 @@ class ProgramFailed(QuireError, RuntimeError):
 class Attempt:
     """One candidate, from the prompt to a program that can be run, as often as it has rounds left."""
 
-    def __init__(self, name: str, task: Task, session: Session, ways: Ways, rounds: int, tell: Tell) -> None:
+    def __init__(
+        self,
+        name: str,
+        task: Task,
+        session: Session,
+        ways: Ways,
+        rounds: int,
+        tell: Tell,
+        made: MadeCalls,
+    ) -> None:
         self.name = name
         self._task = task
         self._session = session
@@ -66,6 +82,8 @@ class Attempt:
         self._rounds = rounds
         self._round = 0
         self._tell = tell
+        self._made = made
+        self._calls_told = 0
         self._faults: list[QuireError] = []
         self.ready: Checked | None = None
         """The program that can be run, with its price."""
@@ -78,7 +96,7 @@ class Attempt:
     @property
     def tried(self) -> Tried:
         """What became of it so far."""
-        return Tried(self.name, tuple(self._faults))
+        return Tried(self.name, tuple(self._faults), MappingProxyType(self._made.counted(self.name)))
 
     async def write(self) -> None:
         """Write programs until one can be run, or no round is left."""
@@ -98,7 +116,15 @@ class Attempt:
         await self._session.add(Message("user", told_of_fault(fault)), to=self.name)
         self._note(fault)
 
+    async def _tell_of_calls(self) -> None:
+        """Put on the record which calls were made since the last round, by this attempt and by others."""
+        made = self._made.since(self._calls_told)
+        if made:
+            self._calls_told += len(made)
+            await self._session.add(Message("user", told_of_calls(made)), to=self.name)
+
     async def _written(self) -> Checked:
+        await self._tell_of_calls()
         text = await self._ways.write(self.name, self._task, self._session.view(self.name))
         self._tell(Written(self.name, self._round, text))
         program = await self._ways.check(code_in(text), self._task)

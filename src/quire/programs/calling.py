@@ -6,20 +6,22 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, cast
 
-from quire.agent import Outcome, Tool, run
+from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
 from quire.agent.closing import not_run, uncertain
 from quire.agent.speaker import Approver
-from quire.agent.tools.arguments import read_value
 from quire.agent.tools.outcome import failed
-from quire.agent.tools.shapes import Misfit
+from quire.agent.tools.running import run_or_stop
+from quire.agent.unbroken import unbroken
 from quire.errors import CapReached, CodecError, Conflict, Forgotten, ModelFailed, StoreError
 from quire.items import JSON, Item, Message, Note, ToolCall, ToolResult, new_id
 from quire.models import AnyModel
 from quire.models.replies import words_of
 from quire.programs.asking import Asking
 from quire.programs.events import Asked, Called, Gave, Tell
-from quire.programs.recording import INTERMEDIATE, Deeds, begin
+from quire.programs.fitting import fitted
+from quire.programs.recording import INTERMEDIATE, PROGRAM, Deeds, begin
+from quire.programs.replaying import Made, MadeCalls
 from quire.programs.task import ASKING, Task
 from quire.programs.values import as_text, by_name
 from quire.programs.watching import Watched
@@ -33,16 +35,27 @@ _STOPPED = "the program was stopped"
 
 
 class Calls:
-    """The calls of one run. They are recorded in a transcript as they happen, where there is one."""
+    """The calls of one run. They are recorded in a transcript as they happen, where there is one.
+
+    Calls that were `made` for the same answer before are not made again; those of this run are added.
+    """
 
     def __init__(
-        self, task: Task, session: Session, transcript: str | None, approver: Approver | None, tell: Tell
+        self,
+        task: Task,
+        session: Session,
+        transcript: str | None,
+        approver: Approver | None,
+        tell: Tell,
+        made: MadeCalls | None = None,
     ) -> None:
         self._session = session
         self._transcript = transcript
         self._name = transcript or task.name
         self._approver = approver
         self._tell = tell
+        self._made = MadeCalls() if made is None else made
+        self._replays = self._made.for_a_run()
         self.deeds = Deeds()
         self.broken: BaseException | None = None
         """Why the run cannot go on, though the program may not have noticed."""
@@ -61,34 +74,61 @@ class Calls:
     async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
         """Call a tool as a model would, and give what it gave."""
         arguments = as_text(by_name(tool.definition["parameters"], args, given))
-        call = ToolCall(f"call_{new_id()}", tool.name, arguments)
-        watched, deed = Watched(tool), self.deeds.begin()
+        call = ToolCall(f"call_{new_id()}", tool.name, arguments, agent_id=PROGRAM)
+        deed = self.deeds.begin()
+        earlier = self._replays.next(tool, arguments)
+        if earlier is None:
+            return (await self._run(call, tool, deed)).given()
+        deed += await self._recorded(call, result := earlier.result_for(call))
+        self._tell(Called(self._name, call))
+        self._tell(Gave(self._name, result))
+        return earlier.given()
+
+    async def _run(self, call: ToolCall, tool: Tool, deed: list[Item]) -> Made:
+        watched = Watched(tool)
         try:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
-            outcome = await self._outcome(call, watched)
+            outcome, cancelled = await self._outcome(call, watched)
             result, notes = await self._kept(call, outcome)
-            deed += await asyncio.shield(self._recorded(result, *notes))
+            made = self._noted(call, watched, result, outcome)
+            deed += await unbroken(self._recorded(result, *notes))
         except BaseException:
-            deed += await asyncio.shield(self._closed(call))
+            deed += await unbroken(self._closed(call, watched))
             raise
         self._tell(Gave(self._name, result))
-        return watched.value(outcome)
+        if cancelled is not None:
+            raise cancelled
+        return made
 
-    async def _outcome(self, call: ToolCall, watched: Watched) -> Outcome:
+    def _noted(self, call: ToolCall, watched: Watched, result: ToolResult, outcome: Outcome) -> Made:
+        """What was made of a call, noted where the tool was run."""
+        made = Made(self._name, call, result)
+        try:
+            made = made._replace(value=watched.value(outcome))
+        except Exception as fault:
+            made = made._replace(fault=fault)
+        if watched.has_run and outcome.stop_reason != "refused":
+            # Who raises says that it did not do it. Of what was stopped nobody knows.
+            self._made.add(watched.tool, made, may_be_repeated=outcome.stop_reason == "error")
+        return made
+
+    async def _outcome(
+        self, call: ToolCall, watched: Watched
+    ) -> tuple[Outcome, asyncio.CancelledError | None]:
         refused = await self._refusal(call, watched.tool)
         if refused is not None:
-            return failed(not_run(call, refused).text, "refused")
+            return failed(not_run(call, refused).text, "refused"), None
         session = self._session
         try:
             await session.hooks.fire_and_wait(Calling(session.place, call.name, call.arguments))
         except Exception as fault:
-            return failed(not_run(call, f"it was refused: {type(fault).__name__}").text, "refused")
-        outcome = await run(watched.tool, call.arguments, session=session)
+            return failed(not_run(call, f"it was refused: {type(fault).__name__}").text, "refused"), None
+        outcome, cancelled = await run_or_stop(watched.tool, call.arguments, session=session)
         stopped = outcome.stop_reason if outcome.is_error else None
         heard = WasCalled(session.place, call.name, call.arguments, outcome.content, stopped)
         await session.hooks.fire_and_wait(heard)
-        return outcome
+        return outcome, cancelled
 
     async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
         """Why a call may not be run: a program cannot wait until a person comes by."""
@@ -118,15 +158,19 @@ class Calls:
     async def _recorded(self, *items: Item) -> tuple[Item, ...]:
         if self._transcript is None:
             return items
-        return await self._session.add(*items, to=self._transcript)
+        return await self._session.say(*items, to=self._transcript)
 
-    async def _closed(self, call: ToolCall) -> tuple[Item, ...]:
+    async def _closed(self, call: ToolCall, watched: Watched) -> tuple[Item, ...]:
         """The result of a call that was broken off, if it is on the record without one."""
         if self._transcript is None or self._transcript not in self._session.transcripts:
             return ()
         if all(call.id != one.id for one in self._session.view(self._transcript).pending()):
             return ()
-        return await self._session.add(uncertain(call, _STOPPED), to=self._transcript)
+        result = uncertain(call, _STOPPED)
+        if watched.has_run:
+            made = Made(self._name, call, result, fault=RuntimeError(result.text))
+            self._made.add(watched.tool, made, may_be_repeated=False)
+        return await self._session.say(result, to=self._transcript)
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         """Ask a model in a transcript of its own."""
@@ -135,20 +179,14 @@ class Calls:
         schema = said.get("output_schema")
         if schema is not None and not isinstance(schema, Mapping):
             raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
-        name, asked = await begin(self._session, INTERMEDIATE, Message("user", prompt))
-        deed = self.deeds.begin(*asked)
+        question, deed = Message("user", prompt), self.deeds.begin()
+        name, asked = await begin(self._session, INTERMEDIATE, question)
+        deed += asked
         self._tell(Asked(self._name, name, model.name))
-        parsed = await Asking(self._session, model, name).answer(cast("Mapping[str, Any] | None", schema))
+        asking = Asking(self._session, model, name)
+        parsed = await asking.answer(cast("Mapping[str, Any] | None", schema), asked[0].created_at)
         words = words_of(parsed)
         if not words.strip():
             raise ModelFailed(f"{model.name} said nothing ({parsed.finish})")
-        value = words if schema is None else _value(words)
         deed += [item for item in parsed.items if isinstance(item, Message)]
-        return value
-
-
-def _value(words: str) -> Any:
-    try:
-        return read_value(words)
-    except Misfit as fault:
-        raise ValueError(f"the model's answer is no JSON: {fault}") from None
+        return words if schema is None else fitted(words, schema)

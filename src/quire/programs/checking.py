@@ -8,13 +8,16 @@ from typing import Any
 
 import msgspec
 
-from quire.programs.faults import ProgramFault, at_line
+from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox import Sandbox
+from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
 from quire.programs.sandbox.source import declares_output, tree_of
 from quire.programs.stubs import stubs_of
 
 _FENCE = re.compile(
-    r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    # Nothing is given back once it was taken: a long row of ticks is gone through once.
+    r"^[ \t]*+(```++|~~~++)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _PYTHON = {"python", "py", "python3"}
 _USES = (
@@ -30,8 +33,12 @@ _USES = (
 """What uses the value of a call at once: a call that is put aside may be awaited later."""
 
 
+_Fault = tuple[int, Kind, str]
+"""Its line, what sort it is, and what is wrong."""
+
+
 class Program(msgspec.Struct, frozen=True):
-    """A program that was checked, and the functions it names."""
+    """A program that was checked, and the functions that it may call."""
 
     code: str
     calls: tuple[str, ...]
@@ -54,24 +61,39 @@ async def checked(
 ) -> Program:
     """The program, once nothing is wrong with it that can be seen without running it.
 
-    `names` are the functions that stubs declare; `output` is the schema of the answer, for stubs without one.
+    `names` are those that it may use of what stubs declare; `output` is the schema of the answer, for stubs
+    without one. An input may be given another value: it is the program's own by then. A function may not.
     """
-    tree = tree_of(code)
-    unawaited = next(_unawaited(tree, names), None)
-    if unawaited is not None:
-        line, name = unawaited
-        text = f"the call of `{name}` is not awaited: write `await {name}(...)`"
-        raise ProgramFault("types", at_line(code, line, text), line)
+    tree, declared = tree_of(code), declared_in(stubs)
+    functions = {name for name in declared.functions if name in names}
+    for faults in (_bound_again(tree, functions), _types_used(tree, declared), _unawaited(tree, functions)):
+        first = min(faults, default=None)
+        if first is not None:
+            line, kind, text = first
+            raise ProgramFault(kind, at_line(code, line, text), line)
     if output is not None and not declares_output(stubs):
         stubs = f"{stubs}\n{stubs_of((), None, output)}"
     await sandbox.check(code, stubs)
-    loaded = (
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    )
-    return Program(code, tuple(dict.fromkeys(name for name in loaded if name in names)))
+    used = (name for _, name in uses(tree))
+    return Program(code, tuple(dict.fromkeys(name for name in used if name in functions)))
 
 
-def _unawaited(tree: ast.Module, names: Collection[str]) -> Iterator[tuple[int, str]]:
+def _bound_again(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
+    """Functions that a program defines itself: what they give would be taken for a result of theirs."""
+    for line, name in bindings(tree):
+        if name in functions:
+            yield line, "names", f"`{name}` exists already; do not define it"
+
+
+def _types_used(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
+    """Types that a program has need of when it is run: they are there for the checker alone."""
+    own = {name for _, name in bindings(tree)}
+    for line, name in uses(tree):
+        if name in declared.types and name not in own:
+            yield line, "names", f"`{name}` is a type, for annotations alone: write a plain value, as a dict"
+
+
+def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
     """Calls of async functions whose value is used as if it were there."""
     for node in ast.walk(tree):
         if isinstance(node, _USES) or _takes_values(node):
@@ -79,9 +101,11 @@ def _unawaited(tree: ast.Module, names: Collection[str]) -> Iterator[tuple[int, 
                 if (
                     isinstance(child, ast.Call)
                     and isinstance(child.func, ast.Name)
-                    and child.func.id in names
+                    and child.func.id in functions
                 ):
-                    yield child.lineno, child.func.id
+                    name = child.func.id
+                    text = f"the call of `{name}` is not awaited: write `await {name}(...)`"
+                    yield child.lineno, "types", text
 
 
 def _takes_values(node: ast.AST) -> bool:

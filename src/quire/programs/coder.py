@@ -1,6 +1,6 @@
 """The coder: who answers tasks with programs that a model writes, at once or to be kept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +13,17 @@ from quire.programs.asking import Asking
 from quire.programs.attempts import Attempt, Checks, Prices, ProgramFailed, Tried, Ways, Writes, side_by_side
 from quire.programs.bounds import Bounds
 from quire.programs.checking import Program, checked
-from quire.programs.events import Checked, Tell, nobody
+from quire.programs.events import Checked, Tell, listening
 from quire.programs.faults import ProgramFault
 from quire.programs.keeping import KeptProgram, Shelf
 from quire.programs.performing import Performance, Stage, perform, perform_in_main
 from quire.programs.pricing import Cost, Price, cost_of_model, price_of
 from quire.programs.prompting import RUN, prompt_for
 from quire.programs.recording import ATTEMPT, begin, record_run
+from quire.programs.replaying import MadeCalls
 from quire.programs.sandbox import Sandbox, shared_sandbox
 from quire.programs.task import Task
-from quire.programs.values import as_text
+from quire.programs.values import as_text, given_once
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.stores.streams import MAIN, checked_name
@@ -43,8 +44,11 @@ class Coder:
     """Answers tasks with programs. A model writes them, they are checked, and the cheapest is run.
 
     What is tried is recorded in transcripts `attempt_a`, `attempt_b`, … of the session; in the one that is
-    called `main` stands what succeeded, and nothing else. `write`, `check` and `price` take the places of the
-    model, of the checks and of the estimate. `kept` is the folder of programs that are kept.
+    called `main` stands what succeeded, and nothing else; a function says its name when that is written.
+    `write`, `check` and `price` take the places of the model, of the checks and of the estimate. `kept` is
+    the folder of programs that are kept.
+
+    What a task is given stands in one mapping, or in keywords where none of them is a name of ours.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class Coder:
         model: AnyModel | str | None = None,
         *,
         session: Session | None = None,
-        main: str = MAIN,
+        main: str | Callable[[], str] = MAIN,
         candidates: int = 3,
         rounds: int = 3,
         bounds: Bounds = Bounds(),  # noqa: B008
@@ -65,7 +69,8 @@ class Coder:
     ) -> None:
         self.model = Model(model) if isinstance(model, str) else model
         self.session = session or Session.open(store=MemoryStore())
-        self._stage = Stage(self.session, checked_name(main), sandbox or shared_sandbox(), bounds, approver)
+        main = checked_name(main) if isinstance(main, str) else main
+        self._stage = Stage(self.session, main, sandbox or shared_sandbox(), bounds, approver)
         self._writes = write
         self._ways = Ways(self._write, check or self._check, price or estimate)
         self._candidates = whole(candidates, "candidates", least=1)
@@ -76,34 +81,46 @@ class Coder:
         name = "no model" if self.model is None else self.model.name
         return f"<Coder of {self.session.place}, {name}>"
 
-    async def answer(self, task: Task, /, *, tell: Tell | None = None, **input: Any) -> Answer:
+    async def answer(
+        self, task: Task, given: Mapping[str, Any] | None = None, /, *, tell: Tell | None = None, **input: Any
+    ) -> Answer:
         """The answer of a program that is written for this input; `ProgramFailed` if none comes to one."""
-        values = _checked(task).read(input)
-        given = Message("user", as_text(values))
-        tell = tell or nobody
-        attempts = await self._begun(task, values, tell)
+        values = _checked(task).read(given_once(given, input))
+        said = Message("user", as_text(values))
+        tell, made = listening(tell), MadeCalls()
+        stage = self._stage._replace(made=made)
+        attempts = await self._begun(task, values, tell, made)
         while ready := await self._ready(attempts):
             for attempt in ready:
-                done = await self._tried(attempt, task, values, tell)
+                done = await self._tried(attempt, stage, task, values, tell)
                 if done is not None and attempt.ready is not None:
-                    await record_run(self.session, self._stage.main, given, done.deeds, done.text)
+                    await record_run(self.session, stage.main, done.deeds, said, done.text)
                     return _answer(done, attempt.ready, attempts)
         raise ProgramFailed(task.name, _tries(attempts))
 
-    async def run(self, task: Task, code: str, /, *, tell: Tell | None = None, **input: Any) -> Answer:
+    async def run(
+        self,
+        task: Task,
+        code: str,
+        given: Mapping[str, Any] | None = None,
+        /,
+        *,
+        tell: Tell | None = None,
+        **input: Any,
+    ) -> Answer:
         """The answer of a program that is at hand: it is checked and run, and no model is asked for it."""
-        values = _checked(task).read(input)
+        values = _checked(task).read(given_once(given, input))
         program = await self._ways.check(code, task)
-        done = await perform_in_main(self._stage, task, program, values, tell or nobody)
+        done = await perform_in_main(self._stage, task, program, values, listening(tell))
         return Answer(done.value, program, done.printed, self._ways.price(program, task), ())
 
     async def keep(self, task: Task, /, *, tell: Tell | None = None) -> KeptProgram:
         """A program for any input, as a tool. One that was kept for the same task is used without a model."""
-        tell = tell or nobody
+        tell = listening(tell)
         model = "" if self.model is None else self.model.name
         found = await self._shelf.find(_checked(task), model, self._ways.check, tell)
         if found is None:
-            attempts = await self._begun(task, None, tell)
+            attempts = await self._begun(task, None, tell, MadeCalls())
             ready = await self._ready(attempts)
             if not ready or ready[0].ready is None:
                 raise ProgramFailed(task.name, _tries(attempts))
@@ -111,11 +128,13 @@ class Coder:
             found = await self._shelf.put(task, model, best.program, best.price)
         return KeptProgram(task, found, self._stage)
 
-    async def _begun(self, task: Task, values: dict[str, Any] | None, tell: Tell) -> list[Attempt]:
+    async def _begun(
+        self, task: Task, values: dict[str, Any] | None, tell: Tell, made: MadeCalls
+    ) -> list[Attempt]:
         attempts: list[Attempt] = []
         for _ in range(self._candidates):
             name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
-            attempts.append(Attempt(name, task, self.session, self._ways, self._rounds, tell))
+            attempts.append(Attempt(name, task, self.session, self._ways, self._rounds, tell, made))
         return attempts
 
     async def _ready(self, attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -125,12 +144,12 @@ class Coder:
         return [attempt for _, attempt in sorted(priced, key=lambda one: one[0])]
 
     async def _tried(
-        self, attempt: Attempt, task: Task, values: dict[str, Any], tell: Tell
+        self, attempt: Attempt, stage: Stage, task: Task, values: dict[str, Any], tell: Tell
     ) -> Performance | None:
         assert attempt.ready is not None
         await self.session.add(Message("user", RUN), to=attempt.name)
         try:
-            return await perform(self._stage, task, attempt.ready.program, values, attempt.name, tell)
+            return await perform(stage, task, attempt.ready.program, values, attempt.name, tell)
         except ProgramFault as fault:
             await attempt.fail(fault)
             return None

@@ -1,5 +1,6 @@
 """What is told of programs as they are written, checked, priced, run and kept."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +9,8 @@ from quire.errors import QuireError
 from quire.items import ToolCall, ToolResult
 from quire.programs.checking import Program
 from quire.programs.pricing import Price
+
+logger = logging.getLogger("quire.programs")
 
 
 class Written(NamedTuple):
@@ -89,10 +92,44 @@ class SetAside(NamedTuple):
     why: str
 
 
-Event = Written | Checked | Faulted | Started | Called | Gave | Asked | Printed | Answered | Found | SetAside
+class NotKept(NamedTuple):
+    """A file is in the way of a program, and can be neither used nor moved: it is kept in memory alone."""
+
+    path: Path
+    why: str
+
+
+Event = (
+    Written
+    | Checked
+    | Faulted
+    | Started
+    | Called
+    | Gave
+    | Asked
+    | Printed
+    | Answered
+    | Found
+    | SetAside
+    | NotKept
+)
 Tell = Callable[[Event], object]
 """Hears of what happens, and is not waited for."""
 
 
 def nobody(_: Event) -> None:
     """Tell nobody."""
+
+
+def listening(tell: Tell | None) -> Tell:
+    """Somebody who hears, or nobody: what fails in listening is logged, and is no fault of what is heard."""
+    if tell is None:
+        return nobody
+
+    def heard(event: Event) -> None:
+        try:
+            tell(event)
+        except Exception as fault:
+            logger.warning("a listener failed at %s: %s", type(event).__name__, type(fault).__name__)
+
+    return heard

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,16 @@ from quire.agent import Tool
 from quire.agent.tools.options import Options
 from quire.agent.tools.shapes import Json, Misfit
 from quire.agent.tools.signature import Signature
-from quire.errors import Damaged, InvalidValue, StoreFailed
+from quire.errors import Damaged, InvalidValue
 from quire.programs.attempts import Checks
 from quire.programs.checking import Program
-from quire.programs.events import Found, SetAside, Tell, nobody
+from quire.programs.events import Found, NotKept, SetAside, Tell, listening, nobody
 from quire.programs.faults import ProgramFault
 from quire.programs.kept_files import Kept, file_name, kept_as, read_kept, write_kept
 from quire.programs.performing import Stage, perform, perform_in_main
 from quire.programs.pricing import Price
 from quire.programs.task import Task
+from quire.programs.values import given_once
 from quire.session import Session
 from quire.stores.streams import MAIN
 
@@ -27,17 +28,18 @@ logger = logging.getLogger("quire.programs")
 
 
 class Shelf:
-    """The programs that a coder keeps: in a folder, or without one in memory alone."""
+    """The programs that a coder keeps: in a folder, or in memory where there is none, or no place in it."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._known: dict[str, Kept] = {}
+        self._without_place: set[str] = set()
 
     async def find(self, task: Task, model: str, check: Checks, tell: Tell) -> Kept | None:
         """The program that was kept for a task; one that somebody edited is checked again."""
         version = _version(task, model)
         kept = self._known.get(version)
-        if self._folder is not None:
+        if self._folder is not None and kept is None:
             kept = await self._read(self._folder / file_name(task, version), version, task, check, tell)
         if kept is not None:
             tell(Found(kept.path))
@@ -46,7 +48,7 @@ class Shelf:
     async def put(self, task: Task, model: str, program: Program, price: Price) -> Kept:
         """Keep a program."""
         kept = kept_as(program, price, _version(task, model))
-        if self._folder is None:
+        if self._folder is None or kept.version in self._without_place:
             self._known[kept.version] = kept
             return kept
         path = self._folder / file_name(task, kept.version)
@@ -63,9 +65,13 @@ class Shelf:
             why = str(fault.args[0])
         except ProgramFault as fault:
             why = f"it was edited, and does not pass the checks: {fault}"
-        logger.warning("%s is set aside: it cannot be used", path)
-        await asyncio.to_thread(_set_aside, path)
-        tell(SetAside(path, why))
+        if await asyncio.to_thread(_is_set_aside, path):
+            logger.warning("%s is set aside: it cannot be used", path)
+            tell(SetAside(path, why))
+        else:
+            logger.warning("%s can be neither used nor set aside", path)
+            self._without_place.add(version)
+            tell(NotKept(path, why))
         return None
 
 
@@ -105,7 +111,7 @@ class KeptProgram(Tool):
         self.path = kept.path
         self._stage = stage
 
-    def __call__(self, **input: Any) -> Any:
+    def __call__(self, /, **input: Any) -> Any:
         """The answer for an input, to be awaited; nothing is recorded in the main transcript."""
         return self._value(self.task.read(input), None)
 
@@ -114,13 +120,21 @@ class KeptProgram(Tool):
         """A digest of all that the program depends on."""
         return self._kept.version
 
-    async def run(self, *, session: Session | None = None, tell: Tell | None = None, **input: Any) -> Any:
+    async def run(
+        self,
+        given: Mapping[str, Any] | None = None,
+        /,
+        *,
+        session: Session | None = None,
+        tell: Tell | None = None,
+        **input: Any,
+    ) -> Any:
         """The answer for an input; on success, input, calls and answer are in the main transcript."""
-        values = self.task.read(input)
-        done = await perform_in_main(self._in(session), self.task, self.program, values, tell or nobody)
+        values = self.task.read(given_once(given, input))
+        done = await perform_in_main(self._in(session), self.task, self.program, values, listening(tell))
         return done.value
 
-    def within(self, session: Session, main: str = MAIN) -> "KeptProgram":
+    def within(self, session: Session, main: str | Callable[[], str] = MAIN) -> "KeptProgram":
         """The same program in another conversation, or with another transcript for what succeeded."""
         return KeptProgram(self.task, self._kept, self._stage._replace(session=session, main=main))
 
@@ -136,12 +150,13 @@ def _version(task: Task, model: str) -> str:
     return blake2b(f"{task.version} {model}".encode(), digest_size=8).hexdigest()
 
 
-def _set_aside(path: Path) -> None:
-    """Give a file another name: somebody may have put work into it."""
+def _is_set_aside(path: Path) -> bool:
+    """Give a file another name, if that can be done: somebody may have put work into it."""
     number = 1
-    while (other := path.with_suffix(f".py.{number}")).exists():
-        number += 1
     try:
+        while (other := path.with_suffix(f".py.{number}")).exists():
+            number += 1
         path.rename(other)
-    except OSError as fault:
-        raise StoreFailed(f"{path} cannot be set aside: {fault.strerror}") from fault
+    except OSError:
+        return False
+    return True

@@ -3,14 +3,14 @@
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from quire.errors import Damaged, StoreFailed
-from quire.items import now
+from quire.items import new_id, now
 from quire.programs.checking import Program
 from quire.programs.pricing import Price
 from quire.programs.task import Task
@@ -44,14 +44,17 @@ def kept_as(program: Program, price: Price, version: str) -> Kept:
 def write_kept(path: Path, task: Task, model: str, kept: Kept) -> None:
     """Write a program to its file, whole or not at all."""
     text = "\n".join([_FIRST, *_header(task, model, kept), "", _code(kept.program.code), ""])
+    draft = path.with_name(f".{new_id()}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as draft:
-            draft.write(text)
-            draft.flush()
-            os.fsync(draft.fileno())
-        os.replace(draft.name, path)
+        with draft.open("x", encoding="utf-8") as file:  # who may read it, the umask says
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
     except OSError as fault:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
         raise StoreFailed(f"the program cannot be kept in {path.parent}: {fault.strerror}") from fault
 
 
@@ -63,8 +66,10 @@ def read_kept(path: Path, version: str) -> Kept | None:
         return None
     except UnicodeDecodeError:
         raise Damaged("it is no text", str(path)) from None
+    except NotADirectoryError as fault:
+        raise StoreFailed(f"programs cannot be kept in {path.parent}: {fault.strerror}") from fault
     except OSError as fault:
-        raise StoreFailed(f"{path} cannot be read: {fault.strerror}") from fault
+        raise Damaged(f"it cannot be read: {fault.strerror}", str(path)) from fault
     header, _, code = text.partition("\n\n")
     lines = header.splitlines()
     if lines[:1] != [_FIRST]:

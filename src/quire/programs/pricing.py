@@ -1,12 +1,13 @@
 """What a program will cost, estimated from its text: its calls, how often, and what each of them costs."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from quire.programs.faults import ProgramFault
+from quire.programs.sandbox.functions import called_as, callees_first, functions_in
 from quire.programs.sandbox.source import tree_of
 from quire.tokens import Usage, cost, facts_for
 
@@ -16,7 +17,6 @@ _MODEL_SECONDS = 5.0
 _MOST_TIMES = 1e12
 _THROUGH = {"enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"}
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Price(msgspec.Struct, frozen=True, order=True):
@@ -43,10 +43,7 @@ def cost_of_model(name: str) -> Cost:
 def price_of(code: str, costs: Mapping[str, Cost], unknown: int = 10) -> Price:
     """The price of a program; a loop whose length its text does not say is gone through `unknown` times."""
     tree = tree_of(code)
-    try:
-        return _Reader(tree, costs, unknown).of(tree.body)
-    except RecursionError:
-        raise ProgramFault("syntax", "the program is nested too deeply") from None
+    return _Reader(tree, costs, unknown).of(tree.body)
 
 
 class _Reader:
@@ -55,13 +52,21 @@ class _Reader:
     def __init__(self, tree: ast.Module, costs: Mapping[str, Cost], unknown: int) -> None:
         self._costs = costs
         self._unknown = float(unknown)
-        self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
-        self._inside: set[str] = set()
         self._lengths: dict[str, float] = {}
         self._lengths = self._known_lengths(tree)
+        self._own: dict[str, Price] = {}
+        """Of the program's functions. How often one calls itself cannot be seen: it has no price there."""
+        functions = functions_in(tree)
+        for name in callees_first(tree, functions):
+            self._own[name] = _times(self.of(functions[name].body), 1.0)
 
     def of(self, nodes: Iterable[ast.AST | None]) -> Price:
-        return _sum(self._one(node) for node in nodes if node is not None)
+        money = seconds = calls = 0.0
+        for node in nodes:
+            if node is not None:
+                one = self._one(node)
+                money, seconds, calls = money + one.money, seconds + one.seconds, calls + one.calls
+        return Price(money, seconds, calls)
 
     def _one(self, node: ast.AST) -> Price:
         match node:
@@ -73,10 +78,9 @@ class _Reader:
             case ast.While():
                 loop = _times(self.of([node.test, *node.body]), self._unknown)
                 return _sum([loop, self.of(node.orelse)])
-            case ast.If():
-                return _sum([self._one(node.test), max(self.of(node.body), self.of(node.orelse))])
-            case ast.IfExp():
-                return _sum([self._one(node.test), max(self._one(node.body), self._one(node.orelse))])
+            case ast.If() | ast.IfExp():
+                either = max(self.of(_several(node.body)), self.of(_several(node.orelse)))
+                return _sum([self._one(node.test), either])
             case ast.Match():
                 return _sum([self._one(node.subject), max(self.of([case]) for case in node.cases)])
             case ast.Try():
@@ -84,30 +88,26 @@ class _Reader:
                 return _sum([self.of([*node.body, *node.orelse, *node.finalbody]), caught])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self._comprehension(node)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 return _NOTHING  # counted where it is called
+            case ast.Name(id=name):
+                return self._named(name)
             case _:
                 return self.of(ast.iter_child_nodes(node))
 
     def _call(self, node: ast.Call) -> Price:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if name == "gather":
+        name = called_as(node)
+        if name in ("gather", ".gather"):
             return self._side_by_side(given)
-        found = [self._one(node.func), *(self._one(one) for one in given)]
-        if isinstance(node.func, ast.Name) and name in self._functions:
-            found.append(self._of_its_own(name))
-        elif isinstance(node.func, ast.Name) and name in self._costs:
-            found.append(Price(self._costs[name].money, self._costs[name].seconds, 1.0))
-        return _sum(found)
+        priced = self.of([node.func, *given])
+        own = self._own.get(name)
+        return priced if own is None or name in self._costs else _sum([priced, own])
 
-    def _of_its_own(self, name: str) -> Price:
-        if name in self._inside:
-            return _NOTHING  # how often a function calls itself cannot be seen
-        self._inside.add(name)
-        found = self.of(self._functions[name].body)
-        self._inside.discard(name)
-        return found
+    def _named(self, name: str) -> Price:
+        """One call of a function that is named: whoever hands it on has it called."""
+        found = self._costs.get(name)
+        return _NOTHING if found is None else Price(found.money, found.seconds, 1.0)
 
     def _side_by_side(self, given: Iterable[ast.AST]) -> Price:
         """All of the money, and the time of the longest."""
@@ -156,11 +156,11 @@ class _Reader:
 
     def _known_lengths(self, tree: ast.Module) -> dict[str, float]:
         """Of names that are set once, to something whose length is in the text."""
-        stored = [
+        stored = Counter(
             node.id
             for node in ast.walk(tree)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        ]
+        )
         grown = {
             node.value.id
             for node in ast.walk(tree)
@@ -174,12 +174,16 @@ class _Reader:
                 and isinstance(node.targets[0], ast.Name)
             ):
                 name = node.targets[0].id
-                if stored.count(name) == 1 and name not in grown:
+                if stored[name] == 1 and name not in grown:
                     found[name] = self._length(node.value)
         return found
 
 
 _NOTHING = Price(0.0, 0.0, 0.0)
+
+
+def _several(part: Sequence[ast.AST] | ast.AST) -> Sequence[ast.AST]:
+    return [part] if isinstance(part, ast.AST) else part
 
 
 def _sum(prices: Iterable[Price]) -> Price:
@@ -194,7 +198,9 @@ def _together(prices: list[Price]) -> Price:
 
 
 def _times(price: Price, times: float) -> Price:
-    return Price(price.money * times, price.seconds * times, price.calls * times)
+    """So much of a price, within what can be added up."""
+    money, seconds, calls = price.money * times, price.seconds * times, price.calls * times
+    return Price(min(money, _MOST_TIMES), min(seconds, _MOST_TIMES), min(calls, _MOST_TIMES))
 
 
 def _length_of_range(limits: list[ast.expr], unknown: float) -> float:
@@ -203,5 +209,5 @@ def _length_of_range(limits: list[ast.expr], unknown: float) -> float:
         return min(float(len(range(*numbers))), _MOST_TIMES)
     except OverflowError:
         return _MOST_TIMES
-    except (ValueError, TypeError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return unknown

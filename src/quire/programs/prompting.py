@@ -1,11 +1,12 @@
 """What a model is told that is to write a program, and what it is told of one that does not work."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quire.agent.tools.capping import ends
 from quire.items import Message
 from quire.programs.faults import ProgramFault
+from quire.programs.replaying import Made
 from quire.programs.task import Task
 from quire.programs.values import as_text
 
@@ -14,7 +15,8 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
 
 - Answer with the whole program in one ```python block, and nothing else.
 - The answer is the value of the variable `output`, set at the top level. It has the type `Output`.
-- The variables and functions that are declared to you exist already: do not define or import them.
+- The variables and functions that are declared to you exist already: do not define or import them, and give
+  their names to nothing else. Types are declared for annotations alone: write `{"a": 1}`, not `Output(a=1)`.
 - Declared functions are async: write `await search("x")` at the top level. To call several at once, write
   `import asyncio` and `a, b = await asyncio.gather(search("x"), search("y"))`.
 - A function that fails raises: catch it where the program can go on without it.
@@ -24,7 +26,10 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
 - Each call costs time and money: make no more calls than the task needs."""
 
 _MOST = 4_000
-"""Characters that are shown of what is given, and of what was printed."""
+"""Characters that are shown of what is given, of what was printed, and of calls that were made."""
+
+_MOST_OF_CALL = 300
+"""Characters of what one call was given, and of what it gave."""
 
 
 def prompt_for(task: Task, values: Mapping[str, Any] | None = None) -> tuple[Message, Message]:
@@ -48,12 +53,41 @@ def told_of_fault(fault: ProgramFault) -> str:
     return "\n\n".join([*said, "Write the whole program again, without this fault."])
 
 
+def told_of_calls(made: Sequence[Made]) -> str:
+    """What a model is told of calls that programs have made, whatever became of those programs."""
+    lines: list[str] = []
+    for one in made:
+        line = _call_in_words(one)
+        if sum(map(len, lines)) + len(line) > _MOST:
+            lines.append(f"- and {len(made) - len(lines)} more")
+            break
+        lines.append(line)
+    return "\n".join(
+        [f"Programs that failed have made calls, {len(made)} since you wrote:", "", *lines, "", _MADE]
+    )
+
+
+_MADE = """\
+What these did is done. A program that makes the same call again is given what it gave, and the call is not
+made a second time; those that failed are made again, and those of functions that may be repeated."""
+
+
+def _call_in_words(made: Made) -> str:
+    given, gave = (_shortened(text, _MOST_OF_CALL) for text in (made.call.arguments, made.result.text))
+    return f"- {made.call.name} {given} {'failed' if made.result.is_error else 'gave'}: {gave}"
+
+
 RUN = "The program passed the checks, and is run."
 """What stands between a program and the calls that it makes: they are not those of the model's reply."""
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= _MOST:
+def program_in_words(code: str) -> str:
+    """A program as a model answers with it."""
+    return f"```python\n{code}\n```"
+
+
+def _shortened(text: str, most: int = _MOST) -> str:
+    if len(text) <= most:
         return text
-    beginning, ending = ends(text, _MOST)
-    return f"{beginning}\n[{len(text) - _MOST:,} characters are left out here]\n{ending}"
+    beginning, ending = ends(text, most)
+    return f"{beginning}\n[{len(text) - most:,} characters are left out here]\n{ending}"

@@ -1,16 +1,17 @@
 """The record of programs: each step of an attempt as it happens, and all of a run once it succeeded."""
 
-from collections.abc import Iterable, Iterator
-
-from msgspec.structs import replace
+from collections.abc import Callable, Iterable, Iterator
 
 from quire.errors import Conflict
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.session import Session
-from quire.stores.streams import free_name
+from quire.stores.streams import checked_name, free_name
 
 ATTEMPT = "attempt"
 INTERMEDIATE = "intermediate"
+
+PROGRAM = "quire.program"
+"""Whose calls those of a program are: by the `agent_id` they are told from what a model said before them."""
 
 
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
@@ -45,18 +46,22 @@ class Deeds:
                 yield from (item for item in deed if isinstance(item, Message | ToolCall | ToolResult | Note))
 
 
-async def record_run(session: Session, main: str, given: Message, deeds: Iterable[Item], answer: str) -> None:
-    """Record a run that succeeded in the main transcript, all of it or nothing."""
-    items: list[Item] = [given, *deeds, Message("assistant", answer)]
-    await session.say(*_in_order(items), to=main)
+async def record_run(
+    session: Session,
+    main: str | Callable[[], str],
+    deeds: Iterable[Item],
+    given: Message | None = None,
+    answer: str | None = None,
+) -> None:
+    """Record a run that succeeded in the main transcript, all of it or nothing.
 
-
-def _in_order(items: Iterable[Item]) -> Iterator[Item]:
-    """Items that are shown in this order: calls that ran side by side stand next to what they gave."""
-    latest = float("-inf")
-    for item in items:
-        latest = max(latest, item.created_at)
-        yield item if item.created_at == latest else replace(item, created_at=latest)
+    What ran side by side stands next to what it gave, and nothing has to be changed for that: a transcript
+    shows a call together with its result, and an answer has the time of its question.
+    """
+    said = [] if answer is None else [Message("assistant", answer)]
+    items: list[Item] = [*([] if given is None else [given]), *deeds, *said]
+    if items:
+        await session.say(*items, to=main if isinstance(main, str) else checked_name(main()))
 
 
 def _is_answer(item: Item) -> bool:

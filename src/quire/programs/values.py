@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 import msgspec
 
+from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Audio, File, Image, Note
 from quire.providers.wording import mended
 
@@ -48,6 +49,18 @@ def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = Fa
     ):
         legal += "_"
     return legal
+
+
+def given_once(given: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given in one mapping and by keywords, where nothing is given by both."""
+    if given is None:
+        return dict(named)
+    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"the input is a mapping of values by name, not {type(given).__name__}")
+    twice = next((name for name in named if name in given), None)
+    if twice is not None:
+        raise InvalidValue(f"the input {cut(twice)!r} is given twice")
+    return {**given, **named}
 
 
 def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:

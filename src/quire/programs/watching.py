@@ -21,6 +21,8 @@ class Watched:
         elif tool.kind == "plain":
             self.tool.function = self._called
         self.fault: BaseException | None = None
+        self.has_run = tool.kind == "generator"
+        """Whether the function was called; of one that yields, nobody can say."""
         self._values: list[Any] = []
 
     def value(self, outcome: Outcome) -> Any:
@@ -39,9 +41,11 @@ class Watched:
         return self.fault if isinstance(self.fault, Exception) else RuntimeError(words)
 
     async def _awaited(self, *args: Any, **kwargs: Any) -> Any:
+        self.has_run = True
         return await self._settled(self._function(*args, **kwargs))
 
     def _called(self, *args: Any, **kwargs: Any) -> Any:
+        self.has_run = True
         try:
             value = self._function(*args, **kwargs)
         except BaseException as fault:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.tokens.numbers import MOST, whole
@@ -63,6 +64,15 @@ class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             _check_price(getattr(self, name), f"Prices.{name}")
+
+    def for_all_input(self) -> "Prices":
+        """The same, where cached input that has no rate of its own costs what other input does.
+
+        That is rather too much than too little: what a cache gives is cheaper wherever it has a price.
+        """
+        read = self.input if self.cache_read is None else self.cache_read
+        written = self.input if self.cache_write is None else self.cache_write
+        return replace(self, cache_read=read, cache_write=written)
 
 
 def _check_price(price: Any, what: str) -> None:

@@ -12,6 +12,7 @@ from quire.items import ToolCall, ToolResult
 from quire.models import Scripted
 from tests.bridges.a1.coded import (
     ASKING,
+    BROKEN,
     CALLING,
     PLAIN,
     Bill,
@@ -101,6 +102,56 @@ def test_a_context_that_was_cleared_is_recorded_in_where_it_is_shown() -> None:
             assert len(main) == messages, main.messages
 
     run(cleared())
+
+
+def test_what_is_cleared_while_a_program_runs_is_recorded_in_where_it_is_shown_then() -> None:
+    async def cleared() -> None:
+        runtime = writing("await clear()\n" + PLAIN, strategy=ONE)
+        main = runtime.get_context()
+
+        @tool
+        async def clear() -> str:
+            """Begin anew."""
+            main.clear()
+            return "cleared"
+
+        agent = seller(clear)
+        compiled = await runtime.aot(agent, cache=False)
+        for recorded, messages in (
+            (lambda: runtime.jit(agent, lamps=3), 4),
+            (lambda: compiled.execute(lamps=3), 4),
+            (lambda: compiled(lamps=3), 2),
+        ):
+            main.user("away with this")
+            await recorded()
+            assert len(main) == messages, main.messages
+
+    run(cleared())
+
+
+def test_strategies_are_told_what_became_of_each_program() -> None:
+    told: list[list[tuple[str, str]]] = []
+    programs = iter(["output = anser", f"await multiply(a=1, b=1)\n{BROKEN}", PLAIN])
+
+    class Writing:
+        async def generate(self, past_attempts: list[tuple[str, str]], **_: object) -> str:
+            told.append(past_attempts)
+            return next(programs)
+
+    runtime = Runtime(generate=Writing(), strategy=ONE)
+    assert run(runtime.jit(seller(multiply), lamps=3)) == Bill(total="15")
+    names, raised = (said for _, said in told[-1])
+    assert "anser" in names and "ZeroDivisionError" in raised and "multiply" in raised
+
+
+def test_an_input_may_be_called_as_one_likes() -> None:
+    class Told(BaseModel):
+        tell: str
+        session: str
+
+    runtime = writing("output = {'total': tell + session}", strategy=ONE)
+    agent = seller(input_schema=Told)
+    assert run(runtime.jit(agent, tell="a", session="b")) == Bill(total="ab")
 
 
 def test_all_of_it_is_in_the_file(tmp_path: Path) -> None:

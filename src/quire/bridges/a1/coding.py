@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from inspect import Parameter, isawaitable, signature
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +17,7 @@ from quire.programs.coder import Coder
 from quire.programs.faults import ProgramFault
 from quire.programs.performing import Stage
 from quire.programs.pricing import Price
+from quire.programs.prompting import RUN
 from quire.programs.sandbox import Sandbox
 from quire.programs.task import Task
 from quire.session import Session
@@ -44,8 +44,9 @@ def coder_of(runtime: "Runtime", agent: Agent, kept: Path | None = None) -> Code
 
 
 def stage_of(runtime: "Runtime") -> Stage:
-    """Where programs of a runtime are run: the conversation, and the transcript that `main` shows now."""
-    return Stage(runtime.session, runtime.get_context().transcript, runtime.sandbox, Bounds(), None)
+    """Where programs of a runtime are run: the conversation, and the transcript that `main` shows by then."""
+    main = runtime.get_context()
+    return Stage(runtime.session, lambda: main.transcript, runtime.sandbox, Bounds(), None)
 
 
 def _writing(strategy: Generate, agent: Agent, session: Session) -> Writes:
@@ -66,8 +67,15 @@ def _writing(strategy: Generate, agent: Agent, session: Session) -> Writes:
 
 
 def _past(told: Sequence[Message]) -> list[tuple[str, str]]:
-    """Programs that were tried, each with what was said of it."""
-    return [(one.text, said.text) for one, said in pairwise(told) if one.role == "assistant"]
+    """Programs that were tried, each with all that was said of it."""
+    past: list[tuple[str, str]] = []
+    for one in told:
+        if one.role == "assistant":
+            past.append((one.text, ""))
+        elif past and one.text != RUN:
+            program, said = past[-1]
+            past[-1] = program, f"{said}\n\n{one.text}".strip()
+    return past
 
 
 def _wanted(function: Any, everything: dict[str, Any]) -> dict[str, Any]:

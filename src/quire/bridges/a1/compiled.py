@@ -1,18 +1,14 @@
 """A program that was written ahead of time, as a tool of A1's."""
 
-from collections.abc import Iterable
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from quire.bridges.a1.agents import Agent
 from quire.bridges.a1.coding import stage_of
 from quire.bridges.a1.tools import Tool
-from quire.items import Item
 from quire.programs.events import nobody
 from quire.programs.keeping import KeptProgram
 from quire.programs.performing import perform, perform_in_main
+from quire.programs.recording import record_run
 
 if TYPE_CHECKING:
     from quire.bridges.a1.runtime import Runtime
@@ -53,8 +49,7 @@ class Compiled(Tool):
         with runtime:
             stage = stage_of(runtime)
             done = await perform(stage, task, self.program.program, values, None, nobody)
-            if done.deeds:
-                await stage.session.say(*_in_order(done.deeds), to=stage_of(runtime).main)
+            await record_run(stage.session, stage.main, done.deeds)
             runtime.has_grown()
         return done.value
 
@@ -69,13 +64,3 @@ class Compiled(Tool):
 
     def _input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         return self.agent.given(self._by_name(args, kwargs))
-
-
-def _in_order(items: Iterable[Item]) -> list[Item]:
-    """Items that are shown in this order: calls that ran side by side stand next to what they gave."""
-    row = list(items)
-    times = accumulate((item.created_at for item in row), max)
-    return [
-        item if item.created_at == time else replace(item, created_at=time)
-        for item, time in zip(row, times, strict=True)
-    ]

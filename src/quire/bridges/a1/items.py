@@ -4,7 +4,6 @@ A message is one item, or with tool calls several: its words, if there are any, 
 the engine has no field for is in the `extras` of an item under one key, so that it goes wherever it goes.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from quire.bridges.a1.messages import Message
 from quire.bridges.a1.naming import item_id_of, local_time, message_id_of
 from quire.items import Item, Role, Summary, ToolCall, ToolResult, thaw
 from quire.items import Message as Words
+from quire.programs.recording import PROGRAM
 
 OURS = "a1"
 """The key of `extras` under which the bridge keeps what the engine has no field for."""
@@ -22,7 +22,6 @@ OURS = "a1"
 OF = "of"
 """Under it, for a call: the item that its message begins with. A call without it was not recorded here."""
 
-_CALLED_HERE = re.compile(r"call_[0-9a-f]{28}")
 _UNKNOWN = "unknown"  # for the name or the call of a result that came without: the engine needs both
 _KEPT = ("name", "tool_call_id", "tool_calls")
 
@@ -158,8 +157,7 @@ def _belongs(call: ToolCall, last: Message) -> bool:
     of = _own(call).get(OF)
     if of is not None:
         return last.message_id == message_id_of(of)
-    # What no model gave an id was called by a program or by code, and is no part of a model's words.
-    return last.role == "assistant" and not _CALLED_HERE.fullmatch(call.call_id)
+    return last.role == "assistant" and call.agent_id != PROGRAM  # its calls are no part of a model's words
 
 
 def _own(item: Item) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class Runtime:
         """
         given = self._ready(agent).given(input)
         with self:
-            answer = await coder_of(self, agent).answer(agent.task, **given)
+            answer = await coder_of(self, agent).answer(agent.task, given)
             self.has_grown()
         return answer.value
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import cache
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.errors import InvalidLimit
 from quire.models.per_loop import PerLoop
@@ -16,8 +17,11 @@ from quire.programs.sandbox.diagnosing import typed_fault
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
 from quire.programs.sandbox.running import HostFunction, Run, given_values
-from quire.programs.sandbox.source import answering, declaring
+from quire.programs.sandbox.source import answering, declaring, tree_of
 from quire.programs.sandbox.workers import Seat, Workers, until_checked
+
+if TYPE_CHECKING:
+    from pydantic_monty import MontySession
 
 __all__ = ["HostFunction", "Ran", "Sandbox", "shared_sandbox"]
 
@@ -35,13 +39,17 @@ class Ran(NamedTuple):
 
 
 class Sandbox:
-    """Runs programs and checks them. Workers start when first needed, and end with the event loop."""
+    """Runs programs and checks them. Workers start when first needed, and end with the event loop.
 
-    def __init__(self, *, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise InvalidLimit("a sandbox has one worker at least")
+    `workers` compute at a time, as many as there are processors; `programs` may have begun, those that wait
+    for their functions included. Others wait for a place, which counts as time of theirs.
+    """
+
+    def __init__(self, *, workers: int | None = None, programs: int = 64) -> None:
+        if (workers is not None and workers < 1) or programs < 1:
+            raise InvalidLimit("a sandbox has one worker at least, and room for one program")
         most = workers or max(2, os.cpu_count() or 1)
-        self._workers = PerLoop(lambda: Workers(most))
+        self._workers = PerLoop(lambda: Workers(most, programs))
 
     async def run(
         self,
@@ -56,11 +64,15 @@ class Sandbox:
         begun = perf_counter()
         text, values = answering(code, bounds.answer), given_values(inputs or {})
         workers = await self._workers.get()
-        async with workers.admitted():
+        async with workers.admitted(bounds.wall) as until:
             seat = workers.seat(bounds)
             printed = Printed(bounds.printed, tell, seat.stop)
             run = Run(seat, functions or {}, bounds)
-            found = await _ended(run, seat, text, values, printed, code, bounds)
+            async with _ending(run, seat, printed, code, bounds), asyncio.timeout_at(until):
+                first = await seat.open(
+                    lambda session: session.feed_start(text, inputs=values, print_callback=printed.take)
+                )
+                found = await run.through(first)
         return Ran(
             answer_of(found, bounds.answer, str(printed)), str(printed), run.calls, perf_counter() - begun
         )
@@ -69,20 +81,27 @@ class Sandbox:
         """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
         from pydantic_monty import MontyError
 
+        tree = tree_of(code)
         text, declared = declaring(code, stubs)
         workers = await self._workers.get()
-        async with workers.admitted():
+
+        def fault(session: "MontySession") -> ProgramFault | None:
+            try:
+                until_checked(session.feed_start(text))
+            except MontyError as error:
+                return typed_fault(error, code, tree, stubs)
+            return None
+
+        async with workers.admitted(_CHECKING.wall):
             seat = workers.seat(
                 _CHECKING, type_check=True, type_check_stubs=declared, type_check_format="json"
             )
             try:
-                await seat.open(lambda session: until_checked(session.feed_start(text)))
-            except MontyError as error:
-                found = typed_fault(error, code, stubs)
-                if found is not None:
-                    raise found from None
+                found = await seat.open(fault)
             finally:
                 await seat.leave()
+        if found is not None:
+            raise found
 
     async def close(self) -> None:
         """End the workers of this loop; they start again where another program is run."""
@@ -95,18 +114,15 @@ def shared_sandbox() -> Sandbox:
     return Sandbox()
 
 
-async def _ended(
-    run: Run, seat: Seat, text: str, values: dict[str, Any], printed: Printed, code: str, bounds: Bounds
-) -> Any:
-    """Run it to its end; the ways to end too soon are told apart here."""
+@asynccontextmanager
+async def _ending(
+    run: Run, seat: Seat, printed: Printed, code: str, bounds: Bounds
+) -> AsyncGenerator[None, None]:
+    """Ends what was begun for a program; the ways to end too soon are told apart here."""
     from pydantic_monty import MontyError
 
     try:
-        async with asyncio.timeout(bounds.wall):
-            first = await seat.open(
-                lambda session: session.feed_start(text, inputs=values, print_callback=printed.take)
-            )
-            found = await run.through(first)
+        yield
     except TimeoutError:
         seat.stop()
         raise ProgramFault("limit", f"it took longer than {bounds.wall} s", printed=str(printed)) from None
@@ -116,10 +132,11 @@ async def _ended(
     except BaseException:
         seat.stop()
         raise
-    else:
-        if not printed.over:
-            return found
     finally:
-        await run.end()
-        await seat.leave()
-    raise ProgramFault("limit", f"it printed more than {bounds.printed} characters", printed=str(printed))
+        try:
+            await run.end()
+        finally:
+            await seat.leave()
+    if printed.over:
+        text = f"it printed more than {bounds.printed} characters"
+        raise ProgramFault("limit", text, printed=str(printed))

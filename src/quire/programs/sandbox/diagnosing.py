@@ -4,9 +4,13 @@ import ast
 import difflib
 import json
 import re
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from quire.programs.faults import Kind, ProgramFault, at_line
+from quire.programs.sandbox.assigning import may_do
+from quire.programs.sandbox.naming import bindings, declared_in
 from quire.programs.sandbox.raising import fault_of
 
 if TYPE_CHECKING:
@@ -23,22 +27,23 @@ _KINDS: dict[str, Kind] = {
     "invalid-syntax": "syntax",
 }
 _UNKNOWN = re.compile(r"Name `(\w+)` used when not defined")
-_LOOSE = re.compile(r"(found|of type) `[^`]*\bdict\[")
+_OF_TYPES = ("invalid-argument-type", "invalid-assignment", "invalid-return-type")
 _EMPTY = re.compile(r"= *(\{ *\}|dict\(\)) *$")
+_FOR_NOW = re.compile(r"""output *= *(None|\[ *\]|""|'') *(#.*)?$""")
 
 
-def typed_fault(error: "MontyError", code: str, stubs: str) -> ProgramFault | None:
+def typed_fault(error: "MontyError", code: str, tree: ast.Module, stubs: str) -> ProgramFault | None:
     """The faults that the checker found, the first of them first; None where none of them counts."""
     from pydantic_monty import MontyTypingError
 
     if not isinstance(error, MontyTypingError):
         return _moved(error, code)
-    rows = [row for row in json.loads(error.display()) if _counts(row, code)]
+    rows = list(islice(_Reading(code, tree, stubs).counting(json.loads(error.display())), _MOST_TOLD + 1))
     if not rows:
         return None
     told = [at_line(code, _line(row), _told(row, stubs)) for row in rows[:_MOST_TOLD]]
     if len(rows) > _MOST_TOLD:
-        told.append(f"and {len(rows) - _MOST_TOLD} more")
+        told.append("and more")
     return ProgramFault(_KINDS.get(rows[0]["code"], "types"), "\n".join(told), _line(rows[0]))
 
 
@@ -47,12 +52,36 @@ def _moved(error: "MontyError", code: str) -> ProgramFault:
     return fault_of(error, code, "", ahead=_AHEAD)
 
 
-def _counts(row: dict[str, Any], code: str) -> bool:
-    """Leaves out what a program may do all the same: a dict that is filled later has its keys then."""
-    if row["code"] in ("invalid-argument-type", "invalid-assignment") and _LOOSE.search(row["message"]):
-        return False
-    stands = code.split("\n")[max(0, (_line(row) or 1) - 1)]
-    return row["code"] != "missing-typed-dict-key" or not _EMPTY.search(stands)
+class _Reading:
+    """What is said of one program; it is read once, however much is said."""
+
+    def __init__(self, code: str, tree: ast.Module, stubs: str) -> None:
+        self._lines = code.split("\n")
+        self._records = declared_in(stubs).records
+        self._sets_again = sum(name == "output" for _, name in bindings(tree)) > 1
+        self._spread = {
+            (node.lineno, self._column(node))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Dict) and None in node.keys
+        }
+
+    def _column(self, node: ast.Dict) -> int:
+        """Where a dict begins, in characters; the tree counts bytes."""
+        return len(self._lines[node.lineno - 1].encode()[: node.col_offset].decode()) + 1
+
+    def counting(self, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+        """The rows without those of what a program may do all the same."""
+        return (row for row in rows if not self._is_forgiven(row))
+
+    def _is_forgiven(self, row: dict[str, Any]) -> bool:
+        stands = self._lines[max(0, min(_line(row), len(self._lines)) - 1)]
+        if row["code"] == "missing-typed-dict-key":
+            # Its keys come later, or from another dict.
+            return bool(_EMPTY.search(stands)) or (_line(row), row["location"]["column"]) in self._spread
+        if row["code"] not in _OF_TYPES:
+            return False
+        for_now = self._sets_again and _FOR_NOW.match(stands.strip())
+        return bool(for_now) or may_do(str(row["message"]), self._records)
 
 
 def _line(row: dict[str, Any]) -> int:
@@ -64,20 +93,8 @@ def _told(row: dict[str, Any], stubs: str) -> str:
     unknown = _UNKNOWN.match(message)
     if not unknown:
         return message
-    names = names_in(stubs)
+    declared = declared_in(stubs)
+    names = [*declared.functions, *declared.variables]
     near = difflib.get_close_matches(unknown[1], names, 1)
     meant = f"did you mean `{near[0]}`? " if near else ""
     return f"there is no `{unknown[1]}`: {meant}there are {', '.join(names[:_MOST_NAMES]) or 'no names'}"
-
-
-def names_in(stubs: str) -> list[str]:
-    """The functions and variables that stubs declare, in their order."""
-    found = (
-        node.name
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        else node.target.id
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        else ""
-        for node in ast.parse(stubs).body
-    )
-    return [name for name in found if name]

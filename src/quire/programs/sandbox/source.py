@@ -4,15 +4,18 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 
 from quire.programs.faults import ProgramFault, at_line
 
-LONGEST = 200_000
-"""Characters of a program. A tree takes a hundred times the memory of its text."""
+LONGEST = 50_000
+"""Characters of a program: it is read here, where nothing else goes on meanwhile."""
+
+DEEPEST = 200
+"""How deeply a program may be nested: what goes through it calls itself once for each level, or twice."""
 
 STOP = "quire_checked_until_here"
 _OUTPUT = re.compile(r"^(class Output\b|Output\b\s*[:=])", re.MULTILINE)
-_DECLARED = re.compile(r"^\s*output\s*:", re.MULTILINE)
 _ENDING = """
 {taking}
 import json as _quire_json
@@ -29,11 +32,26 @@ except NameError:
 
 
 def tree_of(code: str) -> ast.Module:
-    """The tree of a program, or a fault of its syntax."""
+    """The tree of a program, not to be changed, or a fault of its syntax."""
     if len(code) > LONGEST:
         raise ProgramFault(
             "syntax", f"a program of {len(code)} characters is beyond the {LONGEST} it may have"
         )
+    return _read(code)
+
+
+@lru_cache(4)  # each step of a check reads the same program, and a tree takes much room
+def _read(code: str) -> ast.Module:
+    tree = _parsed(code)
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return tree
+    raise ProgramFault("syntax", f"the program is nested deeper than {DEEPEST} times")
+
+
+def _parsed(code: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             # An odd escape in a program is no warning about the code of whoever runs it.
@@ -63,10 +81,11 @@ def declaring(code: str, stubs: str) -> tuple[str, str]:
 
     It begins with one line of ours, which is run before all others.
     """
-    sets, last = _answers(tree_of(code))
+    tree = tree_of(code)
+    sets, last = _answers(tree)
     ahead = STOP + "()\n"
     if declares_output(stubs) and sets:
-        ahead = f"output: Output; {ahead}" if not _DECLARED.search(code) else ahead
+        ahead = f"output: Output; {ahead}" if not _annotates_output(tree) else ahead
     elif declares_output(stubs) and last is not None:
         code = _named(code, last, "_quire_last: Output")
     return ahead + code, f"{stubs}\ndef {STOP}() -> None: ...\n"
@@ -93,6 +112,13 @@ def sets_output(tree: ast.Module) -> bool:
         or (isinstance(node, ast.Global) and "output" in node.names)
         or (isinstance(node, ast.alias) and (node.asname or node.name) == "output")
         for node in _top(tree)
+    )
+
+
+def _annotates_output(tree: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "output"
+        for node in ast.walk(tree)
     )
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.errors import MissingExtra
 from quire.programs.bounds import Bounds
+from quire.programs.faults import ProgramFault
 from quire.programs.sandbox.source import STOP
 
 if TYPE_CHECKING:
     from pydantic_monty import MontySession
 
-_MOST_PROCESSES = 1_024
-"""Programs within programs are not counted: one that waits for another must not keep it from starting."""
+_DEEPEST = 8
+"""How deep programs may run within programs."""
 
 _RUNS_OF_ONE = 50
 """A worker is replaced after so many programs, with whatever memory it still holds."""
@@ -26,40 +27,56 @@ _GRACE = 0.25
 """Seconds beyond its limit after which a worker is killed that did not look at the clock."""
 
 _Result = TypeVar("_Result")
-_within: ContextVar[bool] = ContextVar("quire_within_a_program", default=False)
+_depth: ContextVar[int] = ContextVar("quire_depth_of_programs", default=0)
 
 
 class Workers:
-    """Those of one event loop. A worker that dies is replaced; all end when the loop does, or the process."""
+    """Those of one event loop. A worker that dies is replaced; all end when the loop does, or the process.
+
+    `computing` programs compute at a time, and `programs` have begun: those that wait for the functions they
+    called take little more than their memory.
+    """
 
     # The sandbox has a pool for asyncio too. Its threads outlive the interpreter where a process ends soon
     # after a program, and take the process down with them; threads of our own are joined.
-    def __init__(self, most: int) -> None:
+    def __init__(self, computing: int, programs: int) -> None:
         try:
             from pydantic_monty import Monty
         except ImportError as missing:
             raise MissingExtra("pydantic-monty", "programs") from missing
-        self._free = asyncio.Semaphore(most)
-        self._threads = ThreadPoolExecutor(most, "quire-program")
+        self._programs = programs
+        # A program within another has a place of its own kind: the outer one, which waits for it, must not
+        # keep it from starting.
+        self._places = [asyncio.Semaphore(programs) for _ in range(_DEEPEST)]
+        self._computing = asyncio.Semaphore(computing)
+        # Programs that end must not wait for those that compute.
+        self._threads = ThreadPoolExecutor(2 * computing, "quire-program")
         self._pool = Monty(
-            max_processes=_MOST_PROCESSES,
+            max_processes=_DEEPEST * programs,
             max_checkouts_per_worker=_RUNS_OF_ONE,
             feed_duration_limit_grace=_GRACE,
         )
         self._pool.__enter__()
 
     @asynccontextmanager
-    async def admitted(self) -> AsyncGenerator[None, None]:
-        """Wait for one's turn. A program within another has it already: the outer one waits for it."""
-        if _within.get():
-            yield
-            return
-        async with self._free:
-            token = _within.set(True)
-            try:
-                yield
-            finally:
-                _within.reset(token)
+    async def admitted(self, wall: float | None) -> AsyncGenerator[float | None, None]:
+        """Wait for a place; when the program has to have ended, by the clock of the loop."""
+        depth = _depth.get()
+        if depth >= _DEEPEST:
+            raise ProgramFault("limit", f"programs run within programs, more than {_DEEPEST} deep")
+        until = None if wall is None else asyncio.get_running_loop().time() + wall
+        try:
+            async with asyncio.timeout_at(until):
+                await self._places[depth].acquire()
+        except TimeoutError:
+            text = f"it waited longer than {wall} s for one of {self._programs} places"
+            raise ProgramFault("limit", text) from None
+        token = _depth.set(depth + 1)
+        try:
+            yield until
+        finally:
+            _depth.reset(token)
+            self._places[depth].release()
 
     def seat(self, bounds: Bounds, **checking: Any) -> "Seat":
         """A place for one program, with its limits."""
@@ -71,7 +88,8 @@ class Workers:
             "max_suspensions": 10_000 + 4 * bounds.calls,
         }
         policy: Any = {"sleep": "call_host"}
-        return Seat(self._pool.checkout(limits=limits, os_policy=policy, **checking), self._threads)
+        session = self._pool.checkout(limits=limits, os_policy=policy, **checking)
+        return Seat(session, self._threads, self._computing)
 
     async def close(self) -> None:
         """End the processes and the threads."""
@@ -91,9 +109,12 @@ def until_checked(snapshot: Any) -> None:
 class Seat:
     """One worker while it runs one program: each turn of it in a thread, stopped at once where it must be."""
 
-    def __init__(self, session: "MontySession", threads: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, session: "MontySession", threads: ThreadPoolExecutor, computing: asyncio.Semaphore
+    ) -> None:
         self._session = session
         self._threads = threads
+        self._computing = computing
         self._process: int | None = None
         self._stopped = False
 
@@ -111,17 +132,16 @@ class Seat:
 
     async def turn(self, work: Callable[[], _Result]) -> _Result:
         """Let the worker go on until it asks for something or is done."""
-        begun = self._threads.submit(work)
-        waiting = asyncio.wrap_future(begun)
-        try:
-            return await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            if not begun.cancel():
-                self.stop()
-                await asyncio.wait([waiting])
-                if not waiting.cancelled():
-                    waiting.exception()  # looked at, so that nobody is warned of it later
-            raise
+        async with self._computing:
+            begun = self._threads.submit(work)
+            waiting = asyncio.wrap_future(begun)
+            try:
+                return await asyncio.shield(waiting)
+            except asyncio.CancelledError:
+                if not begun.cancel():
+                    self.stop()
+                    await _settled(waiting)
+                raise
 
     def stop(self) -> None:
         """End the worker, whatever it does; from any thread. The turn that is under way fails."""
@@ -137,4 +157,22 @@ class Seat:
         """Give the worker back, or what is left of it."""
         if self._process is not None:
             self._process = None
-            await self.turn(lambda: self._session.__exit__(None, None, None))
+            leaving = asyncio.wrap_future(self._threads.submit(self._session.__exit__, None, None, None))
+            if await _settled(leaving):
+                raise asyncio.CancelledError
+
+
+async def _settled(work: asyncio.Future[Any]) -> bool:
+    """Wait for what will soon be over, however often that is cancelled; whether it was.
+
+    What came of it is looked at, so that nobody is warned of it later.
+    """
+    was_cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            was_cancelled = True
+    if not work.cancelled():
+        work.exception()
+    return was_cancelled
