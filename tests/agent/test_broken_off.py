@@ -233,3 +233,26 @@ def test_a_call_that_waits_is_run_by_who_made_it_though_another_goes_on() -> Non
         assert_whole(front)
 
     run(talk)
+
+
+@pytest.mark.parametrize("gate_ends", [False, True])
+def test_calls_of_one_reply_that_have_one_id_have_their_own_results(gate_ends: bool) -> None:
+    async def talk() -> None:
+        gate = Gate()
+        accounts = [call("balance", f'{{"account": "{one}"}}', "call_0") for one in "AB"]
+        reply = [call("gate", "{}", "call_0"), *accounts]
+        agent = agent_of(reply, "Done.", "Done.", tools=[gate.tool, balance])
+        asking = asyncio.create_task(agent.ask("first"))
+        while [how for _, how in agent.session.standing()] != ["begun", "held", "held"]:
+            await asyncio.sleep(0)
+        if gate_ends:
+            gate.go.set()
+        else:
+            await agent.interrupt()
+        await asking
+        first, *others = [one.text for one in results(agent)]
+        assert (first == "through") is gate_ends and others == ["balance of A", "balance of B"]
+        assert (await agent.ask("second")).text == "Done."
+        assert_whole(agent)
+
+    run(talk)

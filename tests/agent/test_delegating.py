@@ -169,6 +169,24 @@ def test_a_call_of_a_child_that_needs_approval_is_named_and_can_be_decided() -> 
     run(talk)
 
 
+@pytest.mark.parametrize("beside_question", [False, True])
+def test_what_becomes_of_a_call_that_waits_for_approval_is_told_as_it_is(beside_question: bool) -> None:
+    async def talk() -> None:
+        pay = tool(name="pay", approve=True)(look.function)
+        calls = [call("pay", "{}", "p1"), call("ask_user", '{"question": "Which?"}')][: 1 + beside_question]
+        checkers = Checkers(calls, "Well.", "Well.", tools=[pay, ask_user])
+        after = call("delegate", '{"to": "checker-1", "task": "The gross one."}', "c2")
+        parent = parent_of(checkers.role(), call("delegate", TASK, "c1"), "It waits.", after, "Done.")
+        await parent.ask("Check it.")
+        told = results(parent)[0].text
+        assert ("takes the call back" in told) is not beside_question
+        assert ("goes on waiting" in told) is beside_question
+        await parent.ask("The gross one.")
+        assert bool(checkers.made[0].session.standing()) is beside_question
+
+    run(talk)
+
+
 def test_roles_are_checked() -> None:
     checkers = Checkers("x")
     with pytest.raises(InvalidValue):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.providers import Parsed
+from quire.session.metering import Metered
 from quire.stores import MemoryStore
 from quire.tokens import Prices, Usage
 from tests.agent.answering import call, results, run
@@ -153,8 +155,16 @@ def test_what_is_asked_after_the_end_is_not_limited_by_it() -> None:
     run(talk)
 
 
-def unpriced(*replies: Any, name: str = "own-model") -> Scripted:
-    return Scripted(replies, name=name, repeat=True)
+class Paid(Metered):
+    """A model that somebody is paid for, unlike `Scripted`, whatever its name."""
+
+    def __init__(self, replies: Iterable[Any], name: str) -> None:
+        super().__init__(scripted := Scripted(replies, name=name, repeat=True))
+        self.requests = scripted.requests
+
+
+def unpriced(*replies: Any, name: str = "own-model") -> Paid:
+    return Paid(replies, name)
 
 
 def test_money_is_not_limited_where_nobody_knows_the_price() -> None:
@@ -193,12 +203,31 @@ def test_the_money_of_a_question_is_not_limited_where_another_spends_unknown_sum
 
 
 def test_a_model_that_runs_here_is_not_paid() -> None:
-    class Here(Scripted):
+    class Here(Paid):
         context = 4_096
 
     async def talk() -> None:
-        agent = Agent("x", model=Here([call("look"), "Looked."], name="own-model"), tools=[look])
+        agent = Agent("x", model=Here([call("look"), "Looked."], "own-model"), tools=[look])
         assert (await agent.ask("look", limits=Limits(cost=1.0))).text == "Looked."
+
+    run(talk)
+
+
+@pytest.mark.parametrize("name", ["scripted", "own-model"])
+def test_a_model_that_says_what_it_was_given_to_say_is_not_paid(name: str) -> None:
+    async def talk() -> None:
+        agent = Agent("x", model=Scripted([call("look"), "Looked."], name=name), tools=[look])
+        reply = await agent.ask("look", limits=Limits(cost=1.0))
+        assert reply.text == "Looked." and reply.cost == 0
+
+    run(talk)
+
+
+def test_a_model_that_says_what_it_was_given_to_say_has_the_price_of_its_name() -> None:
+    async def talk() -> None:
+        agent = Agent("x", model=answering(call("look"), "Looked."), tools=[look])
+        reply = await agent.ask("look", limits=Limits(cost=await price() / 2))
+        assert reply.stop == "cost" and reply.cost > 0
 
     run(talk)
 

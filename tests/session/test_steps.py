@@ -3,8 +3,12 @@
 import asyncio
 from pathlib import Path
 
-from quire import Item, Session, ToolCall, ToolResult
-from quire.stores import MemoryStore, SQLiteStore, Store
+import pytest
+
+from quire import Item, Note, Session, ToolCall, ToolResult
+from quire.items import JSON
+from quire.session import Adding, Hook
+from quire.stores import Entry, MemoryStore, SQLiteStore, Store
 from quire.stores.streams import STEPS
 
 
@@ -52,6 +56,52 @@ def test_a_held_result_is_recorded_once_and_then_no_longer_held() -> None:
         third = one.call("c")
         await one.begin(third)
         assert one.held(second) == () and one.standing() == [(third, "begun")]
+
+    asyncio.run(steps())
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_calls_that_have_one_id_have_their_own_results(which: int, tmp_path: Path) -> None:
+    async def before() -> list[ToolCall]:
+        one = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
+        calls = [ToolCall("c", "a"), ToolCall("c", "a")]
+        one.append(*calls)
+        await one.begin(*calls)
+        await one.hold(result_of(calls[which]), Note("came with it"), of=calls[which])
+        return calls
+
+    calls = asyncio.run(before())
+    again = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
+    assert [how for _, how in again.standing()] == (["begun", "held"] if which else ["held", "begun"])
+    assert [type(item) for item in again.held(calls[which])] == [ToolResult, Note]
+
+
+def test_what_was_held_by_call_id_is_still_read() -> None:
+    store = MemoryStore()
+    one, (first, second) = asked(store, "a", "b")
+    came: list[Item] = [result_of(second), Note("came with it")]
+    entries = [Entry(STEPS, JSON.encode_item(item)) for item in came]
+    store.append(one.place, entries, expected=one.version)
+    asyncio.run(one.look())
+    assert one.standing() == [(first, "waiting"), (second, "held")]
+    assert one.held(second) == tuple(came) and one.held(first) == ()
+
+
+def test_a_hook_is_asked_before_a_result_is_held() -> None:
+    def refuse(_: Adding) -> None:
+        raise ValueError
+
+    async def steps() -> None:
+        store = MemoryStore()
+        one, (call,) = asked(store, "a")
+        guarded = Session.open("ana/one", store=store, hooks=[Hook(refuse, (Adding,))])
+        with pytest.raises(ValueError):
+            await guarded.hold(result_of(call, "a secret word"))
+        assert one.standing() == [(call, "waiting")]
+        assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
+        told = result_of(call, "refused")
+        assert await guarded.hold(result_of(call), instead=lambda _, fault: told) == (told,)
+        assert await guarded.answer([call], *guarded.held(call)) == (told,)  # they were asked before
 
     asyncio.run(steps())
 

@@ -114,7 +114,8 @@ class Acting:
             JSON.encode([note for note in outcome.notes if note.key is None])  # they come with the result
             for note in outcome.notes:
                 if note.key is not None:
-                    await self._session.put(note)  # before its result, which may speak of it
+                    # before its result, which may speak of it
+                    await self._session.put(note, given_by=call)
         except CodecError as fault:
             words = f"It was run, and what it gave could not be kept: {fault}."
             return [ToolResult(call.call_id, call.name, words, is_error=True)]

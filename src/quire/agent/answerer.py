@@ -154,6 +154,7 @@ class Answerer:
             time = asyncio.timeout(loop.tally.seconds_left)
             try:
                 async with time:
+                    run.go_on()
                     reply = await loop.again() if calls is None else await loop.run(calls)
                     return await as_value(loop, kind, reply)
             except BaseException as fault:

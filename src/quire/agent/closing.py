@@ -24,6 +24,13 @@ def uncertain(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.call_id, call.name, words, is_error=True, extras={UNCERTAIN: True})
 
 
+def refused(result: ToolResult, fault: Exception) -> ToolResult:
+    """What is recorded in place of a result that a hook refuses: nothing of it, but for its marks."""
+    words = f"What came of this was refused by a hook: {type(fault).__name__}."
+    marks = {mark: True for mark, is_set in result.extras.items() if is_set is True}
+    return ToolResult(result.call_id, result.name, words, is_error=True, extras=marks)
+
+
 def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
     """What is recorded where an agent gives the conversation to another."""
     result = ToolResult(call.call_id, call.name, f"{to} goes on from here.")
@@ -40,7 +47,8 @@ async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> t
         for call, standing in left:
             closed = uncertain if standing == "begun" else not_run
             results += session.held(call) or (closed(call, why),)
-        return await session.answer([call for call, _ in left], *results) if results else ()
+        calls = [call for call, _ in left]
+        return await session.answer(calls, *results, instead=refused) if results else ()
 
     return await answered(session, close)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
+from quire.agent.closing import refused
 from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
 from quire.agent.unbroken import ended, unbroken
@@ -59,18 +60,23 @@ class InOrder:
     async def _kept(self, place: int, making: Making) -> ToolResult:
         result, *others = await making
         assert isinstance(result, ToolResult)
-        await self._record(place, result, *others)
-        return result
+        recorded = await self._record(place, result, *others)
+        assert isinstance(recorded, ToolResult)
+        return recorded
 
-    async def _record(self, place: int, result: ToolResult, *others: Item) -> None:
+    async def _record(self, place: int, result: ToolResult, *others: Item) -> Item:
         async with self._recording:
-            self._ended[place] = (result, *others)
             if place != self._next:
-                await self._session.hold(result, *others)
-                return
+                call = self._calls[place]
+                self._ended[place] = await self._session.hold(result, *others, of=call, instead=refused)
+                return self._ended[place][0]
+            self._ended[place] = (result, *others)
             due: list[Item] = []
             first = self._next
             while self._next in self._ended:
                 due += self._ended.pop(self._next)
                 self._next += 1
-            self._recorded += await self._session.answer(self._calls[first : self._next], *due)
+            answered = self._calls[first : self._next]
+            recorded = await self._session.answer(answered, *due, instead=refused)
+            self._recorded += recorded
+            return recorded[0]

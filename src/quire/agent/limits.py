@@ -8,7 +8,7 @@ from typing import Literal, Self
 import msgspec
 
 from quire.errors import InvalidValue, cut
-from quire.models import AnyModel
+from quire.models import AnyModel, Scripted
 from quire.providers import Parsed
 from quire.session import Session, Spending
 from quire.tokens.numbers import number, whole
@@ -106,8 +106,7 @@ class Tally:
 
     def take(self, parsed: Parsed, model: AnyModel) -> None:
         """Take in an answer that is recorded; a model that runs here is not paid."""
-        runs_here = getattr(model, "context", None) is not None
-        if self._has_limited_cost and not runs_here and (parsed.model or "") in self.spent.unknown:
+        if self._has_limited_cost and not _runs_here(model) and (parsed.model or "") in self.spent.unknown:
             self._unpriced = parsed.model or model.name
 
     def check_prices(self) -> None:
@@ -147,6 +146,11 @@ class Tally:
         if is_same_conversation(self._session, session):
             return True
         return self._outer is not None and self._outer._counts(session)
+
+
+def _runs_here(model: AnyModel) -> bool:
+    """Whether nobody is paid for a model: it runs here, or says what it was given to say."""
+    return isinstance(model, Scripted) or getattr(model, "context", None) is not None
 
 
 def is_same_conversation(one: Session, other: Session) -> bool:

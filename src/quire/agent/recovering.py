@@ -7,11 +7,12 @@ not can still be run; one that was is run again only if its tool is declared ide
 from collections.abc import Mapping
 
 from quire.agent.acting import checked_verdict
-from quire.agent.closing import answered, not_run, uncertain
+from quire.agent.closing import answered, not_run, refused, uncertain
 from quire.agent.speaker import Speaker
 from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
+from quire.session.stepping import Instead
 from quire.state import View
 
 _ENDED = "the process ended while it ran"
@@ -42,7 +43,7 @@ async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
         settled.append(call)
         results += held or (uncertain(call, _ENDED),)
     if results:
-        await session.answer(settled, *results)
+        await session.answer(settled, *results, instead=refused)
     return left
 
 
@@ -67,11 +68,22 @@ async def _heard(session: Session, speaker: Speaker, message: Message) -> list[T
     others = [call for call in left if call is not first and call not in kept]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
     if first is None:
-        await session.answer(others, *closed, message)
+        await session.answer(others, *closed, message, instead=refused)
     else:
         answer = ToolResult(first.call_id, first.name, message.content)
-        await session.answer([*others, first], *closed, answer)
+        await session.answer([*others, first], *closed, answer, instead=_unless_it_is(answer))
     return [call for call in kept if call is not first]
+
+
+def _unless_it_is(answer: ToolResult) -> Instead:
+    """Words in place of results that are refused. Who says something hears that it was refused."""
+
+    def instead(result: ToolResult, fault: Exception) -> ToolResult:
+        if result.id == answer.id:
+            raise fault
+        return refused(result, fault)
+
+    return instead
 
 
 def last_answer(view: View) -> Message | None:

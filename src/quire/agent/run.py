@@ -54,13 +54,33 @@ class Run:
         return task.result()
 
     async def interrupt(self) -> None:
-        """Stop the work, and wait until what it did is on the record."""
-        if self._loop is asyncio.get_running_loop():
+        """Stop the work, and wait until what it did is on the record.
+
+        What the work waits for itself, such as a hook, tells it to stop, and goes on.
+        """
+        is_of_this_loop = self._loop is asyncio.get_running_loop()
+        if self in _under_way.get():
+            if is_of_this_loop:
+                self._break_off()
+            elif not self.is_over:
+                self._loop.call_soon_threadsafe(self._break_off)
+        elif is_of_this_loop:
             await self._stopped()
         elif not self.is_over:
             asyncio.run_coroutine_threadsafe(self._stopped(), self._loop)
             while not self.is_over:
                 await asyncio.sleep(_GLANCE)
+
+    def go_on(self) -> None:
+        """Go no further where it was told to stop before it had begun."""
+        if self.is_interrupted:
+            raise asyncio.CancelledError
+
+    def _break_off(self) -> None:
+        """Have the work stop as soon as it has begun; nobody waits for that."""
+        self.is_interrupted = True
+        if self._task is not None and self.has_begun.is_set():
+            self._task.cancel()
 
     async def _stopped(self) -> None:
         task = self._task

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from quire.errors import InvalidValue, cut
-from quire.models.schemas import is_strict
 from quire.models.terms import CHOICES, Terms, checked
 from quire.providers import Rendered
+from quire.providers.strictness import refusals
 from quire.tokens.facts import facts_for
 from quire.tokens.schemas import single_definitions
 
@@ -33,7 +33,7 @@ def _chat(rendered: Rendered, name: str, terms: Terms) -> _Json:
             choice if choice in CHOICES else {"type": "function", "function": {"name": choice}}
         )
     if schema := terms.get("output"):
-        shape = {"name": _ANSWER, "schema": dict(schema), "strict": is_strict(schema)}
+        shape = {"name": _ANSWER, "schema": dict(schema), "strict": not refusals(schema).openai}
         request["response_format"] = {"type": "json_schema", "json_schema": shape}
     return request | dict(terms.get("options") or {})
 
@@ -46,7 +46,12 @@ def _responses(rendered: Rendered, name: str, terms: Terms) -> _Json:
     if choice := _choice(rendered, terms):
         request["tool_choice"] = choice if choice in CHOICES else {"type": "function", "name": choice}
     if schema := terms.get("output"):
-        shape = {"type": "json_schema", "name": _ANSWER, "schema": dict(schema), "strict": is_strict(schema)}
+        shape = {
+            "type": "json_schema",
+            "name": _ANSWER,
+            "schema": dict(schema),
+            "strict": not refusals(schema).openai,
+        }
         request["text"] = {"format": shape}
     return request | dict(terms.get("options") or {})
 
@@ -68,7 +73,7 @@ def _gemini(rendered: Rendered, name: str, terms: Terms) -> _Json:
     if choice := _choice(rendered, terms):
         mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice)
         calling = {"mode": mode} if mode else {"mode": "ANY", "allowed_function_names": [choice]}
-        config["tool_config"] = {"function_calling_config": calling}
+        config["tool_config"] = {**config.get("tool_config", {}), "function_calling_config": calling}
     if schema := terms.get("output"):
         config |= {"response_mime_type": "application/json", "response_json_schema": dict(schema)}
     config |= dict(terms.get("options") or {})

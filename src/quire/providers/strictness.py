@@ -18,12 +18,14 @@ _NOT_OPENAIS = frozenset(
         "default",
     )
 )
-_NOT_ANTHROPICS = frozenset(
+_ANTHROPICS = frozenset(
     (
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "oneOf"),
-        *("maxLength", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
+        *("type", "properties", "required", "additionalProperties", "items", "minItems", "enum", "const"),
+        *("anyOf", "allOf", "$ref", "$defs", "definitions", "pattern", "format", "default"),
+        *("title", "description", "examples", "$schema", "$id", "$comment", "deprecated"),
     )
 )
+"""What Anthropic's strict mode is documented to take; it was seen to refuse most of the rest."""
 _OPENAIS_FORMATS = frozenset(
     ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 )
@@ -74,9 +76,8 @@ def _anthropics(found: list[Json]) -> Iterator[str]:
     for schema in found:
         if is_open(schema):
             yield _OPEN
-        yield from sorted(_NOT_ANTHROPICS.intersection(schema))
-        if schema.get("minItems", 0) > 1:
-            yield "minItems above one"
+        yield from sorted(schema.keys() - _ANTHROPICS)
+        yield from _not_anthropics(schema)
         if leads_out(schema):
             yield _ELSEWHERE
         if not is_simple(schema.get("pattern", "")):
@@ -85,6 +86,18 @@ def _anthropics(found: list[Json]) -> Iterator[str]:
             yield "a format that strict tools do not have"
     if is_recursive(found[0]):
         yield "a schema that holds itself"
+
+
+def _not_anthropics(schema: Json) -> Iterator[str]:
+    """What Anthropic's strict mode does not take of the keywords that it knows."""
+    if (_SAYS.isdisjoint(schema) and "allOf" not in schema) or _holds_flags(schema):
+        yield _ANY
+    if schema.get("minItems", 0) > 1:
+        yield "minItems above one"
+    if any("$ref" in fields_in(inner) for inner in entries_in(schema.get("allOf"))):
+        yield "allOf with a pointer"
+    if any(isinstance(value, dict | list) for value in entries_in(schema.get("enum"))):
+        yield "an enum of objects"
 
 
 def _weight(found: list[Json]) -> Weight:

@@ -13,8 +13,7 @@ from quire.session.ledger import Ledger
 from quire.session.merging import kept_of, outputs_named, summary_of, told_once, woven
 from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
-from quire.session.spending import Spending
-from quire.session.stepping import Stepping
+from quire.session.quoting import Quoting
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript, View, fork_scoped
 from quire.stores import place_at
@@ -23,7 +22,7 @@ from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, POOL, checked_name, fr
 Keep = Literal["all", "result", "summary"]
 
 
-class Branching(Stepping):
+class Branching(Quoting):
     """The verbs for forks and the past."""
 
     def new(self, label: str) -> str:
@@ -106,9 +105,13 @@ class Branching(Stepping):
     async def _merge_summary(
         self, child: "Branching", model: AnyModel, agent_id: str | None
     ) -> tuple[Item, ...]:
+        self._check_writer(model)
         metered, guard = Metered(model, self._prices), _Guard(self._ledger, child._ledger)
         theirs = child._ledger.workspace.transcripts[MAIN]
-        summary = await summary_of(self._ledger.workspace, theirs, asking(metered), agent_id, self._redact)
+        known = sorted({one for rows in child._recalled().values() for row in rows for one in row})
+        summary = await summary_of(
+            self._ledger.workspace, theirs, asking(metered), agent_id, self._redact, known
+        )
         spent = metered.written()
         self._ledger.commit(lambda _: spent)
         guard.check()
@@ -127,13 +130,16 @@ class Branching(Stepping):
             return ()
         await self.hooks.fire_and_wait(Adding(self.place, MAIN, tuple(new)))
         link = self._linked(child)
+        recalled = child._recalled()
+        if sources := self._new_sources(recalled):
+            self._link(sources)  # before it is here: who forgets there from now on looks here too
 
         def change(workspace: Workspace) -> list[Written]:
             guard.check(workspace)
             items = kept(workspace)
             moved = self._ready(outputs_named(items, child._ledger.workspace.pool, workspace.pool))
             written = [*(Written(MAIN, item) for item in items), *(Written(POOL, note) for note in moved)]
-            return [*written, *link] if items else []
+            return [*written, *link, *self._noted(recalled, workspace)] if items else []
 
         items = tuple(item for stream, item in self._ledger.commit(change) if stream == MAIN)
         await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
@@ -161,10 +167,6 @@ class Branching(Stepping):
         is_one_store = ours.store is theirs.store or self._ledger.store is child._ledger.store
         if ours.place.scope != theirs.place.scope or not is_one_store:
             raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
-
-    def _outermost(self) -> tuple[Ledger, Spending | None]:
-        """The log that all of this is kept in, and for a draft what had been spent when it began."""
-        return self._ledger, None
 
     def _is_draft(self) -> bool:
         """Whether what is here is nowhere else yet."""

@@ -19,12 +19,11 @@ from quire.items import JSON, Note, Summary, Undo
 from quire.session.emptying import Emptying, copied_notes, emptied_notes
 from quire.session.families import above, pasts, recallers, relatives
 from quire.session.ledger import Ledger
-from quire.session.recalled import rows_in
 from quire.session.traces import Read, Traces
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.stores import Place, Store
-from quire.stores.recalls import digest_of, forgetting
+from quire.stores.recalls import forgetting, recalled_from
 from quire.stores.streams import FORGOTTEN, POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import is_tombstone
 
@@ -58,9 +57,9 @@ def forget_recalled(store: Store, place: Place, ids: Collection[str]) -> None:
     """
     with _alone(store):
         found = recallers(store, place.scope, [place.conversation])
-        gone = ids or {one for ledger in found for one in _recalled_from(ledger, place.conversation)}
+        gone = ids or set[str]().union(*(_recalled_by(ledger, place.conversation) for ledger in found))
         if found and gone:
-            _carry_out(found, gone)
+            _carry_out(found, gone, elsewhere=True)
 
 
 def finish_forgetting(ledger: Ledger) -> None:
@@ -97,34 +96,39 @@ def _begun_in(ledger: Ledger) -> set[str]:
     return found
 
 
-def _recalled_from(ledger: Ledger, conversation: str) -> set[str]:
-    """The ids of all that was recalled from a conversation."""
-    notes, source = ledger.read_at(ledger.workspace.versions(RECALLED)), digest_of(conversation)
-    return {one for note in notes for known, row in rows_in(note) if known == source for one in row}
+def _recalled_by(ledger: Ledger, conversation: str) -> set[str]:
+    """The ids of all that one recalled from a conversation."""
+    return recalled_from(ledger.read_at(ledger.workspace.versions(RECALLED)), conversation)
 
 
-def _carry_out(begun: Sequence[Ledger], ids: Collection[str]) -> None:
-    """Note it everywhere, find what was made of it, note that too, and empty it all."""
+def _carry_out(begun: Sequence[Ledger], ids: Collection[str], *, elsewhere: bool = False) -> None:
+    """Note it everywhere, find what was made of it, note that too, and empty it all.
+
+    `elsewhere` says that those it begins with only recalled it.
+    """
     traces, logs = Traces(ids), dict[Place, Read]()
-    concerned = dict[Place, Ledger]()
+    concerned, recalling = dict[Place, Ledger](), set[Place]()
     first, late = begun[0], begun
     while late:
-        _note(late, ids, concerned)
+        new = _note(late, ids, concerned, elsewhere=elsewhere or late is not begun)
+        recalling.update(new if elsewhere or late is not begun else ())
         logs = {place: _read(one) for place, one in concerned.items()}
         traces.follow(list(logs.values()))
         late = _late(first, logs, traces)
     for one in concerned.values():
-        one.commit(partial(_begun, traces.ids))
-    # Where the items themselves are comes last: as long as they are there, one knows what to look for.
-    for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], ids)):
-        _empty(one, traces)
-    # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
-    first.store.forget(first.place, {})
+        note = forgetting(traces.ids, made=traces.made, elsewhere=one.place in recalling)
+        one.commit(partial(_begun, note))
+    with first.store.wiping.once():
+        # Where the items themselves are comes last: as long as they are there, one knows what to look for.
+        for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], ids)):
+            _empty(one, traces)
+        # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
+        first.store.forget(first.place, {})
     for one in concerned.values():
         _finish(one, traces.ids)
     # Who said that he recalls before this looked for it again after, and found nothing more.
     if late := _late(first, logs, traces):
-        _carry_out(late, traces.ids)
+        _carry_out(late, traces.ids, elsewhere=True)
 
 
 def _late(first: Ledger, logs: Mapping[Place, Read], traces: Traces) -> list[Ledger]:
@@ -133,19 +137,27 @@ def _late(first: Ledger, logs: Mapping[Place, Read], traces: Traces) -> list[Led
     return recallers(first.store, first.place.scope, holding, but=logs)
 
 
-def _note(begun: Sequence[Ledger], ids: Collection[str], noted: dict[Place, Ledger]) -> None:
-    """Note that it begins, the first conversation of all first; what is forked or merged meanwhile too."""
+def _note(
+    begun: Sequence[Ledger], ids: Collection[str], noted: dict[Place, Ledger], *, elsewhere: bool
+) -> set[Place]:
+    """Note that it begins, the first conversation of all first; what is forked or merged meanwhile too.
+
+    Where that was.
+    """
+    known = set(noted)
     while new := relatives([*begun, *noted.values()], but=noted):
         for one in new:
-            one.commit(partial(_begun, ids))
+            one.commit(partial(_begun, forgetting(ids, elsewhere=elsewhere)))
             noted[one.place] = one
+    return noted.keys() - known
 
 
-def _begun(ids: Collection[str], workspace: Workspace) -> list[Written]:
+def _begun(note: Note, workspace: Workspace) -> list[Written]:
     """What says that it begins, unless somebody said so."""
-    if any(set(ids).issubset(begun.content["ids"]) for begun in workspace.forgetting.values()):
+    ids = set(note.content["ids"])
+    if any(ids.issubset(begun.content["ids"]) for begun in workspace.forgetting.values()):
         return []
-    return [Written(FORGOTTEN, forgetting(ids))]
+    return [Written(FORGOTTEN, note)]
 
 
 def _read(ledger: Ledger) -> Read:

@@ -1,6 +1,6 @@
 """What comes back from a fork into the conversation that it left."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -92,10 +92,12 @@ async def summary_of(
     ask: Callable[[str], Awaitable[str]],
     agent_id: str | None,
     redact: Redact | None,
+    recalled: Iterable[str] = (),
 ) -> Summary | None:
     """What a model writes of what a fork did; none where there is nothing new to tell.
 
-    It says what it tells of, so that it can be forgotten with that.
+    It says what it tells of, so that it can be forgotten with that; `recalled` are the ids of what the fork
+    knew from elsewhere.
     """
     plan = plan_summary(workspace.transcripts[MAIN], child, agent_id)
     if plan is None:
@@ -103,7 +105,7 @@ async def summary_of(
     summary = plan.summary(
         await ask(_PROMPT.format(work=in_words([redacted(redact, i) for i in plan.items])))
     )
-    return summary and replace(summary, extras={TOLD: [item.id for item in plan.items]})
+    return summary and replace(summary, extras={TOLD: [*(item.id for item in plan.items), *recalled]})
 
 
 def told_once(workspace: Workspace, summaries: Sequence[Item]) -> list[Item]:

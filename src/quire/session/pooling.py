@@ -1,9 +1,11 @@
 """The pool of a session: notes by key, each change of it recorded and heard."""
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Hide, Note, Span
+from quire.items import Hide, Item, Note, Span, ToolCall
 from quire.session.events import (
     Added,
     Adding,
@@ -15,10 +17,12 @@ from quire.session.events import (
     Removed,
     Removing,
 )
+from quire.session.meanwhile import Meanwhile
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Verbs
 from quire.state import Pool
 from quire.stores.streams import POOL
+from quire.stores.tombstones import is_tombstone
 from quire.tokens.numbers import whole
 
 
@@ -51,18 +55,26 @@ class Pooling(Verbs):
             self.hooks.fire(event)
         return ready
 
-    async def put(self, note: Note) -> Note:
-        """`keep` without blocking the loop; hooks may be async."""
+    async def put(self, note: Note, *, given_by: ToolCall | None = None) -> Note:
+        """`keep` without blocking the loop; hooks may be async.
+
+        A note that was `given_by` a call that is being run is not kept where it tells of what was forgotten
+        since the call began.
+        """
         ready = self._ready_note(note)
         told = self._told_of(ready)
         for event in told.before:
             await self.hooks.fire_and_wait(event)
 
-        async def tell(_: object) -> None:
-            for event in told.after:
+        def change(workspace: Workspace) -> list[Written]:
+            (left,) = self._left_of([ready], [] if given_by is None else [given_by], workspace)
+            return [] if is_tombstone(left) else self._kept(workspace, ready)
+
+        async def tell(written: list[Written]) -> None:
+            for event in told.after if written else ():
                 await self.hooks.fire_and_wait(event)
 
-        await self._aside(lambda: self._ledger.commit(lambda workspace: self._kept(workspace, ready)), tell)
+        await self._aside(lambda: self._ledger.commit(change), tell)
         return ready
 
     def drop(self, key: str) -> Note:
@@ -100,6 +112,20 @@ class Pooling(Verbs):
         self._ledger.commit(lambda workspace: [_out(note) for note in workspace.pool])
         self.hooks.fire(Cleared(self.place, notes))
         return list(notes)
+
+    @cached_property
+    def _underway(self) -> dict[str, Meanwhile]:
+        """The calls that this session runs, by call id, and what is forgotten meanwhile."""
+        return {}
+
+    def _left_of(
+        self, items: Sequence[Item], calls: Sequence[ToolCall], workspace: Workspace
+    ) -> Sequence[Item]:
+        """What may be written of what calls gave: of what was forgotten while they were run, tombstones."""
+        running = {call.call_id for call in calls} & self._underway.keys()
+        for meanwhile in {self._underway[call_id] for call_id in running}:
+            items = meanwhile.left_of(items, workspace)
+        return items
 
     def _ready_note(self, note: Note) -> Note:
         if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -59,6 +59,14 @@ def note_of(rows: Rows, *known: Mapping[str, Collection[str]]) -> Note | None:
     return Note(content=content, description="recalled") if content else None
 
 
+def rows_noted(notes: Iterable[Item]) -> Rows:
+    """All that notes have, in one."""
+    found: Rows = {}
+    for source, row in (pair for note in notes for pair in rows_in(note)):
+        found.setdefault(source, []).append(list(row))
+    return found
+
+
 def rows_in(item: Item) -> Iterator[tuple[str, list[str]]]:
     """The rows that a note has, each with its source."""
     content: Mapping[str, list[list[str]]] = item.content if isinstance(item, Note) else {}

@@ -9,6 +9,7 @@ from typing import Any
 
 from quire.errors import ModelFailed, StoreError, WrongType
 from quire.items import Content, Item, ToolResult
+from quire.models import AnyModel
 from quire.providers import Parsed, Rendered
 from quire.providers.wording import mended
 from quire.session.events import Added, Adding
@@ -18,7 +19,7 @@ from quire.session.pooling import Pooling
 from quire.session.reading import Reading
 from quire.session.requests import Requests
 from quire.session.responses import is_stream, read
-from quire.session.spending import NO_PRICES, OwnPrices, spent_on
+from quire.session.spending import NO_PRICES, Caps, OwnPrices, check_priced, spent_on
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, USAGE
 
@@ -29,6 +30,7 @@ class Recording(Pooling):
     """The verbs for what a model answered, and for what came of its calls."""
 
     _prices: OwnPrices = NO_PRICES
+    _caps: Caps | None = None
 
     @cached_property
     def _requests(self) -> Requests:
@@ -130,7 +132,7 @@ class Recording(Pooling):
             if self.hooks:
                 self.hooks.fire(Adding(self.place, to, items))
         except BaseException:
-            self._ledger.commit(lambda _: self._spent(parsed))
+            self._ledger.commit(lambda _: self._spent(parsed, asked))
             raise
         items = self._commit_answer(parsed, items, to, asked)
         if self.hooks:
@@ -143,7 +145,7 @@ class Recording(Pooling):
             items, to = self._ready(parsed.items), self._checked(to)
             await self.hooks.fire_and_wait(Adding(self.place, to, items))
         except BaseException:
-            await self._aside(lambda: self._ledger.commit(lambda _: self._spent(parsed)))
+            await self._aside(lambda: self._ledger.commit(lambda _: self._spent(parsed, asked)))
             raise
         kept = await self._aside(
             lambda: self._commit_answer(parsed, items, to, asked),
@@ -155,7 +157,7 @@ class Recording(Pooling):
         self, parsed: Parsed, items: Sequence[Item], to: str, asked: Rendered | None
     ) -> tuple[Item, ...]:
         """Write an answer with what it used; the latter alone, where the answer cannot be written."""
-        said, spent, version = appending(to, items, is_new=True), self._spent(parsed), self.version
+        said, spent, version = appending(to, items, is_new=True), self._spent(parsed, asked), self.version
         try:
             written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
         except Exception:
@@ -165,10 +167,17 @@ class Recording(Pooling):
         self._requests.settle(asked, parsed)
         return tuple(item for stream, item in written if stream == to)
 
-    def _spent(self, parsed: Parsed) -> list[Written]:
+    def _spent(self, parsed: Parsed, asked: Rendered | None) -> list[Written]:
+        """What says what an answer used: of the model that it names, or else that was asked."""
         if parsed.usage is None:
             return []
-        return [Written(USAGE, spent_on(parsed.usage, parsed.model, self._prices))]
+        model = parsed.model or (None if asked is None else asked.model)
+        return [Written(USAGE, spent_on(parsed.usage, model, self._prices))]
+
+    def _check_writer(self, model: AnyModel) -> None:
+        """An error where USD are capped, and what a model writes beside the conversation has no price."""
+        if self._caps is not None and self._caps.is_for_cost:
+            check_priced(model.name, self._prices)
 
     def _uncounted(self, spent: Sequence[Written], workspace: Workspace, since: int) -> Sequence[Written]:
         """What was used, unless it is kept after all: a store may fail when it has done its work."""

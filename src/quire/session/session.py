@@ -134,6 +134,8 @@ class Session(Showing):
     def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
         """Keep the main transcript small by a compactor from now on, and by a model that writes for it."""
         compactor = checked_compactor(compactor)
+        if model is not None:
+            self._check_writer(model)  # now, not when what it wrote has stopped the conversation
         self.compaction = Background(
             self._ledger, self.hooks, compactor, model, self._redaction, self._prices
         )

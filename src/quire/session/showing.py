@@ -15,17 +15,17 @@ from quire.sections import Ask
 from quire.session.background import Background
 from quire.session.building import Sent, gathered, item_named
 from quire.session.digests import Digests
+from quire.session.drafting import Drafting
 from quire.session.events import Building, Built
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
 from quire.session.payloads import made_own
-from quire.session.quoting import Quoting
 from quire.session.recalled import rows_of, told_in
 from quire.session.receipts import Kept, Sending, Source, receipts_in
 from quire.session.redacting import Redaction
 from quire.session.remembering import memory_of
 from quire.session.scope import scope_spending
-from quire.session.spending import Caps, Spending, check_caps
+from quire.session.spending import Spending, check_caps
 from quire.session.turn import Turn, counted
 from quire.session.workspace import Workspace, Written
 from quire.state import View
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from quire.memory import Memory
 
 
-class Showing(Quoting):
+class Showing(Drafting):
     """The verbs for what is shown to a model, and for what was."""
 
-    _caps: Caps | None = None
     compaction: Background | None = None
     """What keeps the main transcript small, where something does."""
 
@@ -72,7 +71,7 @@ class Showing(Quoting):
         counter = counter or self._counter(model)
         given = partial(self._ask, input, tools, inbox, parameters)
         turn, context = await self._made(template, given, model, counter)
-        while new := self._new_sources(told_in(context)):
+        while new := self._new_sources(rows_of(told_in(context), self.place.conversation)):
             await self._aside(partial(self._link, new))
             turn, context = await self._made(template, given, model, counter)
         self._previous = (template, context)

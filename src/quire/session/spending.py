@@ -157,17 +157,25 @@ def price_of(usage: Usage, model: str, prices: OwnPrices = NO_PRICES) -> float |
 
 def check_priced(model: str, prices: OwnPrices = NO_PRICES) -> None:
     """Nothing, unless what a model takes has no known price: then nobody can tell when so much is spent."""
-    if price_of(_SOME, model, prices) is None:
-        raise InvalidValue(_unknown_price(model))
+    if _missing_rates(model, prices):
+        raise InvalidValue(_unknown_price(model, prices))
 
 
-_SOME = Usage(input=1, output=1)
+def _missing_rates(model: str, prices: OwnPrices) -> list[str]:
+    rates = _facts(model, prices).prices if model else Prices()
+    return [name for name in _RATES if getattr(rates, name) is None]
 
 
-def _unknown_price(model: str) -> str:
+_RATES = ("input", "output")
+"""What every request takes, and what has to have a price therefore; the rest then has one."""
+
+
+def _unknown_price(model: str, prices: OwnPrices) -> str:
     named = f"of {cut(model)!r}" if model else "of a model that was not named"
+    missing = _missing_rates(model, prices)
+    which = f" for {missing[0]} tokens" if len(missing) == 1 else ""
     return (
-        f"what is spent is capped in USD, and the price {named} is not known, or not for all that it took: "
+        f"what is spent is capped in USD, and the price {named} is not known{which}: "
         "give it to the session, as in prices={name: Prices(input=3, output=15)}, or cap tokens"
     )
 
@@ -176,7 +184,8 @@ def _facts(model: str, prices: OwnPrices) -> ModelFacts:
     """What is known of a model; of two rows that fit, the one for the longer name."""
     known, name = facts_for(model), model_named(model)
     said = max((own for own in prices if _is_of(name, own)), key=len, default="")
-    return replace(known, prices=prices[said]) if len(said) >= max(len(known.prefix), 1) else known
+    is_own = len(said) >= max(len(known.prefix), 1)
+    return replace(known, prices=(prices[said] if is_own else known.prices).for_all_input())
 
 
 def _is_of(name: str, own: str) -> bool:
@@ -204,16 +213,16 @@ def check_caps(
     """Nothing, unless a cap is reached, or nobody could tell when it is: then the turn is not to be sent."""
     if model and caps.is_for_cost:
         check_priced(model, prices)
-    _check(spending.priced(prices), caps.tokens, caps.cost, "")
+    _check(spending.priced(prices), caps.tokens, caps.cost, "", prices)
     if scope is not None:
-        _check(scope.priced(prices), caps.scope_tokens, caps.scope_cost, " of the scope")
+        _check(scope.priced(prices), caps.scope_tokens, caps.scope_cost, " of the scope", prices)
 
 
-def _check(spending: Spending, tokens: int | None, cost: float | None, whose: str) -> None:
+def _check(spending: Spending, tokens: int | None, cost: float | None, whose: str, prices: OwnPrices) -> None:
     pairs = (("tokens", spending.tokens, tokens), ("USD", spending.cost, cost))
     for what, spent, cap in pairs:
         if cap is not None and spent >= cap:
             raise CapReached(f"{spent:,g} {what}{whose} are spent; {cap:,g} are allowed")
     if cost is not None:
         for model in spending.unknown:
-            raise InvalidValue(_unknown_price(model))
+            raise InvalidValue(_unknown_price(model, prices))

@@ -7,7 +7,7 @@ side: a result that comes before its turn is held in a stream of its own, and is
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Literal
@@ -17,8 +17,9 @@ from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
 from quire.session.events import Added, Adding
 from quire.session.leases import LEASE, RENEWAL, is_held, lease
 from quire.session.ledger import Work, appending
+from quire.session.meanwhile import Meanwhile
 from quire.session.recording import Recording
-from quire.session.steps import begun
+from quire.session.steps import begun, by_result, held
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, STEPS
 
@@ -29,6 +30,14 @@ Standing = Literal["waiting", "begun", "held"]
 
 _running: set[str] = set()
 """The calls that this process runs, by the ids of their items."""
+
+
+Instead = Callable[[ToolResult, Exception], ToolResult]
+"""Gives what is recorded in place of a result that a hook refuses, and why it did."""
+
+
+def _raised(_: ToolResult, fault: Exception) -> ToolResult:
+    raise fault
 
 
 class Stepping(Recording):
@@ -44,15 +53,21 @@ class Stepping(Recording):
 
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None, None]:
-        """Begin calls, and say for as long as the block takes that they are being run."""
+        """Begin calls, and say for as long as the block takes that they are being run.
+
+        What they give and is recorded within tells of nothing that was forgotten since.
+        """
         await self.begin(*calls)
         ids = {call.id for call in calls}
+        self._underway.update(dict.fromkeys((call.call_id for call in calls), Meanwhile(self._ledger)))
         renewing = asyncio.ensure_future(self._renew(calls)) if calls else None
         _running.update(ids)
         try:
             yield
         finally:
             _running.difference_update(ids)
+            for call in calls:
+                self._underway.pop(call.call_id, None)
             if renewing is not None:
                 renewing.cancel()
 
@@ -60,21 +75,38 @@ class Stepping(Recording):
         """Whether somebody runs a call, as far as that is known: here, or in a process that is alive."""
         return _is_run(self._ledger.workspace, call)
 
-    async def hold(self, result: ToolResult, *others: Item) -> tuple[Item, ...]:
-        """Keep a result whose turn has not come, and what came with it; `answer` records it later."""
-        ready = self._ready([result, *others])
-        await self._aside(lambda: self._ledger.commit(lambda _: [Written(STEPS, item) for item in ready]))
-        return ready
+    async def hold(
+        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = _raised
+    ) -> tuple[Item, ...]:
+        """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
-    async def answer(self, calls: Sequence[ToolCall], *items: Item) -> tuple[Item, ...]:
-        """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more."""
-        ready = self._ready(items)
-        await self.hooks.fire_and_wait(Adding(self.place, MAIN, ready))
-        said = appending(MAIN, ready, is_new=True)
+        `of` says which call it is of, where several have its call id. For `instead` see `answer`.
+        """
+        ready = await self._heard(self._ready([result, *others]), instead)
+        call = of or ToolCall(result.call_id, result.name)
+
+        def change(workspace: Workspace) -> list[Written]:
+            left = self._left_of(ready, [call], workspace)
+            return [Written(STEPS, item) for item in (*_announced(workspace, result, of), *left)]
+
+        written = await self._aside(lambda: self._ledger.commit(change))
+        return tuple(item for _, item in written[-len(ready) :])
+
+    async def answer(
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = _raised
+    ) -> tuple[Item, ...]:
+        """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more.
+
+        What was held is recorded as it is held by then: some of it may have been forgotten. Hooks hear of
+        each result with what came with it, if they did not when it was held. Where they refuse one, that is
+        an error, or `instead` gives what is recorded in its place, and they are not asked again.
+        """
+        ready = await self._heard(self._ready(items), instead)
 
         def change(workspace: Workspace) -> list[Written]:
             _check_waiting(workspace, calls)
-            return list(said(workspace))
+            left = self._left_of(_as_held(ready, workspace), calls, workspace)
+            return list(appending(MAIN, left, is_new=True)(workspace))
 
         return await self._aside(
             lambda: tuple(item for _, item in self._ledger.commit(change)),
@@ -91,8 +123,8 @@ class Stepping(Recording):
 
     def held(self, call: ToolCall) -> tuple[Item, ...]:
         """What is held for a call: its result, and what came with it."""
-        held = self._ledger.workspace.steps.held.get(call.call_id, ())
-        # Call ids come again: what is on the record is the result of an earlier call.
+        held = self._ledger.workspace.steps.held.get(call.id, ())
+        # Of a call that was answered it is there until another step is noted.
         known = self._ledger.workspace.transcripts.values()
         return () if any(held[0].id in one for one in known if held) else held
 
@@ -109,6 +141,22 @@ class Stepping(Recording):
         """Take in what other processes have written, without blocking the loop."""
         await self._aside(self._ledger.catch_up)
 
+    async def _heard(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
+        """Items as they may be recorded, once hooks were asked; of what is held they were asked before."""
+        if not self.hooks:
+            return tuple(items)
+        heard, allowed = self._ledger.workspace.steps.heard, list[Item]()
+        for came in by_result(items):
+            try:
+                if came[0].id not in heard:
+                    await self.hooks.fire_and_wait(Adding(self.place, MAIN, tuple(came)))
+                allowed += came
+            except Exception as fault:
+                if not isinstance(came[0], ToolResult):
+                    raise
+                allowed += self._ready([instead(came[0], fault)])
+        return tuple(allowed)
+
     async def _renew(self, calls: Sequence[ToolCall]) -> None:
         """Say again and again that calls are being run: those that take long."""
         while True:
@@ -117,6 +165,17 @@ class Stepping(Recording):
                 await self._aside(lambda: self._ledger.commit(partial(_renewed, calls)))
             except (StoreError, Conflict) as fault:
                 logger.warning("calls in %s are not known to be run: %s", self.place, type(fault).__name__)
+
+
+def _as_held(items: Sequence[Item], workspace: Workspace) -> list[Item]:
+    """Items, and in place of those that are held what is held: of what was forgotten nothing else is left."""
+    came = {one[0].id: one for one in workspace.steps.held.values()}
+    return [item for given in by_result(items) for item in came.get(given[0].id, given)]
+
+
+def _announced(workspace: Workspace, result: ToolResult, of: ToolCall | None) -> list[Item]:
+    call = workspace.steps.call_of(result, workspace.pending()) if of is None else of.id
+    return [] if call is None else [held(call)]
 
 
 def _claimed(calls: Sequence[ToolCall], workspace: Workspace) -> list[Written]:

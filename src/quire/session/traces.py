@@ -37,8 +37,14 @@ class Traces:
         self._given = frozenset(ids)
         self.ids = set(self._given)
         self.texts: set[str] = set()
+        self._summaries: set[str] = set()
         self._listed: set[str] = set()  # what was recalled of it elsewhere is told with one of these
         self._handed: defaultdict[Place, dict[str, Any]] = defaultdict(dict)  # by calls, to whom is below
+
+    @property
+    def made(self) -> set[str]:
+        """Those that were made of the others, and whose own words are nobody's secret."""
+        return self.ids - self._given - self._summaries
 
     def follow(self, logs: Sequence[Read]) -> None:
         """Find all that was made of what is known so far."""
@@ -55,7 +61,9 @@ class Traces:
     def _texts_in(self, recorded: Iterable[Written]) -> Iterator[str]:
         """Of what only repeats a text among others, the others are nobody's secret."""
         for _, item in recorded:
-            is_source = item.id in self._given or (item.id in self.ids and isinstance(item, Summary))
+            if item.id in self.ids and isinstance(item, Summary):
+                self._summaries.add(item.id)
+            is_source = item.id in self._given or item.id in self._summaries
             if is_source and not is_tombstone(item):
                 yield from texts_of(item)
 

@@ -10,6 +10,7 @@ from quire.stores.beside import tell
 from quire.stores.elements import Form, checked_body, written
 from quire.stores.file_log import FileLog
 from quire.stores.place import Place
+from quire.stores.recalls import begin_forgetting
 from quire.stores.seals import check_seal
 from quire.stores.store import Durability, Entry, Store, Stored
 
@@ -67,6 +68,8 @@ class FileStore(Store):
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         others = None if bodies is None else {at: checked_body(body) for at, body in bodies.items()}
+        if others is None:
+            begin_forgetting(self, place)
         with self._log.alone():
             version = self._log.contents.version(place)
             for at in others or ():

@@ -8,6 +8,7 @@ from quire.errors import Conflict, OutOfRange, StoreFailed
 from quire.stores.beside import tell
 from quire.stores.forking import watch
 from quire.stores.place import Place, checked_stream, place_at
+from quire.stores.recalls import begin_forgetting
 from quire.stores.store import Entry, Store, Stored
 
 
@@ -57,6 +58,8 @@ class MemoryStore(Store):
             return sorted({place.scope for place in self._rows})
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+        if bodies is None:
+            begin_forgetting(self, place)
         with self._alone():
             row = self._rows.get(place, [])
             for version in bodies or ():

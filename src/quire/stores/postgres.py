@@ -9,9 +9,11 @@ from quire.errors import Conflict, InvalidValue, OutOfRange
 from quire.stores.beside import tell
 from quire.stores.place import Place
 from quire.stores.postgres_link import CameFirst, Link
+from quire.stores.recalls import begin_forgetting
 from quire.stores.seals import check_seal
 from quire.stores.store import Durability, Entry, Standing, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
+from quire.stores.wiping import Wiping
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -62,6 +64,7 @@ class PostgresStore(Store):
         if pool_size < 1:
             raise InvalidValue("pool_size is at least 1")
         self._link = Link(url, durable, pool_size)
+        self.wiping = Wiping(self._vacuum)
         self._numbers: dict[Place, int] = {}
         # Appends whose connection was lost before the answer came.
         self._unsure: dict[Place, tuple[int, tuple[Entry, ...]]] = {}
@@ -118,15 +121,15 @@ class PostgresStore(Store):
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         """Put other bodies in the place of some, or take away the whole conversation; then vacuum."""
-        if bodies is None:
-            self._link.run(lambda connection: _remove(connection, place), _nothing)
-        else:
+        if bodies is not None:
             self._link.run(lambda connection: _replace(connection, place, bodies), _nothing)
-        self._numbers.pop(place, None)
-        self._link.run(
-            lambda connection: connection.execute("VACUUM quire.entries, quire.conversations"), _nothing
-        )
-        if bodies is None:
+            self.wiping.after(place)
+            return
+        begin_forgetting(self, place)
+        with self.wiping.once():
+            self._link.run(lambda connection: _remove(connection, place), _nothing)
+            self._numbers.pop(place, None)
+            self.wiping.after(place)
             tell(self, place)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
@@ -182,6 +185,11 @@ class PostgresStore(Store):
             if number is not None:
                 self._numbers[place] = number
             return expected + len(entries)
+
+    def _vacuum(self, _: Place) -> None:
+        self._link.run(
+            lambda connection: connection.execute("VACUUM quire.entries, quire.conversations"), _nothing
+        )
 
     def _holds(self, place: Place, expected: int, entries: Sequence[Entry]) -> bool:
         found = self.read(place, after=expected)[: len(entries)]

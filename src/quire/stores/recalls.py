@@ -10,7 +10,7 @@ from hashlib import blake2b
 from time import sleep
 
 from quire.errors import Conflict
-from quire.items import JSON, Note
+from quire.items import JSON, Item, Note
 from quire.stores.decoding import items_in
 from quire.stores.place import Place
 from quire.stores.seals import is_sealed
@@ -48,18 +48,36 @@ def recalling(store: Store, scope: str, sources: Iterable[str]) -> list[Place]:
     return [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in by]
 
 
-def begin_forgetting(store: Store, place: Place, ids: Collection[str]) -> None:
-    """Note with all who recalled from a conversation that some of it is to be forgotten.
+def begin_forgetting(store: Store, place: Place, ids: Collection[str] = ()) -> None:
+    """Note with all who recalled from a conversation that some of it is to be forgotten; without ids, all.
 
     Whoever opens one of them next forgets it there, should nobody be at hand who does it now.
     """
     for one in recalling(store, place.scope, [place.conversation]):
-        _append(store, one, FORGOTTEN, [forgetting(ids)])
+        if gone := ids or recalled_from(_notes(store, one, RECALLED), place.conversation):
+            _append(store, one, FORGOTTEN, [forgetting(gone, elsewhere=True)])
 
 
-def forgetting(ids: Collection[str]) -> Note:
-    """What says that items begin to be forgotten."""
-    return Note(content={"ids": sorted(ids)}, description="forgetting")
+def recalled_from(notes: Iterable[Item], conversation: str) -> set[str]:
+    """The ids of all that was recalled from a conversation, as notes of one who recalled say."""
+    source, rows = digest_of(conversation), list[list[str]]()
+    for note in notes:
+        rows += note.content.get(source, ()) if isinstance(note, Note) else ()
+    return {one for row in rows for one in row}
+
+
+def forgetting(ids: Collection[str], *, made: Collection[str] = (), elsewhere: bool = False) -> Note:
+    """What says that items begin to be forgotten.
+
+    `made` are those of them that were only made of the others. Where all were said `elsewhere`, only what was
+    recalled of them can be here.
+    """
+    marks = {**({"made": sorted(made)} if made else {}), **({"elsewhere": True} if elsewhere else {})}
+    return Note(content={"ids": sorted(ids), **marks}, description="forgetting")
+
+
+def _notes(store: Store, place: Place, stream: str) -> list[Item]:
+    return items_in(place, [stored for stored in store.read(place) if stored.stream == stream])
 
 
 def _append(store: Store, place: Place, stream: str, notes: Sequence[Note]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, OutOfRange, StoreDamaged, StoreFailed
 from quire.stores.beside import tell
 from quire.stores.place import Place
+from quire.stores.recalls import begin_forgetting
 from quire.stores.seals import KIND, is_sealed
 from quire.stores.store import Entry, Standing, Store, Stored
 
@@ -43,6 +44,7 @@ class Sealed(Store):
         if not isinstance(key, bytes) or len(key) != KEY_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidValue(f"a key is {KEY_LENGTH} bytes")
         self._store = store
+        self.wiping = store.wiping
         self._cipher = _cipher(key)
         # What the store inside could not say it has. Sealing is never the same twice, on purpose; so what is
         # tried again has to go out as it did, or a store that has it would take it for another's.
@@ -95,8 +97,12 @@ class Sealed(Store):
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         """Put other bodies, sealed too, in the place of some, or take away the whole conversation."""
         self._tried.pop(place, None)
-        self._store.forget(place, self._sealed_at(place, bodies) if bodies else bodies)
-        if bodies is None:
+        if bodies is not None:
+            self._store.forget(place, self._sealed_at(place, bodies) if bodies else bodies)
+            return
+        begin_forgetting(self, place)
+        with self.wiping.once():
+            self._store.forget(place)
             tell(self, place)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:

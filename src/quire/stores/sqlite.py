@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from quire.errors import OutOfRange, StoreFailed
 from quire.stores.beside import tell
 from quire.stores.place import Place
+from quire.stores.recalls import begin_forgetting
 from quire.stores.seals import check_seal
 from quire.stores.sqlite_file import SQLiteFile
 from quire.stores.store import Durability, Entry, Standing, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
+from quire.stores.wiping import Wiping
 
 _BITS = 32
 _LAST = (1 << _BITS) - 1
@@ -55,6 +57,7 @@ class SQLiteStore(Store):
         # What was checked already, so that the next append need not ask for it.
         self._starts: dict[Place, int] = {}
         self._streams: set[str] = set()
+        self.wiping = Wiping(self._wipe)
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self._file.path!r}>"
@@ -119,19 +122,19 @@ class SQLiteStore(Store):
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         """Put other bodies in the place of some, or take the whole away; then rewrite the file."""
-        with self._writing() as connection:
-            number = _number(connection, place)
-            if bodies is not None:
-                _replace(connection, place, number or 0, bodies)
-            elif number is not None:
-                connection.execute(
-                    "DELETE FROM entries WHERE at BETWEEN ? AND ?", (number << _BITS, number << _BITS | _LAST)
-                )
-                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
-        self._starts.pop(place, None)
-        self._wipe(place)
-        if bodies is None and not tell(self, place):
-            self._take_index_away()
+        if bodies is not None:
+            with self._writing() as connection:
+                _replace(connection, place, _number(connection, place) or 0, bodies)
+            self.wiping.after(place)
+            return
+        begin_forgetting(self, place)
+        with self.wiping.once():
+            with self._writing() as connection:
+                _remove(connection, _number(connection, place))
+            self._starts.pop(place, None)
+            self.wiping.after(place)
+            if not tell(self, place):
+                self._take_index_away()
 
     def close(self) -> None:
         """Close the file."""
@@ -224,6 +227,13 @@ def _added(connection: sqlite3.Connection, place: Place) -> int:
             "INSERT INTO conversations (scope, name) VALUES (?, ?) RETURNING number", place
         ).fetchone()[0]
     )
+
+
+def _remove(connection: sqlite3.Connection, number: int | None) -> None:
+    if number is not None:
+        entries = (number << _BITS, number << _BITS | _LAST)
+        connection.execute("DELETE FROM entries WHERE at BETWEEN ? AND ?", entries)
+        connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
 
 
 def _replace(connection: sqlite3.Connection, place: Place, number: int, bodies: Mapping[int, bytes]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from quire.stores.place import Place
+from quire.stores.wiping import Wiping
 
 Durability = Literal["process", "power"]
 """What an append that returned has survived: the end of this process, or also the loss of power."""
@@ -53,6 +54,9 @@ class Store(ABC):
 
     is_quick: bool = False
     """Whether a write never waits for a disk or for others, so that no thread is worth its while."""
+
+    wiping: Wiping = Wiping(lambda _: None)
+    """What wipes files: within `wiping.once()` that is left to the end, and done once for all `forget`s."""
 
     @staticmethod
     def open(

@@ -153,3 +153,29 @@ def test_a_request_by_a_cloud_is_smaller(model: str, most: int) -> None:
     assert check(rendered.payload, "anthropic", model=model) == []
     assert 0 < len(sources(rendered.payload["messages"])) < len(items)
     assert "media_as_text" in {note.change for note in rendered.downgrades}
+
+
+CLOSED = {
+    "type": "object",
+    "properties": {"q": {"type": "string"}},
+    "required": ["q"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("model", ["us.anthropic.claude-opus-4-8-v1:0", "claude-sonnet-4-5@20250929"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_nothing_is_said_of_strictness_on_a_cloud(model: str, strict: bool) -> None:
+    tool = {"name": "find", "input_schema": CLOSED, "strict": strict, "eager_input_streaming": True}
+    sent = WIRE.render([Message("user", "Hi")], model=model, tools=[tool])
+    assert (
+        "strict" not in sent.payload["tools"][0] and "eager_input_streaming" not in sent.payload["tools"][0]
+    )
+    assert [one.change for one in sent.downgrades] == ["fields_left_out"] * (1 + strict)
+    assert check(sent.payload, "anthropic", model=model) == []
+
+
+def test_strict_tools_stay_so_at_home() -> None:
+    tool = {"name": "find", "input_schema": CLOSED, "strict": True}
+    sent = WIRE.render([Message("user", "Hi")], model="claude-opus-4-8", tools=[tool])
+    assert sent.payload["tools"][0]["strict"] is True and not sent.downgrades

@@ -280,6 +280,11 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         "anthropic.claude-opus-4-8",
         [("cache_control", "cloud_caching")],
     ),
+    "a word on strictness on Bedrock": (
+        {"tools": [{"name": "f", "input_schema": {"type": "object"}, "strict": False}], "messages": [ASK]},
+        "us.anthropic.claude-opus-4-8-v1:0",
+        [("tools[0].strict", "cloud_strict")],
+    ),
     "an empty text in what a tool gave": (
         [ASK, assistant(call("a")), user(result("a", [text("")]))],
         None,

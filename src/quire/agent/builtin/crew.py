@@ -86,7 +86,8 @@ class Member:
                 raise
             return f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
         if reply.stop == "waiting":
-            return "\n".join(self._wants(call) for call in reply.waiting)
+            asks = any(self._asks(call) for call in reply.waiting)
+            return "\n".join(self._wants(call, beside_question=asks) for call in reply.waiting)
         if reply.stop != "done":
             return f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
         return await self._returned(task, reply, tally)
@@ -96,16 +97,22 @@ class Member:
         """Whether a person is asked something by it."""
         return bool(self.agent.session.standing())
 
-    def _wants(self, call: ToolCall) -> str:
+    def _asks(self, call: ToolCall) -> bool:
+        return any(tool.name == call.name and tool.asks_person for tool in self.agent.tools)
+
+    def _wants(self, call: ToolCall, *, beside_question: bool) -> str:
         """What a person is asked, for the one who can pass it on."""
         asked = f"{cut(call.name)} with {_shown(call.arguments)}"
-        if any(tool.name == call.name and tool.asks_person for tool in self.agent.tools):
+        if self._asks(call):
             return f"{self.name} asks the user by {asked}. The next task for {self.name} is the answer."
         place = self.agent.session.place
-        return (
+        said = (
             f"{self.name} waits until a person approves of the call {cut(call.call_id)} of {asked}, "
-            f"in the conversation {place}. A task for {self.name} before that takes the call back."
+            f"in the conversation {place}."
         )
+        if beside_question:
+            return f"{said} It goes on waiting when {self.name} has its answer."
+        return f"{said} A task for {self.name} before that takes the call back."
 
     async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
         if self.role.returns == "answer":

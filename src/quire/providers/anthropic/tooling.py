@@ -12,6 +12,7 @@ from quire.providers.declaring import Fields, are_names, are_objects, declare, i
 from quire.providers.definitions import Tool, refuse_same_names
 from quire.providers.json_values import entries_in, fields_in
 from quire.providers.properties import Narrow, renamed
+from quire.providers.routes import cloud_of
 from quire.providers.schemas import EMPTY
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
@@ -35,6 +36,7 @@ _OWN: Fields = {
     "allowed_callers": are_names,
     _MARK: _is_mark,
 }
+_ON_CLOUDS: Fields = {name: takes for name, takes in _OWN.items() if name != "eager_input_streaming"}
 
 
 class Tooling(NamedTuple):
@@ -53,8 +55,9 @@ def definitions(tools: Sequence[Tool], sheet: Sheet) -> Tooling:
         else:
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
     refuse_same_names(taken)
-    room = StrictRoom()
-    written = [_definition(tool, sheet, room) for tool in taken]
+    by_cloud = cloud_of(sheet.model or "") is not None
+    room, own = StrictRoom(by_cloud=by_cloud), _ON_CLOUDS if by_cloud else _OWN
+    written = [_definition(tool, sheet, room, own) for tool in taken]
     # Here they stand in the order of their names, so that a mark is one for all of them: the one that lasts.
     marks = [tool.pop(_MARK) for tool in written if _MARK in tool]
     lasting = next((mark for mark in marks if mark.get("ttl") == "1h"), None)
@@ -92,7 +95,7 @@ def _is_own(native: Mapping[str, Any]) -> bool:
     return named and (kind in _UNDATED or _DATED.fullmatch(kind) is not None)
 
 
-def _definition(tool: Tool, sheet: Sheet, room: StrictRoom) -> Json:
+def _definition(tool: Tool, sheet: Sheet, room: StrictRoom, own: Fields) -> Json:
     name = sheet.names.give(tool.name)
     if tool.native is not None:
         return dict(tool.native)
@@ -100,10 +103,9 @@ def _definition(tool: Tool, sheet: Sheet, room: StrictRoom) -> Json:
     if tool.description and not tool.description.isspace():
         written["description"] = tool.description
     written["input_schema"] = dict(tool.schema)
-    strict = said_strict(tool, sheet, room.refusal(tool))
-    if strict is not None:
-        written["strict"] = strict
-    written |= declare(tool, sheet, _OWN)
+    if said_strict(tool, sheet, room.refusal(tool)):
+        written["strict"] = True  # false says nothing here, and clouds refuse the very word
+    written |= declare(tool, sheet, own)
     return written if tool.narrow is None else _narrow(written, tool, tool.narrow, sheet)
 
 

@@ -1,5 +1,6 @@
 """What Claude does not take by way of a cloud: media that are elsewhere, marks for a whole request, much."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from quire.providers.checking.reading import Fields, as_list, as_object, short
 
 LONGEST_ON_CLOUDS = LONGEST_IMAGE // 2
 _ELSEWHERE = ("url", "file")
+_NOT_STRICT = re.compile(r"claude-(opus-4-[78]|sonnet-5)(?!\d)")
+"""Models that refuse the word `strict` of a tool on Bedrock, whatever it says; others there take it."""
 
 
 def check_clouds(body: Fields, messages: list[Message], model: Model) -> None:
@@ -19,6 +22,10 @@ def check_clouds(body: Fields, messages: list[Message], model: Model) -> None:
         return
     if body.get("cache_control") is not None:
         body.add("cache_control", "cloud_caching", "a mark for the whole request")
+    if model.cloud == "bedrock" and _NOT_STRICT.search(model.name):
+        for index, tool in enumerate(as_list(body.get("tools")) or ()):
+            if "strict" in (as_object(tool) or {}):
+                body.findings.add(f"tools[{index}].strict", "cloud_strict", "the model refuses it there")
     for message in messages:
         for block in message.blocks:
             values = {key: block.fields.get(key) for key in ("type", "source", "content")}

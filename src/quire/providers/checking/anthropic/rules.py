@@ -55,6 +55,8 @@ RULES: dict[str, str] = {
     "cache_order": "Breakpoints of one hour come before those of five minutes, in the order tools, system, "
     "messages.",
     "cloud_caching": "On Bedrock and on Vertex AI, blocks have a cache_control; the request itself has none.",
+    "cloud_strict": "On Bedrock, tools for Claude Opus 4.7, Opus 4.8 and Sonnet 5 do not say whether they "
+    "are strict.",
     "cache_place": "Thinking blocks carry no cache_control.",
     "tool_name": "The name of a tool is made of 1 to 128 letters, digits, underscores and hyphens.",
     "duplicate_tool": "Each tool has a name of its own.",

@@ -11,7 +11,9 @@ from quire.providers.checking.strictness import check_closed, check_formats, che
 _KEY = "input_schema"
 _BARRED = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
-    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties", "oneOf"),
+    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties", "oneOf", "not"),
+    *("propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "prefixItems"),
+    *("if", "then", "else", "contains", "minContains", "maxContains", "unevaluatedItems"),
 )
 _FORMATS = frozenset(
     ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
@@ -29,6 +31,14 @@ def check_strict(tool: Fields) -> None:
         if isinstance(pattern, str) and not _is_simple(pattern):
             text = "a pattern looks neither around nor back where a tool is strict"
             tool.findings.add(f"{place}.pattern", "tool_strict", text)
+        if any("$ref" in (as_object(inner) or {}) for inner in as_list(schema.get("allOf")) or ()):
+            tool.findings.add(
+                f"{place}.allOf", "tool_strict", "no pointer is in allOf where a tool is strict"
+            )
+        if any(isinstance(value, dict | list) for value in as_list(schema.get("enum")) or ()):
+            tool.findings.add(
+                f"{place}.enum", "tool_strict", "an enum has plain values where a tool is strict"
+            )
     if tool.get("strict") is True and _holds_itself(tool):
         tool.add(_KEY, "tool_strict", "a schema that holds itself is not taken where a tool is strict")
 

@@ -1,0 +1,193 @@
+"""Results that a hook refuses: nothing of them is kept, the model is told, and the conversation goes on."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from quire import Handoff, Item, Message, Note, Session, ToolCall, ToolResult
+from quire.agent import Agent, tool
+from quire.agent.builtin import ask_user
+from quire.agent.reply import Ended
+from quire.items import JSON
+from quire.models import Scripted
+from quire.session import Adding, Hook
+from quire.stores import Entry, MemoryStore, SQLiteStore, Store
+from quire.stores.streams import STEPS
+from tests.agent.answering import Gate, assert_whole, call, results, run
+
+SECRET = "card 4111 1111 1111 1111"
+
+
+@tool
+async def slow() -> str:
+    """Take a while."""
+    await asyncio.sleep(0.01)
+    return "ok"
+
+
+@tool
+async def customer() -> tuple[str, Note]:
+    """Look up a customer."""
+    return SECRET, Note(f"of the {SECRET}")
+
+
+def no_cards(event: Adding) -> None:
+    if "4111" in str(event.items):
+        raise ValueError(SECRET)
+
+
+def no_results(event: Adding) -> None:
+    if any(isinstance(item, ToolResult) for item in event.items):
+        raise PermissionError
+
+
+def agent_at(store: Store, *replies: object, hook: Hook | None = None, tools: Sequence[object] = ()) -> Agent:
+    session = Session.open("ana/one", store=store, hooks=[hook or Hook(no_cards, (Adding,))])
+    return Agent(session, model=Scripted(replies), tools=[slow, customer, *tools])  # type: ignore[arg-type]
+
+
+SLOW, CUSTOMER = call("slow"), call("customer")
+
+
+@pytest.mark.parametrize("calls", [[CUSTOMER], [CUSTOMER, SLOW], [SLOW, CUSTOMER], [SLOW, CUSTOMER, SLOW]])
+def test_the_model_is_told_and_nothing_of_it_is_stored(calls: list[ToolCall], tmp_path: Path) -> None:
+    async def talk() -> None:
+        fresh = [call(one.name, "{}", f"c{place}") for place, one in enumerate(calls)]
+        agent = agent_at(SQLiteStore(tmp_path / "a.db"), fresh, "Done.", "And on.")
+        assert (await agent.ask("go")).text == "Done."
+        told = {one.call_id: one for one in results(agent)}
+        for one in fresh:
+            if one.name == "slow":
+                assert told[one.call_id].text == "ok"
+            else:
+                assert told[one.call_id].is_error and "refused by a hook" in told[one.call_id].text
+                assert "ValueError" in told[one.call_id].text
+        assert not any(isinstance(item, Note) for item in agent.session.view())
+        assert (await agent.ask("and?")).text == "And on."
+        assert_whole(agent)
+
+    run(talk)
+    assert not any(b"4111" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_who_listens_is_told_what_is_recorded() -> None:
+    async def talk() -> None:
+        agent = agent_at(MemoryStore(), [SLOW, CUSTOMER], "Done.")
+        ended = [delta.result async for delta in agent.stream("go") if isinstance(delta, Ended)]
+        assert {one.id for one in ended} == {one.id for one in results(agent)}
+
+    run(talk)
+
+
+@pytest.mark.parametrize("is_broken_off", [False, True])
+def test_each_item_is_heard_of_once(is_broken_off: bool) -> None:
+    async def talk() -> None:
+        heard: list[Item] = []
+        gate = Gate()
+        listening = Hook(lambda event: heard.extend(event.items), (Adding,), name="listening")
+        reply = [call("gate"), call("slow"), call("customer")]
+        agent = agent_at(MemoryStore(), reply, "Done.", hook=listening, tools=[gate.tool])
+        asking = asyncio.create_task(agent.ask("go"))
+        while [how for _, how in agent.session.standing()] != ["begun", "held", "held"]:
+            await asyncio.sleep(0)
+        if is_broken_off:
+            await agent.interrupt()
+        gate.go.set()
+        await asking
+        ids = [item.id for item in heard]
+        assert len(ids) == len(set(ids)) and {item.id for item in agent.session.view()} == set(ids)
+        assert_whole(agent)
+
+    run(talk)
+
+
+def test_a_hook_that_refuses_every_result_does_not_block_the_conversation() -> None:
+    async def talk() -> None:
+        store, gate = MemoryStore(), Gate()
+        refusing = Hook(no_results, (Adding,))
+        agent = agent_at(store, [call("gate"), SLOW], "Done.", hook=refusing, tools=[gate.tool])
+        asking = asyncio.create_task(agent.ask("go"))
+        await gate.begun.wait()
+        await agent.interrupt()
+        assert (await asking).stop == "interrupted"
+        assert results(agent)[0].extras["uncertain"] is True
+        assert (await agent.ask("and?")).text == "Done."
+        assert_whole(agent)
+
+    run(talk)
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_what_was_left_behind_does_not_block_the_conversation(is_begun: bool) -> None:
+    async def talk() -> None:
+        store = MemoryStore()
+        one = Session.open("ana/one", store=store)
+        one.user("go")
+        left = one.call("slow")
+        if is_begun:
+            await one.begin(left)
+        agent = agent_at(store, "Done.", hook=Hook(no_results, (Adding,)))
+        assert (await agent.ask("and?")).text == "Done."
+        assert "refused by a hook" in results(agent)[0].text
+        assert_whole(agent)
+
+    run(talk)
+
+
+@pytest.mark.parametrize("goes_on", ["ask", "resume"])
+def test_what_an_older_version_held_without_asking_is_asked_about(goes_on: str) -> None:
+    async def talk() -> None:
+        store = MemoryStore()
+        one = Session.open("ana/one", store=store)
+        one.user("go")
+        left = one.call("customer")
+        await one.begin(left)
+        held = JSON.encode_item(ToolResult(left.call_id, "customer", SECRET))
+        store.append(one.place, [Entry(STEPS, held)], expected=one.version)
+        agent = agent_at(store, "Done.")
+        reply = await (agent.ask("and?") if goes_on == "ask" else agent.resume())
+        assert reply.text == "Done." and "refused by a hook" in results(agent)[0].text
+        assert_whole(agent)
+
+    run(talk)
+
+
+def test_a_person_whose_answer_is_refused_hears_of_it_and_may_say_another() -> None:
+    async def talk() -> None:
+        asks = call("ask_user", '{"question": "Which?"}')
+        agent = agent_at(MemoryStore(), asks, "Done.", tools=[ask_user])
+        assert (await agent.ask("go")).stop == "waiting"
+        with pytest.raises(ValueError, match="4111"):
+            await agent.ask(SECRET)
+        assert results(agent) == []
+        assert (await agent.ask("the blue one")).text == "Done."
+        assert [one.text for one in results(agent)] == ["the blue one"]
+
+    run(talk)
+
+
+def test_a_message_that_is_refused_closes_nothing() -> None:
+    async def talk() -> None:
+        paying = tool(name="pay", approve=True)(slow.function)
+        agent = agent_at(MemoryStore(), call("pay"), "Done.", tools=[paying])
+        await agent.ask("go")
+        with pytest.raises(ValueError, match="4111"):
+            await agent.ask(SECRET)
+        assert results(agent) == [] and len(agent.session.standing()) == 1
+        assert [item.text for item in agent.session.view() if isinstance(item, Message)] == ["go"]
+
+    run(talk)
+
+
+def test_what_comes_with_a_refused_result_is_refused_with_it() -> None:
+    async def talk() -> None:
+        session = Session.open("ana/one", store=MemoryStore(), hooks=[Hook(no_results, (Adding,))])
+        bills = Agent(session, model=Scripted(["Bills."]), name="bills")
+        agent = Agent(session, model=Scripted([call("hand_over_to_bills"), "Mine."]), handoffs=[bills])
+        await agent.ask("go")
+        assert not any(isinstance(item, Handoff) for item in session.view())
+        assert_whole(agent)
+
+    run(talk)
