@@ -33,7 +33,7 @@ def _chat(rendered: Rendered, name: str, terms: Terms) -> _Json:
             choice if choice in CHOICES else {"type": "function", "function": {"name": choice}}
         )
     if schema := terms.get("output"):
-        shape = {"name": _ANSWER, "schema": dict(schema), "strict": not refusals(schema).openai}
+        shape = {"name": _ANSWER, "schema": dict(schema), "strict": not refusals(dict(schema)).openai}
         request["response_format"] = {"type": "json_schema", "json_schema": shape}
     return request | dict(terms.get("options") or {})
 
@@ -50,7 +50,7 @@ def _responses(rendered: Rendered, name: str, terms: Terms) -> _Json:
             "type": "json_schema",
             "name": _ANSWER,
             "schema": dict(schema),
-            "strict": not refusals(schema).openai,
+            "strict": not refusals(dict(schema)).openai,
         }
         request["text"] = {"format": shape}
     return request | dict(terms.get("options") or {})
