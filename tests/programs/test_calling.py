@@ -151,11 +151,11 @@ def test_what_a_person_answers_is_refused() -> None:
 
 def test_hooks_may_refuse_a_call() -> None:
     @hook(Calling)
-    def refuse(event: Calling) -> None:
+    def refuse_digits(event: Calling) -> None:
         raise ValueError(event.name)
 
     async def work() -> None:
-        session = Session.open("ana/one", store=MemoryStore(), hooks=[refuse])
+        session = Session.open("ana/one", store=MemoryStore(), hooks=[refuse_digits])
         assert "it was refused" in await answer_of(REFUSED.format("digits()"), digits, session=session)
         assert [kind for kind, _ in said(session)] == ["user", "call", "error", "assistant"]
 

@@ -75,7 +75,7 @@ def _holds_itself(tool: Fields) -> bool:
         if pointer not in led:
             led[pointer] = _pointers(tool, _at(schema, pointer))
             waiting += led[pointer]
-    while ended := [pointer for pointer, others in led.items() if others.isdisjoint(led)]:
+    while ended := [pointer for pointer, others in led.items() if not any(one in led for one in others)]:
         for pointer in ended:
             del led[pointer]
     return bool(led)
