@@ -191,9 +191,9 @@ def test_the_cache_of_a_conversation_is_known_by_the_scope_it_was_sent_in() -> N
             agent = await Agent.start(
                 node=node, name="helper", model=Scripted(answer), context_template=template
             )
-            for n in range(13):
+            for n in range(11):
                 await agent.send(f"line {n}.", scope="user123", conversation="conv456")
-            await node.worker("helper", "user123", "conv456").agent.session.close()
+                await node.worker("helper", "user123", "conv456").agent.session.close()
             assert section.get_cache_info()["conversations"] == [("user123", "conv456")]
             section.clear_cache(scope="user123", conversation="conv456")
             assert section.get_cache_info()["cached_conversations"] == 0
