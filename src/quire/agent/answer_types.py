@@ -39,14 +39,19 @@ class AnswerType:
         """The value that a model wrote, or an `InvalidValue` with words that it can be told."""
         if self._shape is None:
             return text
-        fenced = _FENCED.match(text)
-        words = fenced.group(1) if fenced else text
+        words = unfenced(text)
         try:
             if self._is_object:
                 return _read(self._shape, read_json(words))
             return _unwrapped(self._shape, read_value(words))
         except Misfit as fault:
             raise InvalidValue(str(fault)) from None
+
+
+def unfenced(text: str) -> str:
+    """What a model wrote, without the fence that all of it stands in, if it does."""
+    fenced = _FENCED.match(text)
+    return fenced.group(1) if fenced else text
 
 
 def answer_type(kind: Any) -> AnswerType | None:

@@ -6,15 +6,14 @@ at, since matching one can take for ever.
 
 import json
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from quire.agent.answer_types import unfenced
 from quire.agent.tools.arguments import read_value
 from quire.agent.tools.shapes import Misfit
 from quire.errors import cut
 
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _DEEPEST = 100
 _MOST_STEPS = 200_000
 
@@ -44,9 +43,8 @@ _SIZES: Mapping[str, tuple[type, str, int]] = {
 
 def fitted(words: str, schema: Any) -> Any:
     """The value that a model wrote, in a fence or without; a `ValueError` where it does not fit a schema."""
-    fenced = _FENCED.match(words)
     try:
-        value = read_value(fenced.group(1) if fenced else words)
+        value = read_value(unfenced(words))
     except Misfit as fault:
         raise ValueError(f"the model's answer is no JSON: {fault}") from None
     try:

@@ -1,6 +1,7 @@
 """The rules of OpenAI's Chat Completions, in a sentence each."""
 
 from quire.providers.checking import texts
+from quire.providers.checking.functions import FUNCTIONS
 
 RULES: dict[str, str] = {
     "shape": "A field has the type that the API reference gives it, and required fields are there.",
@@ -40,22 +41,7 @@ RULES: dict[str, str] = {
     "duplicate_tool": (
         "Two tools have different names; OpenAI accepts a name twice, but a call cannot say which is meant."
     ),
-    "tool_schema": (
-        "The parameters of a function are a schema of type object, without oneOf, anyOf, allOf, enum, const "
-        "or not at its top; at every depth, types are those of JSON Schema, in small letters, and keywords "
-        "hold what its draft 2020-12 says."
-    ),
-    "tool_array": "An array says what it holds: without items it is refused, at any depth.",
-    "tool_strict": (
-        "Where a tool is strict, every object has additionalProperties false and requires all its "
-        "properties, every value has a type, a $ref stands alone, a format is one of nine, and keywords such "
-        "as allOf, not and default are refused."
-    ),
-    "tool_pattern": (
-        "A pattern in the parameters is a regular expression that Python compiles, without lookaround; "
-        'another is answered with "is not a \'regex\'" or "regex lookaround is not supported".'
-    ),
-    "tool_id": "An $id in the parameters is a URI reference; a name with spaces is none.",
+    **FUNCTIONS,
     "tool_choice": (
         "tool_choice is none, or comes with tools: auto, required, or names of tools that are in the request."
     ),
