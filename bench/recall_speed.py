@@ -19,7 +19,7 @@ from locomo import Conversation
 from made_up import made_up
 from quire.memory.index import InProcess, Question
 from quire.memory.leaf import Leaf
-from quire.memory.quoting import quoted
+from quire.memory.quoting import Quoted
 from quire.memory.recall import told_block
 from recall_scores import count
 
@@ -53,7 +53,7 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings
         return index.search(Question.of(text, now), limit=_LIMIT)
 
     def build(text: str) -> Any:
-        quotes = quoted(search(text).hits, "made up")
+        quotes = Quoted(search(text).hits, "made up")
         return told_block(quotes).told(BUDGET, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)

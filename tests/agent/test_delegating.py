@@ -8,8 +8,8 @@ import pytest
 from quire import Message, Session
 from quire.agent import Agent, tool
 from quire.agent.builtin import ask_user
-from quire.agent.builtin.crew import Returns, Role
 from quire.agent.builtin.delegating import delegating_tools
+from quire.agent.builtin.roles import Returns, Role
 from quire.compactors import TruncateOldest
 from quire.errors import InvalidValue
 from quire.models import Scripted

@@ -186,7 +186,7 @@ def test_what_comes_with_a_refused_result_is_refused_with_it() -> None:
         session = Session.open("ana/one", store=MemoryStore(), hooks=[Hook(no_results, (Adding,))])
         bills = Agent(session, model=Scripted(["Bills."]), name="bills")
         agent = Agent(session, model=Scripted([call("hand_over_to_bills"), "Mine."]), handoffs=[bills])
-        await agent.ask("go")
+        assert (await agent.ask("go")).text == "Mine.", "what is not on the record was not handed over"
         assert not any(isinstance(item, Handoff) for item in session.view())
         assert_whole(agent)
 

@@ -152,3 +152,17 @@ def test_a_history_that_cannot_be_read_says_where(tmp_path: Path) -> None:
     )
     assert run.returncode == 2
     assert "[0]" in run.stderr and "Traceback" not in run.stderr
+
+
+def test_tokens_are_those_of_the_model_that_a_payload_names() -> None:
+    payload = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": "hello there " * 40}]}
+
+    def told(*options: str) -> dict[str, Any]:
+        run = quire("tokens", "-", "--json", *options, given=json.dumps(payload))
+        assert run.returncode == 0, run.stderr
+        found: dict[str, Any] = json.loads(run.stdout)
+        return found
+
+    assert told()["model"] == "claude-opus-4-8"
+    assert told()["tokens"] == told("--model", "claude-opus-4-8")["tokens"]
+    assert told("--model", "gpt-5.6")["model"] == "gpt-5.6"

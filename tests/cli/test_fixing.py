@@ -167,7 +167,7 @@ FAULTY: list[tuple[str, Any, str]] = [
                 ],
             }
         ],
-        "[audio]",
+        '"data": "UklGRg=="',
     ),
     (
         "openai-responses",

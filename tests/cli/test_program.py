@@ -38,6 +38,20 @@ from quire.models import Scripted
 
 agent = Agent("Say it louder.", model=Scripted(["```python\\noutput = input.upper()\\n```"]), name="louder")
 """
+A1_AGENT = """
+from pydantic import BaseModel
+from quire.bridges.a1 import Agent
+from quire.models import Scripted
+
+class Order(BaseModel):
+    lamps: int
+
+class Bill(BaseModel):
+    total: int
+
+agent = Agent(name="seller", input_schema=Order, output_schema=Bill)
+model = Scripted(["```python\\noutput = {'total': lamps * 5}\\n```"])
+"""
 GIVEN = ("--input", "number=21", "--input", "why=007", "--candidates", "1")
 
 
@@ -160,6 +174,11 @@ def test_a_conversation_keeps_what_succeeded(tmp_path: Path) -> None:
 def test_an_agent_is_a_task_of_its_instructions(tmp_path: Path) -> None:
     run = quire(written(tmp_path, AGENT), "--input", "input=hello", "--candidates", "1", cwd=tmp_path)
     assert (run.returncode, run.stdout) == (0, '"HELLO"\n')
+
+
+def test_an_agent_of_a_bridge_is_its_task(tmp_path: Path) -> None:
+    run = quire(written(tmp_path, A1_AGENT), "--input", "lamps=3", "--candidates", "1", cwd=tmp_path)
+    assert (run.returncode, json.loads(run.stdout)) == (0, {"total": 15}), run.stderr
 
 
 def test_what_is_printed_is_shown_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:

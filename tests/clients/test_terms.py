@@ -70,10 +70,11 @@ def test_terms_in_the_words_of_messages(server: Stage) -> None:
 @NEEDS_SDK["gemini"]
 def test_terms_in_the_words_of_gemini(server: Stage) -> None:
     scene = server.scene(says("gemini", "{}"))
-    body = sent(scene, "gemini", tools=TOOLS, max_tokens=9, tool_choice="wait", output=SCHEMA)
-    config, calling = body["generationConfig"], body["toolConfig"]["functionCallingConfig"]
+    config = sent(scene, "gemini", max_tokens=9, output=SCHEMA)["generationConfig"]
     assert (config["maxOutputTokens"], config["responseMimeType"]) == (9, "application/json")
     assert config["responseJsonSchema"] == SCHEMA
+    body = sent(scene, "gemini", tools=TOOLS, tool_choice="wait")
+    calling = body["toolConfig"]["functionCallingConfig"]
     assert calling == {"mode": "ANY", "allowedFunctionNames": ["wait"]}
     body = sent(scene, "gemini", tools=TOOLS, tool_choice="none", options={"temperature": 0.5})
     assert body["toolConfig"]["functionCallingConfig"] == {"mode": "NONE"}

@@ -73,6 +73,16 @@ def _known(scope: str, name: str, word: str) -> Work:
     return work
 
 
+def _known_in_parts(scope: str, name: str, words: list[str]) -> Work:
+    """A document of sections, so that adding it again inserts, moves and takes away some of its chunks."""
+
+    def work(store: Store) -> None:
+        text = "\n\n".join(f"# {word}\n\nOn {word}, at length." for word in words)
+        Memory.of(store, scope).knowledge.add_text(text, source=f"{name}.md")
+
+    return work
+
+
 def _unknown(scope: str, name: str) -> Work:
     def work(store: Store) -> None:
         Memory.of(store, scope).knowledge.remove(f"{name}.txt")
@@ -97,6 +107,7 @@ def works() -> st.SearchStrategy[Work]:
         st.builds(_forked, scopes, names, words),
         st.builds(_taken_out, scopes, names),
         st.builds(_known, scopes, names, words),
+        st.builds(_known_in_parts, scopes, names, st.lists(words, max_size=6)),
         st.builds(_unknown, scopes, names),
         st.builds(_looked, scopes),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quire import Session, ToolResult
+from quire import Message, Session, ToolResult
 from quire.agent import Agent, Done, tool
 from quire.errors import InvalidValue, UnknownId, UnknownKey
 from quire.models import Scripted
@@ -50,6 +50,23 @@ def test_a_call_is_decided_by_its_address_also_after_a_restart(
         assert shop.node.state("seller", **HERE) == "idle" and shop.node.waiting("seller", **HERE) == ()
         assert_whole(shop.node.worker("seller", **HERE).agent)
         await shop.node.stop()
+
+    asyncio.run(serve())
+
+
+def test_what_a_process_left_in_the_middle_waits_for_nobody(tmp_path: Path) -> None:
+    async def serve() -> None:
+        before = Shop(store=tmp_path / "node.db")
+        session = before.node.session("seller", "ana", "one")
+        begun, held, asked = (call("pay", "{}", name) for name in ("c1", "c2", "c3"))
+        await session.add(Message("user", "Pay."), begun, held)
+        await session.begin(begun, held)
+        await session.hold(ToolResult("c2", "pay", "paid"))
+        assert before.node.state("seller", **HERE) == "idle" and before.node.waiting("seller", **HERE) == ()
+        await session.add(asked)
+        assert before.node.state("seller", **HERE) == "waiting"
+        assert [one.call_id for one in before.node.waiting("seller", **HERE)] == ["c3"]
+        await before.node.stop()
 
     asyncio.run(serve())
 

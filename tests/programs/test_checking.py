@@ -54,6 +54,9 @@ def check(code: str, stubs: str = STUBS, output: Any = NUMBER) -> Program:
         "async def one() -> Output:\n    base = {}\n    return {**base, 'sum': 1}\noutput = await one()",
         "problem = problem.strip()\noutput: Output = {'sum': len(problem)}",
         "seen: list[Output] = []\nseen.append(await add(1))\noutput = seen[0]",
+        "output = {}\nfor name in ['sum']:\n    output[name] = 3",
+        "found = await add(1)\nname = 'sum'.lower()\noutput = {'sum': found[name]}",
+        "async def one(function: callable):\n    return await function(1)\noutput = await one(add)",
         "def AddResult(sum): return {'sum': sum}\noutput = AddResult(1)",
     ],
 )
@@ -65,16 +68,18 @@ WRONG = {
     "syntax": ("x = (", "syntax", 1, "never closed"),
     "a name": ("1\nad(1)\noutput = {'sum': 1}", "names", 2, "did you mean `add`?"),
     "names that exist": ("output = {'sum': zzz}", "names", 1, "there are add, problem"),
-    "a builtin of elsewhere": ("x = bytearray(3)\nawait add(1)", "names", 1, "bytearray"),
+    "a builtin of elsewhere": ("x = bytearray(3)\nawait add(1)", "missing", 1, "bytearray"),
     "a module of elsewhere": ("import numpy\nawait add(1)", "missing", 1, "numpy"),
     "a feature": ("x = 1\ndel x\nawait add(1)", "missing", 2, "'del'"),
     "an argument": ("await add('1')", "types", 1, "Expected `int`"),
     "an argument too many": ("await add(1, c=2)", "types", 1, "`c`"),
+    "a key that is a number": ("found = await add(1)\nfound[1]\nfound", "types", 2, "string literal"),
     "a key": ("found = await add(1)\nfound['total']\nfound", "types", 2, "total"),
     "no await": ("add(1)\noutput = {'sum': 1}", "types", 1, "await add"),
     "no await in a text": ("output = {'sum': len(f'{add(1)}')}", "types", 1, "await add"),
     "no await in print": ("print(add(1))\nawait add(1)", "types", 1, "await add"),
-    "no await in the answer": ("output = add(1)", "types", 1, "Output"),
+    "no await in the answer": ("output = add(1)", "types", 1, "await add"),
+    "no await in an argument": ("await add(1, b={'a': add(2)})", "types", 1, "await add"),
     "an answer": ("output = {'sum': 'three'}", "types", 1, "sum"),
     "an answer of another kind": ("[1]", "types", 1, "Output"),
     "no answer": ("x = 1", "answer", None, "has no answer"),
@@ -243,3 +248,22 @@ def test_an_answer_without_a_program_is_a_fault(answer: str) -> None:
     with pytest.raises(ProgramFault) as raised:
         code_in(answer)
     assert raised.value.kind == "syntax"
+
+
+@pytest.mark.parametrize(
+    "ahead",
+    [
+        "from __future__ import annotations\n",
+        '"""What it does."""\n\nfrom __future__ import annotations\n',
+        "from __future__ import (\n    annotations,\n)\n",
+        "from __future__ import annotations; x = 1\n",
+    ],
+)
+def test_what_is_imported_of_the_future_is_nothing_wrong(ahead: str) -> None:
+    code = f"{ahead}output = {{'sum': 1}}"
+    assert check(code).code == code
+    assert asyncio.run(Sandbox(workers=1).run(code)).value == {"sum": 1}
+    lines = code.count("\n") + 2
+    with pytest.raises(ProgramFault) as raised:
+        check(f"{code}\nzzz")
+    assert raised.value.line == lines

@@ -1,8 +1,12 @@
 """What a model is told that is to write a program."""
 
+from quire.agent import tool
+from quire.agent.closing import uncertain
+from quire.items import ToolCall, ToolResult
 from quire.programs import ProgramFault
-from quire.programs.prompting import prompt_for, told_of_fault
-from tests.programs.coding import solving
+from quire.programs.prompting import prompt_for, told_of_calls, told_of_fault
+from quire.programs.replaying import Made, MadeCalls
+from tests.programs.coding import calculator, solving
 
 
 def test_a_model_is_told_the_task_what_there_is_and_what_is_given() -> None:
@@ -26,3 +30,26 @@ def test_much_is_shortened() -> None:
 def test_a_fault_is_told_with_what_was_printed() -> None:
     told = told_of_fault(ProgramFault("raised", "line 3: no", 3, "y" * 100_000))
     assert "raised" in told and "line 3: no" in told and "yyy" in told and len(told) < 6_000
+
+
+def test_of_each_call_it_is_said_whether_it_would_be_made_again() -> None:
+    @tool(idempotent=True)
+    async def look() -> int:
+        """Look."""
+        return 1
+
+    made = MadeCalls()
+    calls = [ToolCall(f"c{n}", "calculator", f'{{"a": {n}, "b": 1}}') for n in range(4)]
+    gave, failed = (ToolResult(calls[n].call_id, "calculator", str(n), is_error=n > 0) for n in range(2))
+    stopped, looked = (uncertain(calls[n], "the program was stopped") for n in (2, 3))
+    for result, call, of, may_be_repeated in (
+        (gave, calls[0], calculator, False),
+        (failed, calls[1], calculator, True),
+        (stopped, calls[2], calculator, False),
+        (looked, calls[3], look, False),
+    ):
+        made.add(of, Made("attempt_a", call, result), may_be_repeated=may_be_repeated)
+    lines = [line for line in told_of_calls(made.since(0)).splitlines() if line.startswith("- ")]
+    endings = [line.partition("} ")[2].partition(":")[0] for line in lines]
+    assert endings == ["gave", "failed", "was stopped", "failed"]
+    assert "One that\nwas stopped may have been done all the same" in told_of_calls(made.since(0))

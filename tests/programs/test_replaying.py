@@ -151,6 +151,18 @@ def test_what_was_broken_off_with_its_program_is_not_done_again() -> None:
     run(work)
 
 
+def test_a_call_that_hands_over_much_is_not_made_again_either() -> None:
+    async def work() -> None:
+        till = Till()
+        broken = "r = await pay(invoice='17' * 20_000)\noutput = {'id': r['receipt_id']}"
+        works = "r = await pay(currency='EUR', invoice='17' * 20_000)\noutput = {'id': r['receipt']}"
+        other = "r = await pay('17' * 20_001)\noutput = {'id': r['receipt']}"
+        assert (await coder_of(broken, works, rounds=2).answer(till.task, x=1)).value == {"id": "r-1"}
+        assert (await coder_of(broken, other, rounds=2).answer(till.task, x=1)).value == {"id": "r-3"}
+
+    run(work)
+
+
 def test_the_error_names_the_calls_that_were_made_and_nothing_of_what_they_said() -> None:
     async def work() -> None:
         till = Till()
@@ -169,5 +181,19 @@ def test_another_answer_makes_its_own_calls() -> None:
         await coder.answer(till.task, x=1)
         await coder.answer(till.task, x=1)
         assert till.paid == ["17", "17"]
+
+    run(work)
+
+
+def test_a_kept_program_that_paid_before_it_failed_is_not_run_again() -> None:
+    async def work() -> None:
+        till = Till()
+        inner = Task("settle_one", "Settle it.", input={"invoice": str}, output=str, tools=[till.tool])
+        kept = await coder_of("r = await pay(invoice=invoice)\noutput = r['receipt_id']").keep(inner)
+        outer = Task("settle_all", "Settle all.", input={"x": int}, output=str, tools=[kept])
+        again = "output = await settle_one(invoice='17')"
+        with pytest.raises(ProgramFailed):
+            await coder_of(again, again, rounds=2).answer(outer, x=1)
+        assert till.paid == ["17"]
 
     run(work)

@@ -5,6 +5,13 @@ from typing import Any
 
 Json = dict[str, Any]
 
+OPENAIS_OWN = ("gpt-4o", "gpt-5.6", "o1-mini", "azure/gpt-5.6")
+"""Models that give no state over Chat Completions."""
+CHAT_MODELS = (
+    *(*OPENAIS_OWN, "deepseek-v4-pro", "kimi-k2.5", "gemini-3-pro"),
+    "openrouter/anthropic/claude-opus-4.8",
+)
+
 
 def seal(wire: str, model: str, number: int) -> str:
     """State that says whose it is, in the base64 that all wires take."""
@@ -32,17 +39,32 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
-def _chat(model: str, _thought: str, _sealed: str, text: str, calls: list[str]) -> Json:
+def _chat(model: str, thought: str, sealed: str, text: str, calls: list[str]) -> Json:
     function = {"name": "look_up", "arguments": '{"q": "x"}'}
     message: Json = {"role": "assistant", "content": text or None}
+    made: list[Json] = [{"id": call, "type": "function", "function": function} for call in calls]
     if calls:
-        message["tool_calls"] = [{"id": call, "type": "function", "function": function} for call in calls]
+        message["tool_calls"] = made
+    if thought:
+        message |= _thought_beside(model, thought)
+    if calls and model.startswith("gemini"):
+        made[0]["extra_content"] = {"google": {"thought_signature": sealed}}
     finish = "tool_calls" if calls else "stop"
     return {
         **{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model},
         "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
         "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
     }
+
+
+def _thought_beside(model: str, thought: str) -> Json:
+    """A thought as services give it that speak OpenAI's wire; OpenAI itself gives none."""
+    if model.startswith(("deepseek", "kimi")):
+        return {"reasoning_content": thought}
+    if not model.startswith("openrouter"):
+        return {}
+    block = {"type": "reasoning.text", "text": "hm", "signature": thought, "index": 0}
+    return {"reasoning": "hm", "reasoning_details": [block]}
 
 
 def _responses(model: str, thought: str, _sealed: str, text: str, calls: list[str]) -> Json:

@@ -40,11 +40,11 @@ from quire.providers.native import native_note
 from quire.providers.openai_chat.customs import custom
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, truncate
 from quire.tokens import counter_for
-from tests.providers.answers import answer
+from tests.providers.answers import CHAT_MODELS, answer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 24
 MODELS = {
-    "openai": ("gpt-4o", "gpt-5.6", "o1-mini", "azure/gpt-5.6", None),
+    "openai": (*CHAT_MODELS, None),
     "openai-responses": ("gpt-4o", "gpt-5.6", "azure/gpt-5.6", "azure/team-a/gpt-5.6", None),
     "anthropic": (
         "claude-sonnet-4-5",

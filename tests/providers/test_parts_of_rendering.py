@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quire.errors import InvalidValue, WrongType
 from quire.items import Audio, File, Image, Item, Message, Opaque, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.providers.binding import Prefix, same_model, unusable
+from quire.providers.binding import Asked, Prefix, same_model, unusable
 from quire.providers.caching import CachePlan
 from quire.providers.definitions import read_tools
 from quire.providers.dialogue import Dialogue
@@ -96,7 +96,7 @@ def test_a_digest_is_of_what_came_before_and_of_the_order() -> None:
 def test_state_goes_back_only_to_its_model_after_the_same_prefix(
     state: Opaque, model: str | None, change: str | None
 ) -> None:
-    fault = unusable(state, "anthropic", model, lambda: "same")
+    fault = unusable(state, "anthropic", Asked(model), lambda: "same")
     assert (fault and fault[0]) == change
 
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.items import Item, Message
-from quire.sections.quotes import Quote, Quotes
+from quire.sections.quote import Quote
+from quire.sections.quotes import Quotes
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc."]), min_size=1, max_size=20).map(" ".join)
 drawn = st.lists(st.tuples(WORDS, st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=12)
@@ -32,7 +33,7 @@ def test_what_is_told_has_room(
     told = quotes(lines, opening, limit).told(most, count)
     assert sum(map(count, told.items)) <= most or not told.items
     assert len(told.kept) <= (len(lines) if limit is None else limit)
-    assert told.kept <= {f"q{nth}" for nth in range(len(lines))}
+    assert told.kept <= {("", f"q{nth}") for nth in range(len(lines))}
 
 
 def test_an_end_of_line_that_costs_nothing_is_not_paid_for() -> None:
@@ -46,4 +47,4 @@ def test_an_end_of_line_that_costs_nothing_is_not_paid_for() -> None:
 
 def test_the_first_that_fits_is_taken_although_a_longer_one_is_worthier() -> None:
     lines = [("a " * 30, ""), ("a", ""), ("b", "")]
-    assert quotes(lines).told(20, count).kept == {"q1", "q2"}
+    assert quotes(lines).told(20, count).kept == {("", "q1"), ("", "q2")}

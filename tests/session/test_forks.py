@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template
-from quire.errors import Conflict, Forgotten, InvalidValue
+from quire.compactors import TruncateOldest
+from quire.errors import Conflict, Forgotten, InvalidValue, UnknownKey
 from quire.items import Hide, Message, Note, Span, Summary, ToolCall
 from quire.models import Scripted
 from quire.sections import History, Instructions
@@ -161,3 +162,17 @@ def test_a_timeline_keeps_the_order_of_what_is_shown() -> None:
     one.user("later")
     assert texts(one.timeline("side")) == ["Summary", "c", "d"]
     assert texts(one.timeline()) == ["Summary", "c", "d", "later"]
+
+
+@pytest.mark.parametrize("how", ["fork", "beside"])
+def test_one_that_was_begun_before_is_reopened_with_the_options_of_this(how: str) -> None:
+    store = MemoryStore()
+    one = session(store, compactor=TruncateOldest())
+    one.user("hello")
+    child = one.fork("x") if how == "fork" else one.beside("x")
+    child.user("of its own")
+    again = session(store, compactor=TruncateOldest()).reopened("x")
+    assert texts(again.view()) == (["hello"] if how == "fork" else []) + ["of its own"]
+    assert (again.compaction is not None) is (how == "fork")
+    with pytest.raises(UnknownKey, match="no conversation 'y' was begun"):
+        one.reopened("y")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from inspect import isawaitable
 
+from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
 from quire.agent.closing import handed_over, not_run
 from quire.agent.in_order import InOrder, Keep
 from quire.agent.making_room import room_for
@@ -12,9 +13,9 @@ from quire.agent.speaker import Speaker
 from quire.agent.tools import Outcome
 from quire.agent.tools.capping import Room
 from quire.agent.tools.running import run_or_stop
-from quire.errors import CodecError, WrongType, cut
-from quire.items import JSON, Item, ToolCall, ToolResult
-from quire.session import Called, Calling, Session
+from quire.errors import WrongType, cut
+from quire.items import Item, ToolCall, ToolResult
+from quire.session import Session
 
 
 class Acting:
@@ -86,7 +87,10 @@ class Acting:
         tool = speaker.tools.get(call.name)
         words = await self._unrun(call, speaker) if refused is None else [not_run(call, refused)]
         if words or tool is None:
-            return await keep(_as_it_is(words))
+            result = await keep(_as_it_is(words))
+            if call.name in speaker.handoffs and not result.is_error:
+                self._handed = speaker.handoffs[call.name].speaker
+            return result
         outcome, cancelled = await run_or_stop(tool, call.arguments, session=self._session, room=room)
         result = await keep(self._told(call, outcome))
         if cancelled is not None:
@@ -96,31 +100,18 @@ class Acting:
     async def _unrun(self, call: ToolCall, speaker: Speaker) -> list[Item]:
         """What is recorded for a call that no tool is run for, if it is none."""
         if call.name in speaker.handoffs:
-            self._handed = speaker.handoffs[call.name].speaker
-            return handed_over(call, speaker.name, self._handed.name)
+            return handed_over(call, speaker.name, speaker.handoffs[call.name].speaker.name)
         if call.name not in speaker.tools:
             known = ", ".join(sorted(speaker.tools)) or "none at all"
             return [not_run(call, f"there is no tool {cut(call.name)!r}; there is {known}")]
-        try:
-            await self._session.hooks.fire_and_wait(Calling(self._session.place, call.name, call.arguments))
-        except Exception as fault:
-            return [not_run(call, f"it was refused: {type(fault).__name__}")]
-        return []
+        refused = await refused_by_hooks(self._session, call)
+        return [] if refused is None else [not_run(call, refused)]
 
     async def _told(self, call: ToolCall, outcome: Outcome) -> list[Item]:
         """What is recorded for a call that was run: its result, and the notes that came with it."""
-        await self._session.hooks.fire_and_wait(_called(self._session, call, outcome))
-        try:
-            JSON.encode([note for note in outcome.notes if note.key is None])  # they come with the result
-            for note in outcome.notes:
-                if note.key is not None:
-                    # before its result, which may speak of it
-                    await self._session.put(note, given_by=call)
-        except CodecError as fault:
-            words = f"It was run, and what it gave could not be kept: {fault}."
-            return [ToolResult(call.call_id, call.name, words, is_error=True)]
-        result = ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error)
-        return [result, *(note for note in outcome.notes if note.key is None)]
+        await told_to_hooks(self._session, call, outcome)
+        result, notes = await kept(self._session, call, outcome)
+        return [result, *notes]
 
 
 async def _as_it_is(items: Sequence[Item]) -> Sequence[Item]:
@@ -133,8 +124,3 @@ def checked_verdict(given: bool | str | None) -> bool | str | None:
         return given
     kind = type(given).__name__
     raise WrongType(f"a call is approved by True, and refused by False or a reason, not by a {kind}")
-
-
-def _called(session: Session, call: ToolCall, outcome: Outcome) -> Called:
-    fault = outcome.stop_reason if outcome.is_error else None
-    return Called(session.place, call.name, call.arguments, outcome.content, fault)

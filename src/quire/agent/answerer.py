@@ -14,7 +14,7 @@ from quire.agent.limits import Limits, Tally
 from quire.agent.loop import Loop
 from quire.agent.opening import Decisions, Opening, deciding, hearing
 from quire.agent.reply import Delta, Reply
-from quire.agent.run import Run, Tell, nobody, turn_of
+from quire.agent.run import Listener, Run, Tell, nobody, turn_of
 from quire.agent.speaker import Approver, Floor, Speaks, speaker_of
 from quire.agent.tools import Tool
 from quire.agent.unbroken import ended
@@ -129,11 +129,17 @@ class Answerer:
         run = await turn_of(self.session, interrupts=interrupts)
         return await run.finish(self._answered(run, opening, nobody, kind, asking))
 
-    async def _tell(
+    def _tell(
         self, opening: Opening, asking: Asking, *, interrupts: bool = True
     ) -> AsyncGenerator[Delta, None]:
+        listener = Listener()
+        return listener.holds(self._told(opening, asking, interrupts, listener))
+
+    async def _told(
+        self, opening: Opening, asking: Asking, interrupts: bool, listener: Listener
+    ) -> AsyncGenerator[Delta, None]:
         kind = answer_type(asking.get("output"))
-        run = await turn_of(self.session, interrupts=interrupts)
+        run = await turn_of(self.session, interrupts=interrupts, listener=listener)
         told = run.tell(lambda tell: self._answered(run, opening, tell, kind, asking))
         try:
             async for delta in told:

@@ -21,6 +21,8 @@ from quire.agent.unbroken import unbroken
 from quire.context import Context, Template
 from quire.errors import OverBudget, WindowExceeded
 from quire.items import Item, ToolCall
+from quire.models.answer_shapes import AnswerShape
+from quire.models.model import shape_of
 from quire.providers import Parsed
 from quire.providers.provider import Finish
 from quire.session import Session
@@ -147,11 +149,12 @@ class Loop:
 
     async def build(self, template: Template) -> Context:
         """What the model sees."""
+        model, tools, shape = self.speaker.model, self.speaker.definitions, AnswerShape()
+        if self._kind is not None and self._kind.schema is not None:
+            shape = shape_of(model, self._kind.schema, tools)
+            template = self._kind.told_in(template, shape)
         return await self.session.build(
-            template,
-            tools=self.speaker.definitions,
-            model=self.speaker.model.name,
-            parameters=self._parameters,
+            template, tools=tools, model=model.name, parameters=self._parameters, output=shape.sent
         )
 
     async def _kept(self, parsed: Parsed) -> Parsed:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from quire.agent.acting import Acting
 from quire.agent.loop import Loop
-from quire.agent.recovering import decided, heard, last_answer, left_behind
+from quire.agent.recovering import check_tools, decided, heard, last_answer, left_behind
 from quire.items import Message, ToolCall
 
 Opening = Callable[[Loop, Acting], Awaitable[Sequence[ToolCall] | None]]
@@ -27,6 +27,9 @@ def deciding(decisions: Decisions) -> Opening:
     """Begin with what was left, and with what is decided of it."""
 
     async def opening(loop: Loop, acting: Acting) -> Sequence[ToolCall] | None:
+        if decisions:
+            await loop.session.look()
+            check_tools(loop.session, loop.speaker, decisions)
         left = await left_behind(loop.session, loop.speaker)
         acting.decided.update(decided(left, decisions, loop.speaker))
         answer = None if left else last_answer(loop.session.view())

@@ -4,7 +4,7 @@ A process may end between a call and its result. On the record stands whether th
 not can still be run; one that was is run again only if its tool is declared idempotent, else it is marked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from quire.agent.acting import checked_verdict
 from quire.agent.closing import answered, not_run, refused, uncertain
@@ -94,6 +94,17 @@ def last_answer(view: View) -> Message | None:
         if isinstance(item, ToolResult):
             return None
     return None
+
+
+def check_tools(session: Session, speaker: Speaker, decisions: Container[str]) -> None:
+    """An error where a decision is about a call of another: who lacks its tool could only close it."""
+    for call in session.view().pending():
+        is_own = call.name in speaker.tools or call.name in speaker.handoffs
+        if call.call_id in decisions and not is_own:
+            raise InvalidValue(
+                f"the call {cut(call.call_id)!r} in {session.place} is of the tool {cut(call.name)!r}, which "
+                f"{cut(speaker.name)!r} does not have: an agent that has it decides it"
+            )
 
 
 def decided(

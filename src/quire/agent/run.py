@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any
+from weakref import finalize
 
 from quire.agent.reply import Delta, Done, Reply
 from quire.agent.unbroken import done
@@ -24,11 +25,30 @@ async def nobody(_: Delta) -> None:
     """Tell nobody."""
 
 
+class Listener:
+    """Who listens to what is told of a question; left once nobody holds the stream any more.
+
+    A generator that is dropped is closed some time later, and meanwhile its question is still on its way.
+    """
+
+    def __init__(self) -> None:
+        self.has_left = False
+
+    def holds(self, stream: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+        """The stream, by which it is known whether somebody listens."""
+        finalize(stream, self._leave).atexit = False
+        return stream
+
+    def _leave(self) -> None:
+        self.has_left = True
+
+
 class Run:
     """A task that can be interrupted from outside, and that is never left half done."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, listener: Listener | None = None) -> None:
         self.session = session
+        self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Reply] | None = None
         self._has_ended = False
@@ -41,6 +61,11 @@ class Run:
         """Whether it has come to its end. Nothing goes on in a loop that was left."""
         is_done = self._task is not None and self._task.done()
         return is_done or self._has_ended or not self._loop.is_running()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether who listened has stopped, so that it comes to its end by itself."""
+        return self._listener is not None and self._listener.has_left
 
     async def finish(self, work: Coroutine[Any, Any, Reply]) -> Reply:
         """Do the work to its end. Who cancels this cancels the work, and waits until it is tidied up."""
@@ -140,12 +165,12 @@ def refuse_from_within(session: Session) -> None:
         )
 
 
-async def turn_of(session: Session, *, interrupts: bool) -> Run:
+async def turn_of(session: Session, *, interrupts: bool, listener: Listener | None = None) -> Run:
     """A question that is the only one on its way in a conversation, whoever was asked another before."""
     refuse_from_within(session)
-    run = Run(session)
+    run = Run(session, listener)
     while (other := session.take_turn(run)) is not None:
-        if not interrupts:
+        if not interrupts and not (isinstance(other, Run) and other.is_left):
             raise TurnBusy(f"a question is on its way in {session.place}: there is nothing to go on with yet")
         await other.interrupt()
     return run

@@ -89,7 +89,13 @@ def _has(session: "Session", name: str, item_id: str) -> bool:
 
 def _forget_conversation(store: "Store", place: "Place", is_sure: bool) -> str:
     """Forget all of a conversation once somebody is sure; how much that was."""
+    from quire.stores.recalls import is_needed
+
     _check_forks(store, place)
+    if is_needed(store, place):
+        raise InvalidValue(
+            f"{place} says where to forget what was recalled: it goes with the last of its scope"
+        )
     entries = several(store.version(place), "entry", "entries")
     if not is_sure and not typer.confirm(f"Forget all of {place}, {entries}, for ever?", err=True):
         raise typer.Exit(1)

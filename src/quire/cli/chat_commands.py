@@ -10,7 +10,7 @@ from quire.cli.words import named, several
 from quire.cli.writing import write_json
 from quire.context import Context
 from quire.errors import InvalidValue
-from quire.session import Spending
+from quire.session import Session
 
 if TYPE_CHECKING:
     from quire.cli.chat import Chat
@@ -53,7 +53,7 @@ def _budget(chat: "Chat", _: str) -> None:
     ]
     width = max(len(name) for name, _ in rows)
     table = [f"{named(name):{width}}  {tokens:>9,}" for name, tokens in rows]
-    chat.terminal.say("\n".join((*table, _spent(chat.agent.session.spending), *_compaction(chat))))
+    chat.terminal.say("\n".join((*table, _spent(chat.agent.session), *_compaction(chat))))
 
 
 def _compact(chat: "Chat", _: str) -> None:
@@ -109,12 +109,16 @@ def _seen(chat: "Chat") -> Context:
     return would_see
 
 
-def _spent(spending: Spending) -> str:
-    usage = spending.usage
+def _spent(session: Session) -> str:
+    spending, usage = session.spending, session.spending.usage
     share = f", {usage.cache_read / usage.input:.0%} of it from the cache" if usage.cache_read else ""
     cost = f", {spending.cost:.4f} USD" if spending.cost else ""
-    requests = several(spending.requests, "request")
-    return f"spent so far: {requests}, {usage.input:,} tokens read{share}, {usage.output:,} written{cost}"
+    # A compaction asks too, and has no receipt; an endpoint may not tell what an answer took.
+    sent = max(spending.requests, len(session.receipts()))
+    untold = sent - spending.requests
+    left = f"; of {several(untold, 'request')} it was not told" if untold else ""
+    told = f"{usage.input:,} tokens read{share}, {usage.output:,} written{cost}"
+    return f"spent so far: {several(sent, 'request')}, {told}{left}"
 
 
 def _compaction(chat: "Chat") -> list[str]:

@@ -19,6 +19,7 @@ from quire.cli.counting import counted, read_items
 from quire.cli.entries import follow, log
 from quire.cli.exporting import export
 from quire.cli.files import History, as_json, read_histories, write_text
+from quire.cli.fitting import COUNTED_AS
 from quire.cli.fixing import outgrown, shaped
 from quire.cli.importing import import_
 from quire.cli.knowing import knowledge
@@ -102,13 +103,18 @@ def convert(
 @app.command()
 def tokens(
     file: File,
-    model: Annotated[str, typer.Option(help="count as this model does")] = "gpt-5.6",
+    model: Annotated[
+        str | None, typer.Option(help="count as this model does [default: the one it names, or gpt-5.6]")
+    ] = None,
     source: Source = None,
     json: AsJson = False,
 ) -> None:
     """Count the tokens of a history, by kind of item and in all."""
     with clear_errors():
-        rows = [counted(history, source, model) for history in _shown(read_histories(file))]
+        rows = [
+            counted(history, source, model or formats.model_of(history.payload) or COUNTED_AS)
+            for history in _shown(read_histories(file))
+        ]
     if json:
         write_text(as_json(rows if len(rows) > 1 else rows[0]), None)
         return

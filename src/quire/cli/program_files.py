@@ -32,6 +32,8 @@ def defined_in(file: str) -> Defined:
     task, agent, model = (names.get(name) for name in ("task", "agent", "model"))
     if isinstance(task, Task):
         return Defined(task, model)
+    if isinstance(given := getattr(agent, "task", None), Task):
+        return Defined(given, model)  # an agent of a bridge, which is a task to the engine
     if isinstance(agent, Agent):
         return Defined(Task(agent.name, _told(agent), tools=agent.tools), model or agent.model)
     raise InvalidValue(f"{file} defines no `task` that is a quire.programs.Task, and no `agent`")

@@ -1,5 +1,6 @@
 """The command that says what a question would bring back, in the order of worth, and why."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,7 @@ from quire.items import Message
 from quire.tokens import counter_for
 
 if TYPE_CHECKING:
-    from quire.sections.quotes import Quote
+    from quire.sections.quote import Quote
     from quire.stores import Place, Store
 
 Scope = Annotated[str, typer.Option(help="the scope to look in; that without a name if left out")]
@@ -83,7 +84,7 @@ def _found(
     question: str,
     tiers: list[str] | None,
     limit: int | None,
-) -> "list[Quote]":
+) -> "Sequence[Quote]":
     from quire.memory import Memory, recalled
     from quire.memory.tiers import checked_tiers
 
@@ -92,13 +93,13 @@ def _found(
     return recalled(Memory.of(store, place.scope), question, tiers=wanted, conversation=where, limit=limit)
 
 
-def _rows(quotes: "list[Quote]", budget: int, limit: int | None, model: str) -> list[dict[str, Any]]:
+def _rows(quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str) -> list[dict[str, Any]]:
     """What would be told, what is passed over before it, and so many in any case."""
     from quire.memory.recall import told_block
 
     count = counter_for(model).count
     kept = told_block(quotes, limit=limit, tokens=budget).told(None, count).kept
-    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.id in kept), default=0)
+    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in kept), default=0)
     return [
         {
             "id": quote.id,
@@ -107,7 +108,7 @@ def _rows(quotes: "list[Quote]", budget: int, limit: int | None, model: str) -> 
             "source": quote.source,
             "at": quote.at or None,
             "tokens": count(Message("user", quote.line)),
-            "fits": quote.id in kept,
+            "fits": quote.key in kept,
             "score": quote.score or None,
             "reason": quote.why(),
             "text": quote.line,

@@ -5,12 +5,12 @@ its own; what a history had to leave out, another section may bring back.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from quire.context.cutting import staying_ids
 from quire.context.gathering import Content, Piece
 from quire.context.repeats import Seen, apart, by_say, without_twins
 from quire.items import Item
+from quire.sections.quote import Quote
 from quire.sections.quotes import Quotes
 from quire.state import View, groups
 from quire.state.scroll import Scroll
@@ -27,54 +27,51 @@ class Claims:
         self._any_twice = any_twice
         self.elastic = [index for index in by_say(pieces) if pieces[index].is_elastic]
         self.fixed = [index for index, piece in enumerate(pieces) if _is_fixed(piece)]
-        self.optional = [i for i in range(len(pieces)) if i not in {*self.elastic, *self.fixed}]
+        others = [i for i in range(len(pieces)) if i not in {*self.elastic, *self.fixed}]
+        # What is shown need not be quoted, and what is only quoted takes from nobody.
+        self.optional = sorted(others, key=lambda index: isinstance(pieces[index].content, Quotes))
         self._settled: dict[int, Seen] = {}
         self._stays: dict[int, frozenset[str]] = {}
         self._brought: dict[int, Seen] = {}
 
-    def settle(self, index: int, shown: Scroll) -> None:
-        """Note what of a piece is shown, now that it is known."""
-        self._settled[index] = Seen()
+    def settle(self, index: int, shown: Scroll, quoted: Sequence[Quote] = ()) -> None:
+        """Note what of a piece is shown, and what it quotes, now that it is known."""
+        self._settled[index] = Seen(quoted)
         self._settled[index].add(shown)
 
     def of(self, index: int) -> Content:
         """What a piece may show."""
         content = self._pieces[index].content
         if isinstance(content, Quotes):
-            return content.without(partial(self._is_taken, index))
+            return content.without(*(one.shows for one in self._taken(index)))
         if not self._any_twice:
             return content
         if index in self.elastic:
             return self._rest(index, [e for e in self._before(index, self.elastic) if self._meet(index, e)])
-        return without_twins([item for item in content if not self._is_taken(index, item.id)])
+        taken = self._taken(index)
+        return without_twins([item for item in content if not any(item.id in one for one in taken)])
 
     def _before(self, index: int, several: list[int]) -> list[int]:
         return several[: several.index(index)]
 
-    def _is_taken(self, index: int, item_id: str) -> bool:
-        if any(self._is_kept(elastic, item_id) for elastic in self.elastic):
-            return True
+    def _taken(self, index: int) -> "list[Seen | _Both]":
+        """What is shown elsewhere, as far as that is known by now."""
+        kept = [self._kept(elastic) for elastic in self.elastic]
         if index in self.fixed:
-            return any(self._brings(other, item_id) for other in self._before(index, self.fixed))
-        return any(self._brings(other, item_id) for other in self.fixed) or any(
-            item_id in self._settled[other]
-            for other in self._before(index, self.optional)
-            if other in self._settled
-        )
+            return [*kept, *map(self._brought_by, self._before(index, self.fixed))]
+        settled = (self._settled.get(other) for other in self._before(index, self.optional))
+        return [*kept, *map(self._brought_by, self.fixed), *(one for one in settled if one is not None)]
 
-    def _is_kept(self, elastic: int, item_id: str) -> bool:
-        """Whether a history shows an item: for sure, as long as it is not known what it shows."""
+    def _kept(self, elastic: int) -> "Seen | _Both":
+        """What a history shows: for sure, as long as it is not known what it shows."""
         settled = self._settled.get(elastic)
-        if settled is not None:
-            return item_id in settled
-        return item_id in self._staying(elastic) and self._brings(elastic, item_id)
+        return _Both(self._staying(elastic), self._brought_by(elastic)) if settled is None else settled
 
-    def _brings(self, index: int, item_id: str) -> bool:
-        brought = self._brought.get(index)
-        if brought is None:
-            brought = self._brought[index] = Seen()
-            brought.add(self._pieces[index].content)
-        return item_id in brought
+    def _brought_by(self, index: int) -> Seen:
+        if index not in self._brought:
+            self._brought[index] = Seen()
+            self._brought[index].add(self._pieces[index].content)
+        return self._brought[index]
 
     def _staying(self, index: int) -> frozenset[str]:
         if index not in self._stays:
@@ -95,7 +92,8 @@ class Claims:
         for other in earlier:
             had.add(self._pieces[other].content)
         kept = {item.id for item in self._of_its_own(index, had)}
-        shown_before = {i for i in kept if any(self._is_kept(other, i) for other in earlier)}
+        before = [self._kept(other) for other in earlier]
+        shown_before = {item_id for item_id in kept if any(item_id in one for one in before)}
         return tuple(item for item in content if item.id in kept and item.id not in shown_before)
 
     def _of_its_own(self, index: int, had: Seen) -> Iterator[Item]:
@@ -103,6 +101,20 @@ class Claims:
         for group in content.groups() if isinstance(content, View) else groups(content):
             if any(item.id in stays or item.id not in had for item in group.items):
                 yield from group.items
+
+
+class _Both:
+    """What must stay of a history, as far as it brings it."""
+
+    def __init__(self, stays: frozenset[str], brought: Seen) -> None:
+        self._stays, self._brought = stays, brought
+
+    def __contains__(self, item_id: str) -> bool:
+        return item_id in self._stays and item_id in self._brought
+
+    def shows(self, quote: Quote) -> bool:
+        """Whether something of what a quote stands for is among it."""
+        return not self._stays.isdisjoint(quote.covers) and self._brought.shows(quote)
 
 
 def _is_fixed(piece: Piece) -> bool:

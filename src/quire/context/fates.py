@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from quire.context.fit import Fitted
 from quire.items import Item, kind_of
+from quire.sections.quote import Quote
 from quire.sections.quotes import Quotes
 from quire.state import View
 from quire.state.log import EDIT
@@ -25,8 +27,15 @@ _REASONS = {
 }
 
 
+Which = tuple[str, float]
+"""An item by its id and its time: two conversations may give one id to two items."""
+
+
 class Entry(NamedTuple):
-    """What became of one candidate. `tokens` are those it takes, or would have taken."""
+    """What became of one candidate. `tokens` are those it takes, or would have taken.
+
+    Of what could be quoted, `source` is the conversation or the document that it is from.
+    """
 
     item_id: str
     kind: str
@@ -35,6 +44,7 @@ class Entry(NamedTuple):
     rule: str
     tokens: int
     reason: str
+    source: str = ""
 
 
 class Fates:
@@ -46,26 +56,27 @@ class Fates:
         piece = fitted.piece
         self._view = piece.content if isinstance(piece.content, View) else piece.source
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[tuple[Which, Entry]]:
         """Of each candidate, in the order it was recorded."""
         content = self._fitted.piece.content
-        candidates = content if self._view is None else _recorded(self._view)
-        for item in candidates:
-            yield self._entry(item)
+        if isinstance(content, Quotes):
+            return (self._quoted(content, *candidate) for candidate in content.candidates())
+        return map(self._entry, content if self._view is None else _recorded(self._view))
 
-    def find(self, item_id: str) -> Entry | None:
-        """Of one candidate; none if it is not one of this section's."""
+    def find(self, item_id: str) -> Iterator[tuple[Which, Entry]]:
+        """Of the candidates with an id, of which only quotes have several."""
+        content = self._fitted.piece.content
+        if isinstance(content, Quotes):
+            found = (candidate for candidate in content.candidates() if candidate[0].id == item_id)
+            return (self._quoted(content, *candidate) for candidate in found)
         if self._view is None:
-            found = next((item for item in self._fitted.piece.content if item.id == item_id), None)
-            return None if found is None else self._entry(found)
+            return map(self._entry, islice((item for item in content if item.id == item_id), 1))
         position = self._view.log.find(item_id, self._view.end)
         if position is None or not _is_candidate(self._view, position):
-            return None
-        return self._entry(self._view.log.item(position))
+            return iter(())
+        return map(self._entry, (self._view.log.item(position),))
 
-    def _entry(self, item: Item) -> Entry:
-        if isinstance(self._fitted.piece.content, Quotes):
-            return self._quoted(item, self._fitted.piece.content)
+    def _entry(self, item: Item) -> tuple[Which, Entry]:
         name, (fate, rule) = self._fitted.name, self._fate(item)
         reason = _REASONS[fate]
         if fate in IN_SIGHT and item.id in self._left_out:
@@ -74,15 +85,17 @@ class Fates:
         elif fate in IN_SIGHT and item.id not in self._chosen:
             fate, rule, reason = "left out", "not chosen", f"{name!r} did not choose it"
         tokens = self._counter.count(self._as_shown(item))
-        return Entry(item.id, kind_of(item), name, fate, rule, tokens, reason)
+        entry = Entry(item.id, kind_of(item), name, fate, rule, tokens, reason)
+        return (item.id, item.created_at), entry
 
-    def _quoted(self, item: Item, quotes: Quotes) -> Entry:
+    def _quoted(self, quotes: Quotes, quote: Quote, item: Item) -> tuple[Which, Entry]:
         """What became of something that could have been quoted, and why it was thought of at all."""
-        is_told = item.id in (self._fitted.told or ())
+        is_told = self._fitted.told is not None and quote.key in self._fitted.told.kept
         fate: Shown = "shown" if is_told else "left out"
         rule = "quoted" if is_told else "others were worth more, or it is shown already"
-        tokens = self._counter.count(item)
-        return Entry(item.id, kind_of(item), self._fitted.name, fate, rule, tokens, quotes.why(item.id))
+        tokens, why = self._counter.count(item), quotes.why(quote)
+        entry = Entry(item.id, kind_of(item), self._fitted.name, fate, rule, tokens, why, quote.source)
+        return (quote.id, quote.at), entry
 
     def _fate(self, item: Item) -> tuple[Shown, str]:
         if self._view is None:

@@ -11,6 +11,7 @@ from quire.context.answers import answers_counted
 from quire.context.blaming import over_budget
 from quire.context.capacity import Capacity
 from quire.context.claims import Claims
+from quire.context.counts import Beside
 from quire.context.cutting import (
     Count,
     Steps,
@@ -27,7 +28,8 @@ from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, WrongType
 from quire.items import Item
 from quire.sections import Input
-from quire.sections.quotes import Quotes
+from quire.sections.quote import Heard
+from quire.sections.quotes import Quotes, Told
 from quire.sections.sifted import Sifted
 from quire.state import View
 from quire.state.scroll import Scroll
@@ -46,7 +48,7 @@ class Fitted(NamedTuple):
     """One section as it is shown: for how many tokens, and the `rule` that left others out.
 
     Of what is `counted`, `answers` are for what rendering adds where calls wait. Of a section that quotes,
-    `told` says which of its candidates are in what is shown.
+    `told` says what is in that which is shown.
     """
 
     piece: Piece
@@ -54,7 +56,7 @@ class Fitted(NamedTuple):
     counted: int
     rule: str = ""
     answers: int = 0
-    told: frozenset[str] | None = None
+    told: Told | None = None
 
     @property
     def name(self) -> str:
@@ -68,9 +70,10 @@ def fit(
     budget: Budget,
     counter: Counter,
     schemas: int = 0,
+    output: int = 0,
     count: Count | None = None,
 ) -> tuple[Fitted, ...]:
-    """The pieces within the budget, beside `schemas` tokens of tool definitions.
+    """The pieces within the budget, beside tokens of tool definitions, and of the schema of the answer.
 
     `OverBudget` where what is required is more than that. `count` counts one item, if there is a faster way
     than the counter's.
@@ -79,20 +82,21 @@ def fit(
         raise WrongType(f"what is fitted into is a Budget, not {type(budget).__name__}")
     if not isinstance(pieces, Sequence) or not all(isinstance(piece, Piece) for piece in pieces):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType("what is fitted is a list of pieces, as gather gives it")
-    return _Fit(pieces, budget, checked_counter(counter), schemas, count or counter.count).fitted()
+    beside = Beside(schemas, output)
+    return _Fit(pieces, budget, checked_counter(counter), beside, count or counter.count).fitted()
 
 
 class _Fit:
     def __init__(
-        self, pieces: Sequence[Piece], budget: Budget, counter: Counter, schemas: int, count: Count
+        self, pieces: Sequence[Piece], budget: Budget, counter: Counter, beside: Beside, count: Count
     ) -> None:
         self._pieces = pieces
         self._budget = budget
         self._counter = counter
-        self._schemas = schemas
+        self._beside = beside
         self._count = count
         self._sums = Sums(counter.key, count)
-        self._capacity = Capacity(budget.available - schemas, counter)
+        self._capacity = Capacity(budget.available - beside.tokens, counter)
         # Of what the pieces have; they are kept for as long as this, so that no other content has their ids.
         contents = [piece.content for piece in pieces if not isinstance(piece.content, Quotes)]
         self._sizes = {id(content): self._sized(content) for content in contents}
@@ -111,12 +115,15 @@ class _Fit:
     def _all_of(self, contents: Sequence[Content], sizes: Sequence[int], left: int) -> tuple[Fitted, ...]:
         """Everything, and of quotes as much as there is room for beside it."""
         found: list[Fitted] = []
+        heard = Heard()
         for index, (content, size) in enumerate(zip(contents, sizes, strict=True)):
             if isinstance(content, Quotes):
                 most = self._share(index).maximum
                 grant = left if most is None else min(left, most)
-                found.append(self._told(self._pieces[index], content, grant))
-                left -= found[-1].counted
+                fitted = self._told(self._pieces[index], content.without(heard.has), grant)
+                found.append(fitted)
+                left -= fitted.counted
+                heard.add(() if fitted.told is None else fitted.told.quotes)
             else:
                 found.append(self._whole(index, content, size))
         return tuple(found)
@@ -164,7 +171,8 @@ class _Fit:
         for index, grant in self._grants(left, wanted, {}).items() if wanted else ():
             is_first = index == claims.optional[0]
             kept[index] = self._cut(index, contents[index] if is_first else claims.of(index), grant)
-            claims.settle(index, kept[index].shown)
+            told = kept[index].told
+            claims.settle(index, kept[index].shown, () if told is None else told.quotes)
         return kept
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
@@ -244,8 +252,8 @@ class _Fit:
 
     def _told(self, piece: Piece, quotes: Quotes, grant: int | None) -> Fitted:
         told = quotes.told(grant, self._count)
-        rule = _WORTHIEST if len(told.kept) < len(piece.content) else ""
-        return Fitted(piece, Scroll(told.items), sum(map(self._count, told.items)), rule, told=told.kept)
+        rule = _WORTHIEST if len(told.quotes) < len(piece.content) else ""
+        return Fitted(piece, Scroll(told.items), sum(map(self._count, told.items)), rule, told=told)
 
     def _size(self, content: Content) -> int:
         size = self._sizes.get(id(content))
@@ -267,9 +275,9 @@ class _Fit:
         sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
         worst = max(needed, key=needed.__getitem__, default=-1)
         # An item is named only of a history that takes the most: of the others their names say it all.
-        blamed = stays.get(worst, ()) if needed.get(worst, 0) >= self._schemas else ()
+        blamed = stays.get(worst, ()) if needed.get(worst, 0) >= self._beside.tokens else ()
         largest = max(blamed, key=self._count, default=None)
-        return over_budget(sizes, self._schemas, self._budget.available, self._counter, largest)
+        return over_budget(sizes, self._beside, self._budget.available, self._counter, largest)
 
 
 def _beyond(share: Share, core: int) -> Share:

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from quire.compactors import Room
-from quire.context.blaming import TOOLS
-from quire.context.fates import IN_SIGHT, Entry, Fates
+from quire.context.blaming import ANSWER, TOOLS
+from quire.context.counts import Beside
+from quire.context.fates import IN_SIGHT, Entry, Fates, Which
 from quire.context.fit import Fitted
 from quire.context.printing import Row, as_html, as_table
 from quire.errors import UnknownId, WrongType, cut
@@ -31,18 +32,31 @@ class Receipt:
     """Why a context is as it is."""
 
     def __init__(
-        self, fitted: Sequence[Fitted], counter: Counter, available: int, schemas: int, advice: Sequence[str]
+        self,
+        fitted: Sequence[Fitted],
+        counter: Counter,
+        available: int,
+        beside: Beside,
+        advice: Sequence[str],
     ) -> None:
         self._fitted = fitted
         self._counter = counter
         self.available = available
-        self.schemas = schemas
+        self.schemas = beside.tools
+        self.output = beside.output
+        self._counted_beside = beside.counted
         self.advice = tuple(advice)
 
     @property
     def tokens(self) -> int:
-        """Tokens of the whole request, tool definitions included."""
-        return self._counter.total(sum(fitted.counted for fitted in self._fitted)) + self.schemas
+        """Tokens of the whole request, tool definitions and the schema of the answer included."""
+        items = self._counter.total(sum(fitted.counted for fitted in self._fitted))
+        return items + self.schemas + self.output
+
+    @property
+    def counted(self) -> int:
+        """The counts of all that is sent, added up: what a provider's report of it is compared with."""
+        return sum(fitted.counted for fitted in self._fitted) + self._counted_beside
 
     def room(self, section: str) -> Room:
         """What a section may take while all else stays as it is."""
@@ -58,23 +72,26 @@ class Receipt:
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """Every candidate once, section by section, in the order it was recorded."""
-        found: dict[str, Entry] = {}
+        found: dict[Which, Entry] = {}
         for fates in self._fates:
-            for entry in fates.entries():
-                if _tells_more(entry, found.get(entry.item_id)):
-                    found[entry.item_id] = entry
+            for which, entry in fates.entries():
+                if _tells_more(entry, found.get(which)):
+                    found[which] = entry
         return tuple(found.values())
 
     def explain(self, item: Item | str) -> Entry:
-        """What became of one candidate, by itself or by its id."""
+        """What became of one candidate, by itself or by its id.
+
+        Where two conversations have the same id, the first that is shown has the say.
+        """
         item_id = item if isinstance(item, str) else getattr(item, "id", None)
         if not isinstance(item_id, str):
             raise WrongType(f"expected an item or its id, not {type(item).__name__}")
+        named = [one for fates in self._fates for one in fates.find(item_id)]
+        itself = [] if isinstance(item, str) else [one for one in named if one[0][1] == item.created_at]
         found: Entry | None = None
-        for fates in self._fates:
-            entry = fates.find(item_id)
-            if entry is not None and _tells_more(entry, found):
-                found = entry
+        for _, entry in itself or named:
+            found = entry if _tells_more(entry, found) else found
         if found is None:
             raise UnknownId(f"no item {cut(item_id)!r} was a candidate")
         return found
@@ -94,8 +111,8 @@ class Receipt:
             (line.section, f"{line.tokens:,}", f"{line.shown:,}", f"{line.left_out:,}", line.note)
             for line in self.lines()
         ]
-        if self.schemas:
-            rows.append((TOOLS, f"{self.schemas:,}", "", "", ""))
+        beside = ((TOOLS, self.schemas), (ANSWER, self.output))
+        rows += [(name, f"{tokens:,}", "", "", "") for name, tokens in beside if tokens]
         return [*rows, ("in all", f"{self.tokens:,}", "", "", f"of {self.available:,}")]
 
     def _line(self, fitted: Fitted) -> Line:
@@ -103,7 +120,7 @@ class Receipt:
         note = fitted.piece.failure or fitted.rule
         if fitted.answers:
             note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
-        shown = len(fitted.shown) if fitted.told is None else len(fitted.told)
+        shown = len(fitted.shown) if fitted.told is None else len(fitted.told.quotes)
         return Line(fitted.name, fitted.counted, shown, candidates - shown, note)
 
 

@@ -1,6 +1,7 @@
 """The template: sections in order, with a budget. A template never changes: its verbs give another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -83,10 +84,14 @@ class Template:
         model: str | None = None,
         counter: Counter | None = None,
         previous: Context | None = None,
+        output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """What the model sees this turn; `previous` is the context of the turn before."""
+        """What the model sees this turn; `previous` is the context of the turn before.
+
+        `output` is the schema of the answer that goes with the request: there has to be room for it.
+        """
         pieces = await gather(self.sections, ask)
-        return self.fit(pieces, ask, model=model, counter=counter, previous=previous)
+        return self.fit(pieces, ask, model=model, counter=counter, previous=previous, output=output)
 
     def fit(
         self,
@@ -97,15 +102,23 @@ class Template:
         counter: Counter | None = None,
         previous: Context | None = None,
         heard: Heard | None = None,
+        output: Mapping[str, Any] | None = None,
     ) -> Context:
         """The context of what was gathered: pure, the same for the same. `heard` is told of renderings."""
         model = model or self.model
         counter = counter_for(model or COMMON) if counter is None else checked_counter(counter)
-        schemas = self._counts.schemas(checked_ask(ask).tools, counter)
+        beside = self._counts.beside(checked_ask(ask).tools, output, counter)
         count = self._counts.of(counter)
-        fitted = fit(pieces, budget=self.budget, counter=counter, schemas=schemas, count=count)
+        fitted = fit(
+            pieces,
+            budget=self.budget,
+            counter=counter,
+            schemas=beside.tools,
+            output=beside.output,
+            count=count,
+        )
         told = [*absent_input(fitted, ask.input), *advice(fitted, model)]
-        receipt = Receipt(fitted, counter, self.budget.available, schemas, told)
+        receipt = Receipt(fitted, counter, self.budget.available, beside, told)
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, heard=heard)
 

@@ -8,7 +8,7 @@ from quire.memory.leaf import Leaf, parts_read
 from quire.memory.ranking import Weights
 from quire.memory.ranking.scoring import stand_ins
 from quire.memory.words import terms
-from quire.sections.quotes import Shorter
+from quire.sections.quote import Shorter
 
 LONG = 600
 """Letters up to which a text is told whole or not at all."""

@@ -47,6 +47,7 @@ class Following:
     def __init__(self, store: Store, scope: str, index: Index, knowledge: Knowledge) -> None:
         self._store, self._scope, self._index, self._knowledge = store, scope, index, knowledge
         self._read: dict[str, _Reading] = {}
+        self._had: dict[str, tuple[str, ...]] = {}  # of documents: the ids of their chunks, in order
         self._lock = RLock()
 
     def catch_up(self) -> None:
@@ -109,6 +110,8 @@ class Following:
         self._index.drop(name)
         self._index.set_mark(name, None)
         self._read.pop(name, None)
+        if name == KNOWLEDGE:
+            self._had = {}
 
     def _follow(self, name: str, mark: Mark | None, log: str) -> None:
         """Read on from the last entry that was read, if that is still what it was."""
@@ -147,21 +150,32 @@ class Following:
         self._keep(name, mark, bindings, leaves)
 
     def _follow_documents(self, standing: Standing, mark: Mark | None) -> None:
-        """Put the documents that changed again, whole: what follows what in one may have changed."""
+        """Put what is new in the documents that changed, and what stands elsewhere in them than before."""
         known: Mapping[str, bytes] = {} if mark is None else mark.documents
         now = {source.name: self._pieces(source.name) for source in self._knowledge.sources()}
         told = {name: _digest(chunks) for name, chunks in now.items() if chunks}
-        for name, digest in known.items():
-            if told.get(name) != digest:
-                self._index.drop(KNOWLEDGE, name)
-        leaves = [
-            leaf
-            for name, digest in told.items()
-            if known.get(name) != digest
-            for leaf in leaves_of_document(now[name])
-        ]
+        had, self._had = self._had, {}  # where this fails, nothing is known of what the index has
+        leaves: list[Leaf] = []
+        for name in {**known, **told}:
+            if known.get(name) != told.get(name):
+                leaves += self._changed(name, now.get(name, ()), had.get(name))
         last = self._last(KNOWLEDGE, standing.version)
         self._keep(KNOWLEDGE, Mark(standing.version, last, standing.log, told), {}, leaves)
+        self._had = {name: tuple([chunk.id for chunk in now[name]]) for name in told}
+
+    def _changed(self, name: str, chunks: Sequence[Chunk], had: Sequence[str] | None) -> list[Leaf]:
+        """What is to be put of a document; what is gone from it, or stands elsewhere now, is taken out.
+
+        Where it is not known what it had, that is all of it.
+        """
+        leaves = leaves_of_document(chunks)
+        if had is None or not leaves:
+            self._index.drop(KNOWLEDGE, name)
+            return leaves
+        stays = {leaf.key for key, leaf in zip(had, leaves, strict=False) if key == leaf.key}
+        if left := [key for key in had if key not in stays]:
+            self._index.remove(KNOWLEDGE, left)
+        return [leaf for leaf in leaves if leaf.key not in stays]
 
     def _pieces(self, source: str) -> Sequence[Chunk]:
         try:

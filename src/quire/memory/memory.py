@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from quire.errors import StoreDamaged, WrongType
 from quire.items import now
@@ -10,8 +10,10 @@ from quire.memory.embedding import Embed, Embedding
 from quire.memory.episodes import Episode, episodes_of
 from quire.memory.following import Following
 from quire.memory.index import Found, Index, InProcess, Only, Question, opened_index
+from quire.memory.index.lasting import Lasting
 from quire.memory.index.opening import SMALL, kept_index, take_away
 from quire.memory.knowledge import Knowledge
+from quire.memory.lately import Lately
 from quire.memory.leaf import Leaf
 from quire.memory.tiers import DOCUMENTS, Tier, checked_tiers, only_in
 from quire.stores import Store
@@ -20,6 +22,13 @@ from quire.tokens.numbers import whole
 
 RECENT, WORKING, EPISODES = 10, 100, 500
 """How many each tier of a conversation holds unless others are asked for; the rest has given way."""
+
+MOST_AT_HAND = 20_000
+"""Leaves that stay indexed in memory, of all scopes of a store together: some 3 KiB each. Beyond it the
+indexes are let go that were not used for longest, and read again when somebody asks for them."""
+
+_ITSELF = 10
+"""So many leaves an index weighs that has none."""
 
 _lock = Lock()
 _Result = TypeVar("_Result")
@@ -46,27 +55,35 @@ class Memory:
 
     @staticmethod
     def of(store: Store, scope: str = "", *, embed: Embed | None = None) -> "Memory":
-        """The memory of a scope: one in a process, so that nothing is read twice.
+        """The memory of a scope: one in a process, so that nothing is read twice while it is in use.
 
         An `embed` is its own from then on, whoever asks for it.
         """
         with _lock:
-            if scope not in store.memories:
-                store.memories[scope] = Memory(store, scope)
-            known: Memory = store.memories[scope]
-        if embed is not None:
-            known._embedding = Embedding(embed)
+            memories = _memories_of(store)
+            if embed is not None:
+                memories.embedding[scope] = Embedding(embed)
+            known = memories.lately.use(scope, lambda: Memory(store, scope))
+            known._embedding = memories.embedding.get(scope)
         return known
 
     @staticmethod
     def let_go(store: Store, scope: str) -> None:
         """Take out of a scope's index what was forgotten, where there is one."""
         with _lock:
-            known: Memory | None = store.memories.get(scope)
+            known = _memories_of(store).lately.get(scope)
         if known is not None:
             known.catch_up()
         if known is None or isinstance(known._index, InProcess):
             _let_go_on_disk(store, scope)
+
+    @property
+    def weight(self) -> int:
+        """How much it holds in memory, in leaves."""
+        if isinstance(self._index, Lasting):
+            sight = self._index.sight
+            return _ITSELF + (sight.weight if sight else 0)
+        return _ITSELF + (len(self._index) if isinstance(self._index, InProcess) else 0)
 
     @property
     def is_quick(self) -> bool:
@@ -148,6 +165,20 @@ class Memory:
     def _follow(self, index: Index) -> None:
         self._index = index
         self._following = Following(self._store, self.scope, index, self.knowledge)
+
+
+class _Memories(NamedTuple):
+    """The memories of one store, and what embeds in which scope: that is not made again."""
+
+    lately: Lately[str, Memory]
+    embedding: dict[str, Embedding]
+
+
+def _memories_of(store: Store) -> _Memories:
+    if store.memories is None:
+        store.memories = _Memories(Lately[str, Memory](MOST_AT_HAND, lambda memory: memory.weight), {})
+    known: _Memories = store.memories
+    return known
 
 
 def _let_go_on_disk(store: Store, scope: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from typing import overload
 
 from quire.memory.episodes import Episode
 from quire.memory.excerpts import shorter_of
@@ -10,16 +11,36 @@ from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import line_of, one_line
-from quire.sections.quotes import Quote
+from quire.sections.quote import Quote
 
 _SECONDS = 86_400
 
 
-def quoted(hits: Sequence[Hit], conversation: str | None) -> list[Quote]:
-    """Hits as quotes, in the same order; what is from this conversation need not say so."""
-    return [
-        quote_of(hit.leaf, conversation, partial(_why, hit), hit.score, hit.question.terms) for hit in hits
-    ]
+class Quoted(Sequence[Quote]):
+    """Hits as quotes, in the same order, each made when it is asked for: most are never told."""
+
+    def __init__(self, hits: Sequence[Hit], conversation: str | None) -> None:
+        """What is from this conversation need not say so."""
+        self._hits, self._conversation = hits, conversation
+        self._made: list[Quote | None] = [None] * len(hits)
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Quote: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Quote]: ...
+    def __getitem__(self, index: int | slice) -> Quote | list[Quote]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        made = self._made[index]
+        if made is None:
+            hit = self._hits[index]
+            why = partial(_why, hit)
+            made = quote_of(hit.leaf, self._conversation, why, hit.score, hit.question.terms)
+            self._made[index] = made
+        return made
 
 
 def quote_of(
@@ -43,6 +64,7 @@ def quote_of(
         score=score,
         source=where,
         shorter=shorter_of(leaf, asked),
+        text=leaf.text,
     )
 
 
@@ -59,6 +81,7 @@ def quote_of_episode(episode: Episode, conversation: str | None) -> Quote:
         covers=() if episode.by_rule else episode.ids,
         why=lambda: f"a summary of this conversation's past, {how}",
         source=episode.source,
+        text=episode.text,
     )
 
 

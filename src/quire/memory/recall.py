@@ -7,14 +7,17 @@ from typing import Literal, Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message
+from quire.memory.distinct import distinct
 from quire.memory.embedding import Embed, Embedding, at_home
+from quire.memory.index import Found
 from quire.memory.leaf import Leaf
 from quire.memory.memory import Memory
 from quire.memory.quoted_text import CLOSING, OPENING, opening_of
-from quire.memory.quoting import quote_of, quote_of_episode, quoted
+from quire.memory.quoting import Quoted, quote_of, quote_of_episode
 from quire.memory.tiers import Tier, checked_tiers
 from quire.sections import Ask, Options, Settings
-from quire.sections.quotes import Quote, Quotes
+from quire.sections.quote import Heard, Quote
+from quire.sections.quotes import Quotes
 from quire.tokens.numbers import whole
 
 Role = Literal["system", "developer", "user"]
@@ -37,7 +40,7 @@ def recalled(
     at: float | None = None,
     documents: bool = False,
     embedding: Embedding | None = None,
-) -> list[Quote]:
+) -> Sequence[Quote]:
     """What would be told, the worthiest first: `limit` of them, and more in case some are shown already.
 
     Without a `limit` there are as many as a usual budget of tokens has room for.
@@ -48,13 +51,17 @@ def recalled(
     wanted = checked_tiers(tiers)
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
     if documents:
-        found = memory.search(question, limit=many, at=at, documents=True, embedding=embedding)
-        return quoted(found.hits, conversation)
-    quotes: dict[str, Quote] = {}
+        return _answers(memory, question, conversation, many, at, embedding, documents=True)
+    if wanted == ("knowledge",):
+        return _of_tier(memory, "knowledge", question, conversation, many, at, embedding)
+    quotes: list[Quote] = []
+    heard = Heard()
     for tier in wanted:
-        for quote in _of_tier(memory, tier, question, conversation, many, at, embedding):
-            quotes.setdefault(quote.id, quote)
-    return list(quotes.values())
+        of_tier = _of_tier(memory, tier, question, conversation, many, at, embedding)
+        new = [quote for quote in of_tier if not heard.has(quote)]
+        heard.add(new)
+        quotes += new
+    return quotes
 
 
 def _of_tier(
@@ -65,11 +72,11 @@ def _of_tier(
     limit: int,
     at: float | None,
     embedding: Embedding | None,
-) -> list[Quote]:
+) -> Sequence[Quote]:
     if tier == "knowledge":
         if not question.strip():
             return []
-        return quoted(memory.search(question, limit=limit, at=at, embedding=embedding).hits, conversation)
+        return _answers(memory, question, conversation, limit, at, embedding)
     if tier == "episodes":
         return [quote_of_episode(one, conversation) for one in reversed(memory.episodes(conversation, limit))]
     if tier == "working":
@@ -77,6 +84,22 @@ def _of_tier(
         return [quote_of(leaf, conversation, partial(_matters, leaf)) for leaf in leaves]
     newest = reversed(memory.recent(conversation, limit))
     return [quote_of(leaf, conversation, lambda: "it is among the newest") for leaf in newest]
+
+
+def _answers(
+    memory: Memory,
+    question: str,
+    conversation: str | None,
+    limit: int,
+    at: float | None,
+    embedding: Embedding | None,
+    *,
+    documents: bool = False,
+) -> Quoted:
+    def search(many: int) -> Found:
+        return memory.search(question, limit=many, at=at, documents=documents, embedding=embedding)
+
+    return Quoted(distinct(search, question, limit), conversation)
 
 
 def told_block(

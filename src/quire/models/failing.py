@@ -34,6 +34,9 @@ _OVERLOADED = re.compile("overloaded|unavailable|slow_down", re.I)
 _LATE = re.compile("deadline_exceeded|timeout", re.I)
 _BROKEN = re.compile("server_error|api_error|internal", re.I)
 _SPENT = re.compile("insufficient_quota|billing|credit", re.I)
+_SHAPE = re.compile(
+    r"response_?format|json_?schema|json[ _]mode|structured|output_config|output_format|text\.format", re.I
+)
 _NUMBERS = re.compile(r"\d{3,}")
 
 
@@ -53,6 +56,8 @@ class Failure(NamedTuple):
     error: ModelFailed
     again: bool = False
     after: float | None = None
+    of_shape: bool = False
+    """Whether it was turned down for the shape that its answer was to have."""
 
 
 def failure_of(model: str, told: Told) -> Failure:
@@ -61,7 +66,8 @@ def failure_of(model: str, told: Told) -> Failure:
     if told.words:
         said = told.words if len(told.words) <= _LONGEST else f"{told.words[:_LONGEST]}…"
         error.add_note(f"the provider says: {said}")
-    return Failure(error, again, told.after)
+    of_shape = told.status in (400, 422) and _SHAPE.search(f"{told.kinds} {told.words}") is not None
+    return Failure(error, again, told.after, of_shape)
 
 
 def connection_lost(model: str, fault: BaseException) -> Failure:

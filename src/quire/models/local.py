@@ -34,6 +34,7 @@ class Local(Asks):
     """
 
     wire = "openai"
+    answer_schema = True
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Local(Asks):
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The answer to exactly this payload, as it is computed, with or without `stream`."""
-        request = request_for(self.wire, rendered, self.name, terms)
+        request = request_for(self.wire, rendered, self.name, terms, self.answer_schema)
         _refuse_media(self.name, request["messages"])
         payload = {
             "temperature": self._temperature,

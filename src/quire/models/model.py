@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Unpack
 
 from quire.items import Item
+from quire.models.answer_shapes import AnswerShape, shape_for, told, with_words
 from quire.models.answering import Answering
 from quire.models.chat import ChatReply, read_messages
 from quire.models.terms import Terms
@@ -71,6 +72,7 @@ class Asks:
         **terms: Unpack[Terms],
     ) -> Parsed:
         """The whole answer, asked for in one piece."""
+        items = _with_shape(self, items, tools, terms.get("output"))
         sent = provider_for(self.wire).render(items, model=self.name, tools=tools, plan=plan)
         async with self.send(sent, stream=False, **terms) as answer:
             return await answer.whole()
@@ -84,6 +86,7 @@ class Asks:
         **terms: Unpack[Terms],
     ) -> Answering:
         """The answer as it comes; nothing is asked before it is read."""
+        items = _with_shape(self, items, tools, terms.get("output"))
         sent = provider_for(self.wire).render(items, model=self.name, tools=tools, plan=plan)
         return self.send(sent, **terms)
 
@@ -101,3 +104,20 @@ class Asks:
         terms: Any = {name: options.pop(name) for name in Terms.__annotations__ if name in options}
         terms["options"] = {**(terms.get("options") or {}), **options}
         return ChatReply(await self.ask(read_messages(messages), tools=tools, **terms), self.name)
+
+
+def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definition] = ()) -> AnswerShape:
+    """What is sent of a schema to a model with these tools; one that computes here is held to any."""
+    shape = shape_for(model.wire, model.name, schema, tools, getattr(model, "answer_schema", None))
+    return shape._replace(is_held=True) if getattr(model, "context", None) is not None else shape
+
+
+def _with_shape(
+    model: AnyModel, items: Sequence[Item], tools: Sequence[Definition], schema: Mapping[str, Any] | None
+) -> Sequence[Item]:
+    """Items, and the schema in words after them where nothing else holds the model to it."""
+    if not isinstance(schema, Mapping) or not schema:  # what is no schema is refused with the other terms
+        return items
+    if shape_of(model, schema, tools).is_held:
+        return items
+    return with_words(items, told(schema))

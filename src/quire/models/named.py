@@ -1,7 +1,8 @@
 """Models by name: those of providers, of any service that speaks their wires, and the local one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -15,11 +16,13 @@ from quire.models.model import Asks
 from quire.models.naming import LOCAL, Named, read_name, unknown_name
 from quire.models.patience import Patience, Retries, patience_of, retries_of
 from quire.models.per_loop import PerLoop
-from quire.models.requests import request_for
-from quire.models.retrying import persisting
+from quire.models.requests import request_for, spare_request
+from quire.models.retrying import persisting, yielding
 from quire.models.terms import Terms, checked
-from quire.models.whole import CarefulReader, WholeReader, refuse_unfinished
+from quire.models.whole import CarefulReader, WholeReader, may_come_next_time, refuse_unfinished
 from quire.providers import Rendered, StreamReader, provider_for
+
+_Json = dict[str, Any]
 
 
 class Model(Asks):
@@ -40,8 +43,13 @@ class Model(Asks):
         retries: int | Retries = Retries(),  # noqa: B008
         options: Mapping[str, Any] | None = None,
         client: Any = None,
+        answer_schema: bool | None = None,
     ) -> None:
-        """Name a model; `options` go with every request, `client` is an SDK's own that is used as it is."""
+        """Name a model; `options` go with every request, `client` is an SDK's own that is used as it is.
+
+        `answer_schema` says whether it is held to the schema of an answer; None leaves it to its facts, and
+        one of which they say nothing is sent none any more once it refused one.
+        """
         self._given = name
         self._found = read_name(name)
         self._base_url = base_url
@@ -50,6 +58,7 @@ class Model(Asks):
         self._retries = retries_of(retries)
         self._options = checked({"options": options}).get("options") or {}
         self._client = client
+        self._answer_schema = answer_schema
         self._clients: PerLoop[Client] = PerLoop(self._connected)
         self._local: Local | None = None
 
@@ -79,6 +88,11 @@ class Model(Asks):
         return self._weights().context
 
     @property
+    def answer_schema(self) -> bool | None:
+        """Whether it is held to the schema of an answer, as far as that is said or was found out."""
+        return self._answer_schema if self.context is None else True
+
+    @property
     def wire(self) -> str:
         """The name of the provider whose wire it speaks."""
         return self._known().wire
@@ -90,16 +104,11 @@ class Model(Asks):
         terms["options"] = {**self._options, **(checked(terms).get("options") or {})}
         if self._known().client == LOCAL:
             return self._weights().send(rendered, stream=stream, **terms)
-        request = request_for(self.wire, rendered, self.name, terms)
-        provider = provider_for(self.wire)
-        reader: StreamReader = (
-            provider.stream(sent=rendered, model=self.name)
-            if stream
-            else WholeReader(provider, rendered, self.name)
-        )
-        careful = CarefulReader(reader, self.name)
-        events = self._events(request, careful, stream=stream)
-        return Answering(events, careful, beside(self.wire, rendered.names))
+        asked = (self.wire, rendered, self.name, terms, self._answer_schema)
+        request, spare = request_for(*asked), partial(self._unshaped, *asked)
+        reader = CarefulReader(partial(self._reader, rendered, stream=stream), self.name)
+        events = self._events(request, spare, reader, stream=stream)
+        return Answering(events, reader, beside(self.wire, rendered.names))
 
     async def close(self) -> None:
         """Let go of connections, and of weights."""
@@ -108,20 +117,34 @@ class Model(Asks):
         if local is not None:
             await asyncio.to_thread(local.close)
 
+    def _reader(self, rendered: Rendered, *, stream: bool) -> StreamReader:
+        provider = provider_for(self.wire)
+        if stream:
+            return provider.stream(sent=rendered, model=self.name)
+        return WholeReader(provider, rendered, self.name)
+
+    def _unshaped(self, *asked: Any) -> _Json | None:
+        """What is asked without the schema that was refused; from now on none is sent."""
+        plain = spare_request(*asked)
+        if plain is not None:
+            self._answer_schema = False
+        return plain
+
     async def _events(
-        self, request: dict[str, Any], reader: StreamReader, *, stream: bool
+        self, request: _Json, spare: Callable[[], _Json | None], reader: CarefulReader, *, stream: bool
     ) -> AsyncGenerator[Any, None]:
         client, total = await self._clients.get(), self._patience.total
         until = None if total is None else asyncio.get_running_loop().time() + total
-        begin = partial(client.events, request, stream=stream)
-        events = persisting(begin, client.explain, self._retries, until, self.name)
-        try:
-            async for event in events:
-                # Many may be there at once, and others want to work, or to cancel this.
-                await asyncio.sleep(0)
-                yield event
-        finally:
-            await events.aclose()
+        begin = partial(yielding, partial(client.events, stream=stream), request, spare, client.explain)
+        for is_last in (self._retries.times == 0, True):
+            async with aclosing(persisting(begin, client.explain, self._retries, until, self.name)) as events:
+                async for event in events:
+                    # Many may be there at once, and others want to work, or to cancel this.
+                    await asyncio.sleep(0)
+                    yield event
+            if is_last or not may_come_next_time(reader.close()):
+                break
+            reader.begin_again()
         refuse_unfinished(reader.close(), self.name)
 
     def _known(self) -> Named:

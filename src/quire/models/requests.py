@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from quire.errors import InvalidValue, cut
+from quire.models.answer_shapes import AnswerShape, shape_for
 from quire.models.terms import CHOICES, Terms, checked
 from quire.providers import Rendered
-from quire.providers.strictness import refusals
+from quire.tokens.counter import Definition
 from quire.tokens.facts import facts_for
 from quire.tokens.schemas import single_definitions
 
@@ -18,13 +19,28 @@ _ANSWER = "answer"
 """The name of the shape that an answer has to have: one wire wants a name for it."""
 
 
-def request_for(wire: str, rendered: Rendered, name: str, terms: Terms) -> _Json:
-    """The arguments of the call; what `options` say goes before all else."""
+def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None) -> _Json:
+    """The arguments of the call; what `options` say goes before all else.
+
+    `takes` says whether the model is held to a schema, where its facts are not to be asked.
+    """
     kept = checked(terms)
-    return _WRITERS[wire](rendered, name, kept)
+    return _WRITERS[wire](rendered, name, kept, _shape(wire, rendered, name, kept, takes))
 
 
-def _chat(rendered: Rendered, name: str, terms: Terms) -> _Json:
+def spare_request(
+    wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None
+) -> _Json | None:
+    """The same call without a schema, where one is sent that the model is told in words as well."""
+    shape = _shape(wire, rendered, name, checked(terms), takes)
+    if shape.sent is None or shape.is_held:
+        return None
+    plain = request_for(wire, rendered, name, {**terms, "output": None})
+    # What `options` say of the shape is in both.
+    return plain if plain != request_for(wire, rendered, name, terms, takes) else None
+
+
+def _chat(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
     # OpenAI's own refuse the older name; many who speak its wire know no other.
     limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
     request = {**rendered.payload, **_limit(terms, limit)}
@@ -32,55 +48,50 @@ def _chat(rendered: Rendered, name: str, terms: Terms) -> _Json:
         request["tool_choice"] = (
             choice if choice in CHOICES else {"type": "function", "function": {"name": choice}}
         )
-    if schema := terms.get("output"):
-        shape = {"name": _ANSWER, "schema": dict(schema), "strict": not refusals(dict(schema)).openai}
-        request["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if shape.sent is not None:
+        asked = {"name": _ANSWER, "schema": shape.sent, "strict": shape.is_strict}
+        request["response_format"] = {"type": "json_schema", "json_schema": asked}
     return request | dict(terms.get("options") or {})
 
 
-def _responses(rendered: Rendered, name: str, terms: Terms) -> _Json:
+def _responses(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
     # Reasoning goes back by its encrypted content, so nothing has to be kept by the service.
     request = {**rendered.payload, "store": False, **_limit(terms, "max_output_tokens")}
     if "developer_role" in facts_for(name).features:  # those that reason; others refuse to be asked for it
         request["include"] = ["reasoning.encrypted_content"]
     if choice := _choice(rendered, terms):
         request["tool_choice"] = choice if choice in CHOICES else {"type": "function", "name": choice}
-    if schema := terms.get("output"):
-        shape = {
-            "type": "json_schema",
-            "name": _ANSWER,
-            "schema": dict(schema),
-            "strict": not refusals(dict(schema)).openai,
-        }
-        request["text"] = {"format": shape}
+    if shape.sent is not None:
+        asked = {"name": _ANSWER, "schema": shape.sent, "strict": shape.is_strict}
+        request["text"] = {"format": {"type": "json_schema", **asked}}
     return request | dict(terms.get("options") or {})
 
 
-def _anthropic(rendered: Rendered, name: str, terms: Terms) -> _Json:
+def _anthropic(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
     # The wire wants a number. All that a model could write would be taken off its window.
     most = min(facts_for(name).output or _UNKNOWN, _MOST)
     request = {**rendered.payload, "max_tokens": terms.get("max_tokens") or most}
     if choice := _choice(rendered, terms):
         kind = {"auto": "auto", "required": "any", "none": "none"}.get(choice)
         request["tool_choice"] = {"type": kind} if kind else {"type": "tool", "name": choice}
-    if schema := terms.get("output"):
-        request["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
+    if shape.sent is not None:
+        request["output_config"] = {"format": {"type": "json_schema", "schema": shape.sent}}
     return request | dict(terms.get("options") or {})
 
 
-def _gemini(rendered: Rendered, name: str, terms: Terms) -> _Json:
+def _gemini(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
     config = {**rendered.payload.get("config", {}), **_limit(terms, "max_output_tokens")}
     if choice := _choice(rendered, terms):
         mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice)
         calling = {"mode": mode} if mode else {"mode": "ANY", "allowed_function_names": [choice]}
         config["tool_config"] = {**config.get("tool_config", {}), "function_calling_config": calling}
-    if schema := terms.get("output"):
-        config |= {"response_mime_type": "application/json", "response_json_schema": dict(schema)}
+    if shape.sent is not None:
+        config |= {"response_mime_type": "application/json", "response_json_schema": shape.sent}
     config |= dict(terms.get("options") or {})
     return {**rendered.payload, "config": config} if config else dict(rendered.payload)
 
 
-_WRITERS: dict[str, Callable[[Rendered, str, Terms], _Json]] = {
+_WRITERS: dict[str, Callable[[Rendered, str, Terms, AnswerShape], _Json]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
@@ -93,10 +104,15 @@ def _limit(terms: Terms, field: str) -> _Json:
     return {} if most is None else {field: most}
 
 
+def _shape(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None) -> AnswerShape:
+    schema = terms.get("output")
+    return shape_for(wire, name, schema, _definitions(rendered.payload), takes) if schema else AnswerShape()
+
+
 def _choice(rendered: Rendered, terms: Terms) -> str | None:
     """The choice as the wire knows it: one of the three words, or the name that a tool was sent by."""
     choice = terms.get("tool_choice")
-    sent = _tools(rendered.payload)
+    sent = [_name(tool) for tool in _definitions(rendered.payload)]
     if choice is None or choice in ("auto", "none"):
         return (
             choice if sent else None
@@ -109,10 +125,9 @@ def _choice(rendered: Rendered, terms: Terms) -> str | None:
     raise InvalidValue(f"tool_choice is {cut(choice)!r}, and no such tool was sent")
 
 
-def _tools(payload: Mapping[str, Any]) -> list[str]:
+def _definitions(payload: Mapping[str, Any]) -> list[Definition]:
     tools: Any = payload.get("tools") or cast("Mapping[str, Any]", payload.get("config") or {}).get("tools")
-    definitions = single_definitions(cast("Sequence[Any]", tools or ()))
-    return [_name(tool) for tool in definitions]
+    return single_definitions(cast("Sequence[Any]", tools or ()))
 
 
 def _name(tool: Mapping[str, Any]) -> str:

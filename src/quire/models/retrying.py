@@ -13,7 +13,9 @@ from quire.models.patience import Retries
 
 logger = logging.getLogger("quire.models")
 
+_Json = dict[str, Any]
 _Begin = Callable[[], AsyncGenerator[Any, None]]
+_Send = Callable[[_Json], AsyncGenerator[Any, None]]
 _Explain = Callable[[Exception], Failure]
 
 
@@ -41,6 +43,28 @@ async def persisting(
                 raise failure.error from fault
             logger.info("%s: %s, asked again in %.1f s", name, type(failure.error).__name__, wait)
         await asyncio.sleep(wait)
+
+
+async def yielding(
+    send: _Send, request: _Json, spare: Callable[[], _Json | None], explain: _Explain
+) -> AsyncGenerator[Any, None]:
+    """The events of a request; where it is turned down for its shape, those of the `spare` one without."""
+    came = False
+    try:
+        async with aclosing(send(request)) as events:
+            async for event in events:
+                came = True
+                yield event
+        return
+    except QuireError:
+        raise
+    except Exception as fault:
+        plain = spare() if not came and explain(fault).of_shape else None
+        if plain is None:
+            raise
+    async with aclosing(send(plain)) as events:
+        async for event in events:
+            yield event
 
 
 async def _next(events: AsyncGenerator[Any, None], until: float | None) -> Any:

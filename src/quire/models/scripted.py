@@ -6,6 +6,7 @@ from inspect import isawaitable
 from typing import Any, TypeGuard, Unpack, cast
 
 from quire.errors import InvalidValue, OutOfRange, WrongType
+from quire.models.answer_shapes import shape_for
 from quire.models.answering import Answering, Delta
 from quire.models.model import Asks
 from quire.models.replies import RepliesReader, Reply, anew, check_reply, parsed_reply, pieces_of, thoughts_in
@@ -13,6 +14,7 @@ from quire.models.terms import Terms, checked
 from quire.providers import Parsed, Rendered, provider_for
 from quire.tokens import Usage, counter_for, schema_tokens
 from quire.tokens.numbers import named
+from quire.tokens.schemas import answer_tokens
 
 Answers = Callable[[Rendered], Reply | Awaitable[Reply]]
 Script = Reply | Answers
@@ -56,7 +58,7 @@ class Scripted(Asks):
         script = self._next()
         self.requests.append(rendered)
         self.terms.append(kept)
-        return Answering(self._said(script, rendered), RepliesReader(self.name), thoughts_in)
+        return Answering(self._said(script, rendered, kept), RepliesReader(self.name), thoughts_in)
 
     def _next(self) -> Script:
         turn, several = len(self.requests), len(self._replies)
@@ -66,17 +68,19 @@ class Scripted(Asks):
             raise OutOfRange(f"{self.name} has no reply left: it was given {several}")
         return anew(self._replies[turn % several])
 
-    async def _said(self, script: Script, sent: Rendered) -> AsyncGenerator[str | Delta | Parsed, None]:
+    async def _said(
+        self, script: Script, sent: Rendered, terms: Terms
+    ) -> AsyncGenerator[str | Delta | Parsed, None]:
         parsed = parsed_reply(await _resolved(script, sent), self.name)
         if parsed.usage is None:
-            parsed = parsed._replace(usage=self._usage(sent, parsed))
+            parsed = parsed._replace(usage=self._usage(sent, terms, parsed))
         for item in parsed.items:
             for piece in pieces_of(item):
                 await asyncio.sleep(0)  # as a real one, it lets others work, and can be cancelled
                 yield piece
         yield parsed
 
-    def _usage(self, sent: Rendered, parsed: Parsed) -> Usage:
+    def _usage(self, sent: Rendered, terms: Terms, parsed: Parsed) -> Usage:
         """What a model of this name would report, as it is counted here."""
         counter = counter_for(self.name)
         items = self._provider.read_history(sent.payload)
@@ -84,6 +88,8 @@ class Scripted(Asks):
         given = counter.total(sum(map(counter.count, items))) + (
             schema_tokens(tools, counter) if tools else 0
         )
+        if schema := terms.get("output"):
+            given += answer_tokens(shape_for(self.wire, self.name, schema, tools or ()).sent, counter)
         return Usage(given, sum(map(counter.count, parsed.items)))
 
     def _refuse_faults(self, sent: Rendered) -> None:

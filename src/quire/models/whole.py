@@ -1,5 +1,6 @@
 """Answers that came to their end: one that is read in one piece, and what is no end at all."""
 
+from collections.abc import Callable
 from typing import Any
 
 from quire.errors import CodecError, ModelFailed, Refused, WrongType
@@ -7,6 +8,9 @@ from quire.items import Message
 from quire.models.failing import Told, failure_of
 from quire.models.replies import words_of
 from quire.providers import Parsed, Provider, Rendered, StreamReader
+
+_PASSING = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"))
+"""Ends of an answer that often does not end so when it is asked for again."""
 
 
 class WholeReader:
@@ -31,9 +35,14 @@ class WholeReader:
 class CarefulReader:
     """Reads with another, for which what came may be no answer at all: that is the model's failure."""
 
-    def __init__(self, reader: StreamReader, model: str) -> None:
-        self._reader = reader
+    def __init__(self, make: Callable[[], StreamReader], model: str) -> None:
+        self._make = make
+        self._reader = make()
         self._model = model
+
+    def begin_again(self) -> None:
+        """Forget what was read: the answer comes once more."""
+        self._reader = self._make()
 
     def feed(self, event: Any) -> str:
         """Take an event; the words that it added."""
@@ -48,6 +57,12 @@ class CarefulReader:
             return self._reader.close()
         except (CodecError, WrongType):
             return Parsed((), model=self._model, error="unreadable")
+
+
+def may_come_next_time(parsed: Parsed) -> bool:
+    """Whether nothing came of an answer, for a reason that passes."""
+    kinds = (parsed.error or "").partition(": ")[0].split()
+    return not parsed.items and not _PASSING.isdisjoint(kinds)
 
 
 def refuse_unfinished(parsed: Parsed, model: str) -> None:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 from weakref import WeakValueDictionary
 
 from quire.agent import Agent
+from quire.agent.builtin.crew import agent_called
+from quire.agent.builtin.roster import known
 from quire.errors import InvalidValue, Stopped, UnknownKey, cut
 from quire.items import now
 from quire.node.sending import Sending
@@ -102,9 +104,20 @@ class Node(Sending):
         key = _Key(name, scope, conversation)
         worker = self._workers.get(key) or self._known.get(key)
         if worker is None:
-            worker = self._known[key] = Worker(lambda: self._makers[name](self.session(*key)))
+            worker = self._known[key] = Worker(lambda: self._made(key))
         self._workers[key] = worker
         return worker
+
+    def _made(self, key: _Key) -> Agent:
+        """The agent of a conversation: that of one who works for another is the one who works there."""
+        parts = key.conversation.split("/")
+        for end in range(len(parts) - 1, 0, -1):  # a role may have a slash in its name
+            above, member = key._replace(conversation="/".join(parts[:end])), "/".join(parts[end:])
+            if known(self.session(*above), member) is not None:
+                found = agent_called(member, self.worker(*above).agent)
+                if found is not None:
+                    return found
+        return self._makers[key.name](self.session(*key))
 
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
         """A conversation of an agent, whether or not a worker has it: to be read, or to be added to."""

@@ -59,6 +59,10 @@ class Sending(ABC):
         """The calls of a conversation that a person is to answer or to approve of."""
         return self.worker(name, scope, conversation).waiting
 
+    def members(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[str, ...]:
+        """The conversations of those that work for one, as addresses on the node: each is sent to as any."""
+        return self.worker(name, scope, conversation).members
+
     def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
         """What a conversation does."""
         return self.worker(name, scope, conversation).state

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Literal, Unpack
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
+from quire.agent.builtin.crew import members_of
 from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
@@ -42,14 +43,18 @@ class Worker:
         """What the conversation does."""
         if self.is_busy or self.agent.session.at_work is not None:
             return "running"
-        return "waiting" if self.agent.session.standing() else "idle"
+        return "waiting" if self._asked() else "idle"
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that a person is to answer or to approve of."""
-        if self.state == "running":
-            return ()
-        return tuple(call for call, standing in self.agent.session.standing() if standing == "waiting")
+        return self._asked() if self.state == "waiting" else ()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of the conversations of those that work for the agent."""
+        above = self.agent.session.place.conversation
+        return tuple(f"{above}/{name}" for name in members_of(self.agent))
 
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """The answer to a message, once those before it are answered."""
@@ -80,6 +85,10 @@ class Worker:
             one.cancel()
         await asyncio.gather(idle, hurried, return_exceptions=True)
         await self._agent.session.close("hand over")
+
+    def _asked(self) -> tuple[ToolCall, ...]:
+        # What was begun when a process ended waits for nobody: the next message says what became of it.
+        return tuple(call for call, standing in self.agent.session.standing() if standing == "waiting")
 
     async def _idle(self) -> None:
         """Wait until no message is being answered."""

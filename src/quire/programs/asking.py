@@ -5,12 +5,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from quire.agent.answer_types import telling
 from quire.agent.speaker import budget_for
 from quire.agent.unbroken import unbroken
 from quire.context import Template
 from quire.errors import ModelFailed, QuireError
 from quire.items import Item, ToolCall, ToolResult
 from quire.models import Answering, AnyModel
+from quire.models.answer_shapes import AnswerShape
+from quire.models.model import shape_of
 from quire.providers import Parsed, Rendered
 from quire.sections import History
 from quire.session import Session
@@ -33,8 +36,11 @@ class Asking:
         With a `time` it is recorded as of then. An answer with the time of its question stands right after
         that in any transcript, whatever else was asked meanwhile.
         """
-        model = self._model
-        context = await self._session.build(self._template, model=model.name)
+        model, template, shape = self._model, self._template, AnswerShape()
+        if output:
+            shape = shape_of(model, output)
+            template = template if shape.is_held else telling(template, output)
+        context = await self._session.build(template, model=model.name, output=shape.sent)
         sent = context.render(model.wire, model=model.name)
         answering = model.send(sent, stream=False, output=output, max_tokens=self._longest())
         try:

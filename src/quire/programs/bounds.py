@@ -8,7 +8,7 @@ import msgspec
 from quire.errors import InvalidLimit, WrongType
 
 _NUMBERS = ("seconds", "wall")
-_WHOLE = {"memory": 1 << 20, "depth": 1, "calls": 0, "printed": 0, "answer": 2}
+_WHOLE = {"memory": 1 << 20, "depth": 1, "calls": 0, "printed": 0, "answer": 2, "handed": 0}
 """Whole numbers, each with the least it may be: below a mebibyte the interpreter itself has no room."""
 
 
@@ -17,7 +17,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     `seconds` is its own computing, `wall` all of it with the waiting for tools (None is any), `memory` its
     bytes, `depth` of calls within calls, `calls` of functions that it is given, `printed` the characters
-    that it prints, `answer` those of its answer as JSON, and of what it gives to one function.
+    that it prints, `answer` those of its answer as JSON, and of what it gives to one function. `handed` are
+    those of all that it gives to functions and is given by them.
     """
 
     seconds: float = 10.0
@@ -27,6 +28,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 1_000
     printed: int = 100_000
     answer: int = 1_000_000
+    handed: int = 32_000_000
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:

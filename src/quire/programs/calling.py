@@ -8,30 +8,33 @@ from typing import Any, cast
 
 from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
+from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
 from quire.agent.closing import not_run, uncertain
 from quire.agent.speaker import Approver
 from quire.agent.tools.outcome import failed
 from quire.agent.tools.running import run_or_stop
+from quire.agent.tools.shapes import Misfit
 from quire.agent.unbroken import unbroken
-from quire.errors import CapReached, CodecError, Conflict, Forgotten, ModelFailed, StoreError
-from quire.items import JSON, Item, Message, Note, ToolCall, ToolResult, new_id
+from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
+from quire.items import Item, Message, ToolCall, ToolResult, new_id
 from quire.models import AnyModel
 from quire.models.replies import words_of
 from quire.programs.asking import Asking
 from quire.programs.events import Asked, Called, Gave, Tell
+from quire.programs.faults import ProgramFault
 from quire.programs.fitting import fitted
 from quire.programs.recording import INTERMEDIATE, PROGRAM, Deeds, begin
 from quire.programs.replaying import Made, MadeCalls
 from quire.programs.task import ASKING, Task
 from quire.programs.values import as_text, by_name
 from quire.programs.watching import Watched
-from quire.session import Called as WasCalled
-from quire.session import Calling, Session
+from quire.session import Session
 
 _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 """What no program may go on after: nothing can be recorded any more, or nothing may be spent."""
 
 _STOPPED = "the program was stopped"
+_BROKEN = "the program cannot go on"
 
 
 class Calls:
@@ -65,10 +68,12 @@ class Calls:
         }
 
     async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
+        if self.broken is not None:
+            raise self.broken
         try:
             return await function(*args, **given)
         except _BREAKING as fault:
-            self.broken = fault
+            self.broken = self.broken or fault
             raise
 
     async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
@@ -79,6 +84,7 @@ class Calls:
         earlier = self._replays.next(tool, arguments)
         if earlier is None:
             return (await self._run(call, tool, deed)).given()
+        self._made.handed += earlier.size
         deed += await self._recorded(call, result := earlier.result_for(call))
         self._tell(Called(self._name, call))
         self._tell(Gave(self._name, result))
@@ -90,7 +96,7 @@ class Calls:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
             outcome, cancelled = await self._outcome(call, watched)
-            result, notes = await self._kept(call, outcome)
+            result, notes = await kept(self._session, call, outcome)
             made = self._noted(call, watched, result, outcome)
             deed += await unbroken(self._recorded(result, *notes))
         except BaseException:
@@ -109,25 +115,28 @@ class Calls:
         except Exception as fault:
             made = made._replace(fault=fault)
         if watched.has_run and outcome.stop_reason != "refused":
-            # Who raises says that it did not do it. Of what was stopped nobody knows.
-            self._made.add(watched.tool, made, may_be_repeated=outcome.stop_reason == "error")
+            # Who raises says that it did not do it, unless it had begun. Of what was stopped nobody knows.
+            has_acted = isinstance(watched.fault, ProgramFault) and watched.fault.has_acted
+            is_undone = outcome.stop_reason == "error" and not has_acted
+            self._made.add(watched.tool, made, may_be_repeated=is_undone)
         return made
 
     async def _outcome(
         self, call: ToolCall, watched: Watched
     ) -> tuple[Outcome, asyncio.CancelledError | None]:
-        refused = await self._refusal(call, watched.tool)
+        session = self._session
+        refused = await self._refusal(call, watched.tool) or await refused_by_hooks(session, call)
+        if refused is None and self.broken is not None:
+            refused = _BROKEN
         if refused is not None:
             return failed(not_run(call, refused).text, "refused"), None
-        session = self._session
         try:
-            await session.hooks.fire_and_wait(Calling(session.place, call.name, call.arguments))
-        except Exception as fault:
-            return failed(not_run(call, f"it was refused: {type(fault).__name__}").text, "refused"), None
-        outcome, cancelled = await run_or_stop(watched.tool, call.arguments, session=session)
-        stopped = outcome.stop_reason if outcome.is_error else None
-        heard = WasCalled(session.place, call.name, call.arguments, outcome.content, stopped)
-        await session.hooks.fire_and_wait(heard)
+            tool, arguments = await watched.ready(call.arguments)
+        except Misfit as fault:
+            outcome, cancelled = failed(f"The call of {call.name} was not run: {fault}."), None
+        else:
+            outcome, cancelled = await run_or_stop(tool, arguments, session=session)
+        await told_to_hooks(session, call, outcome)
         return outcome, cancelled
 
     async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
@@ -141,19 +150,6 @@ class Calls:
         if verdict is None:
             return "a person has to approve of it, and nobody was there to ask"
         return None if verdict is True else verdict or "it was not approved"
-
-    async def _kept(self, call: ToolCall, outcome: Outcome) -> tuple[ToolResult, list[Note]]:
-        """What is recorded of an outcome: the result and the notes that came with it; others are pooled."""
-        beside = [note for note in outcome.notes if note.key is None]
-        try:
-            JSON.encode(beside)
-            for note in outcome.notes:
-                if note.key is not None:
-                    await self._session.put(note)
-        except CodecError as fault:
-            words = f"It was run, and what it gave could not be kept: {fault}."
-            return ToolResult(call.call_id, call.name, words, is_error=True), []
-        return ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error), beside
 
     async def _recorded(self, *items: Item) -> tuple[Item, ...]:
         if self._transcript is None:
@@ -188,5 +184,6 @@ class Calls:
         words = words_of(parsed)
         if not words.strip():
             raise ModelFailed(f"{model.name} said nothing ({parsed.finish})")
+        self._made.handed += len(prompt) + len(words)
         deed += [item for item in parsed.items if isinstance(item, Message)]
         return words if schema is None else fitted(words, schema)

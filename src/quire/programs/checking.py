@@ -1,13 +1,13 @@
 """A program in a model's answer, found and checked: what is wrong is said with its line."""
 
 import ast
-import builtins
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from quire.programs.awaiting import unawaited
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox import Sandbox
 from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
@@ -20,18 +20,6 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _PYTHON = {"python", "py", "python3"}
-_USES = (
-    ast.FormattedValue
-    | ast.BinOp
-    | ast.Compare
-    | ast.BoolOp
-    | ast.UnaryOp
-    | ast.Subscript
-    | ast.Attribute
-    | ast.Expr
-)
-"""What uses the value of a call at once: a call that is put aside may be awaited later."""
-
 
 _Fault = tuple[int, Kind, str]
 """Its line, what sort it is, and what is wrong."""
@@ -94,23 +82,8 @@ def _types_used(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
 
 
 def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
-    """Calls of async functions whose value is used as if it were there."""
-    for node in ast.walk(tree):
-        if isinstance(node, _USES) or _takes_values(node):
-            for child in ast.iter_child_nodes(node):
-                if (
-                    isinstance(child, ast.Call)
-                    and isinstance(child.func, ast.Name)
-                    and child.func.id in functions
-                ):
-                    name = child.func.id
-                    text = f"the call of `{name}` is not awaited: write `await {name}(...)`"
-                    yield child.lineno, "types", text
-
-
-def _takes_values(node: ast.AST) -> bool:
-    """Whether this calls a function of Python itself, such as `print`: none of them awaits."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id)
+    for line, name in unawaited(tree, functions):
+        yield line, "types", f"the call of `{name}` is not awaited: write `await {name}(...)`"
 
 
 def _flush(block: str) -> str:

@@ -75,7 +75,7 @@ class Coder:
         self._ways = Ways(self._write, check or self._check, price or estimate)
         self._candidates = whole(candidates, "candidates", least=1)
         self._rounds = whole(rounds, "rounds", least=1)
-        self._shelf = Shelf(None if kept is None else Path(kept))
+        self._shelf = Shelf(None if kept is None else Path(kept), self._stage.sandbox)
 
     def __repr__(self) -> str:
         name = "no model" if self.model is None else self.model.name
@@ -87,7 +87,7 @@ class Coder:
         """The answer of a program that is written for this input; `ProgramFailed` if none comes to one."""
         values = _checked(task).read(given_once(given, input))
         said = Message("user", as_text(values))
-        tell, made = listening(tell), MadeCalls()
+        tell, made = listening(tell), MadeCalls(self._stage.bounds.handed)
         stage = self._stage._replace(made=made)
         attempts = await self._begun(task, values, tell, made)
         while ready := await self._ready(attempts):
@@ -120,7 +120,7 @@ class Coder:
         model = "" if self.model is None else self.model.name
         found = await self._shelf.find(_checked(task), model, self._ways.check, tell)
         if found is None:
-            attempts = await self._begun(task, None, tell, MadeCalls())
+            attempts = await self._begun(task, None, tell, MadeCalls(self._stage.bounds.handed))
             ready = await self._ready(attempts)
             if not ready or ready[0].ready is None:
                 raise ProgramFailed(task.name, _tries(attempts))

@@ -16,17 +16,21 @@ class ProgramFault(QuireError, RuntimeError):
 
     `kind` is what sort of fault: "missing" is a feature of Python that the sandbox lacks, "raised" an error
     of the program's own, "limit" a bound that was reached, "answer" an answer that cannot be taken. `line` is
-    where, as far as is known; `printed` what was printed until then.
+    where, as far as is known; `printed` what was printed until then. One that `has_acted` had called tools
+    before, and who runs it again calls them again.
     """
 
-    def __init__(self, kind: Kind, text: str, line: int | None = None, printed: str = "") -> None:
+    def __init__(
+        self, kind: Kind, text: str, line: int | None = None, printed: str = "", has_acted: bool = False
+    ) -> None:
         if kind not in get_args(Kind):
             raise InvalidValue("a fault of a program has no such kind")
         told = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-        super().__init__(kind, told, line, printed)
+        super().__init__(kind, told, line, printed, has_acted)
         self.kind: Kind = kind
         self.line = line
         self.printed = printed
+        self.has_acted = has_acted
 
     def __str__(self) -> str:
         return str(self.args[1])

@@ -1,15 +1,20 @@
 """Running a program: in the sandbox, with the calls of its task, to an answer of its type."""
 
-from collections.abc import Callable
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from quire.agent.closing import UNCERTAIN
 from quire.agent.speaker import Approver
-from quire.items import Item, Message
+from quire.agent.unbroken import unbroken
+from quire.errors import cut
+from quire.items import Item, Message, ToolResult
 from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
 from quire.programs.checking import Program
 from quire.programs.events import Answered, Printed, Started, Tell
-from quire.programs.faults import ProgramFault
+from quire.programs.faults import LONGEST, ProgramFault
 from quire.programs.prompting import RUN, program_in_words, told_of_fault
 from quire.programs.recording import ATTEMPT, begin, record_run
 from quire.programs.replaying import MadeCalls
@@ -17,6 +22,11 @@ from quire.programs.sandbox import Sandbox
 from quire.programs.task import Task
 from quire.programs.values import as_text
 from quire.session import Session
+
+logger = logging.getLogger("quire.programs")
+
+_MOST_NAMED = 20
+"""Tools that a fault names."""
 
 
 class Stage(NamedTuple):
@@ -44,11 +54,56 @@ class Performance(NamedTuple):
 
 
 async def perform(
-    stage: Stage, task: Task, program: Program, values: dict[str, Any], transcript: str | None, tell: Tell
+    stage: Stage, task: Task, program: Program, values: dict[str, Any], transcript: str, tell: Tell
 ) -> Performance:
-    """Run a program. What it does is recorded in a transcript, where there is one, and nowhere else."""
+    """Run a program. What it does is recorded in a transcript as it happens, and nowhere else."""
     calls = Calls(task, stage.session, transcript, stage.approver, tell, stage.made)
-    name = transcript or task.name
+    return await _performed(calls, stage, task, program, values, transcript, tell)
+
+
+async def perform_in_main(
+    stage: Stage, task: Task, program: Program, values: dict[str, Any], tell: Tell
+) -> Performance:
+    """Run a program that is at hand, in an attempt of its own; where it succeeds, it is all in `main`."""
+    said = _said_before(program, values)
+    name, _ = await begin(stage.session, ATTEMPT, *said)
+    calls = Calls(task, stage.session, name, stage.approver, tell, stage.made)
+    try:
+        done = await _performed(calls, stage, task, program, values, name, tell)
+    except ProgramFault as fault:
+        await stage.session.add(Message("user", told_of_fault(fault)), to=name)
+        raise _with_calls(fault, calls) from None
+    await record_run(stage.session, stage.main, done.deeds, said[0], done.text)
+    return done
+
+
+async def perform_as_tool(
+    stage: Stage, task: Task, program: Program, values: dict[str, Any], tell: Tell
+) -> Performance:
+    """Run a program for whoever records the call of it and what it gave: nothing else is recorded.
+
+    Where it fails, what it had called is, in an attempt: nobody else would ever know of that.
+    """
+    said = _said_before(program, values)
+    calls = Calls(task, stage.session, None, stage.approver, tell, stage.made)
+    try:
+        return await _performed(calls, stage, task, program, values, task.name, tell)
+    except BaseException as fault:
+        await unbroken(_record_failure(stage.session, said, calls, fault))
+        if isinstance(fault, ProgramFault):
+            raise _with_calls(fault, calls) from None
+        raise
+
+
+async def _performed(
+    calls: Calls,
+    stage: Stage,
+    task: Task,
+    program: Program,
+    values: dict[str, Any],
+    name: str,
+    tell: Tell,
+) -> Performance:
     tell(Started(name, program))
     try:
         ran = await stage.sandbox.run(
@@ -58,30 +113,79 @@ async def perform(
             bounds=stage.bounds,
             tell=lambda text: _ignore(tell(Printed(name, text))),
         )
-    except ProgramFault as fault:
-        raise calls.broken or fault from None
+    except ProgramFault:
+        if calls.broken is None:
+            raise
+        raise _naming_calls(calls.broken, calls) from calls.broken.__cause__
     if calls.broken is not None:
-        raise calls.broken
+        raise _naming_calls(calls.broken, calls)
     value = _answer(task, ran.value, ran.printed)
     text = as_text(value)
     tell(Answered(name, text))
     return Performance(value, text, ran.printed, tuple(calls.deeds))
 
 
-async def perform_in_main(
-    stage: Stage, task: Task, program: Program, values: dict[str, Any], tell: Tell
-) -> Performance:
-    """Run a program that is at hand, in an attempt of its own; where it succeeds, it is all in `main`."""
+def _said_before(program: Program, values: dict[str, Any]) -> tuple[Message, Message, Message]:
+    """What stands in an attempt before the calls of a program that is at hand."""
     given = Message("user", as_text(values))
-    written = Message("assistant", program_in_words(program.code))
-    name, _ = await begin(stage.session, ATTEMPT, given, written, Message("user", RUN))
+    return given, Message("assistant", program_in_words(program.code)), Message("user", RUN)
+
+
+async def _record_failure(
+    session: Session, said: Sequence[Message], calls: Calls, fault: BaseException
+) -> None:
+    """Put what was called on the record. Where that cannot be, the fault is still what has to be heard of."""
+    called: list[Item] = []
+    for call, result, notes in calls.deeds.called():
+        called += (call, result, *notes)
+    if not called:
+        return
+    broken_off = f"The program was broken off: {type(fault).__name__}."
+    told = told_of_fault(fault) if isinstance(fault, ProgramFault) else broken_off
     try:
-        done = await perform(stage, task, program, values, name, tell)
-    except ProgramFault as fault:
-        await stage.session.add(Message("user", told_of_fault(fault)), to=name)
-        raise
-    await record_run(stage.session, stage.main, done.deeds, given, done.text)
-    return done
+        await begin(session, ATTEMPT, *said, *called, Message("user", told))
+    except Exception as unkept:  # hooks raise what they like
+        kind = type(unkept).__name__
+        logger.warning("%d calls of a program that failed are not on the record: %s", len(called), kind)
+
+
+def _with_calls(fault: ProgramFault, calls: Calls) -> ProgramFault:
+    """A fault that also says what was called before: who runs the program again does all of that again."""
+    told = _told_of_calls(calls)
+    if not told:
+        return fault
+    text, room = str(fault), max(LONGEST - len(told), 0)
+    cause = text if len(text) <= room else f"{text[: room - 1]}…"
+    return ProgramFault(fault.kind, cause + told, fault.line, fault.printed, has_acted=True)
+
+
+def _naming_calls(fault: BaseException, calls: Calls) -> BaseException:
+    """What broke a run off, of the type that it is, with words on what was called before."""
+    told = _told_of_calls(calls)
+    if told:
+        fault.args = (f"{fault}{told}", *fault.args[1:])
+    return fault
+
+
+def _told_of_calls(calls: Calls) -> str:
+    counts: dict[str, Counter[str]] = {}
+    for call, result, _ in calls.deeds.called():
+        counts.setdefault(call.name, Counter())[_came_of(result)] += 1
+    if not counts:
+        return ""
+    named = [f"{cut(name)} ({_counted(count)})" for name, count in counts.items()]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"\nIt had called {', '.join(named[:_MOST_NAMED])}{more}: look before you do it again."
+
+
+def _came_of(result: ToolResult) -> str:
+    if UNCERTAIN in result.extras:
+        return "uncertain"
+    return "failed" if result.is_error else "done"
+
+
+def _counted(count: Counter[str]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in count.items())
 
 
 def _ignore(_: object) -> None:

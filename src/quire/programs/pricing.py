@@ -1,22 +1,19 @@
 """What a program will cost, estimated from its text: its calls, how often, and what each of them costs."""
 
 import ast
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from quire.programs.sandbox.functions import called_as, callees_first, functions_in
+from quire.programs.lengths import MOST_TIMES, Lengths
+from quire.programs.sandbox.functions import called_as, callees_first, functions_in, standing_in
 from quire.programs.sandbox.source import tree_of
 from quire.tokens import Usage, cost, facts_for
 
 _TYPICAL = Usage(input=1_000, output=300)
 _UNKNOWN_MONEY = 0.01
 _MODEL_SECONDS = 5.0
-_MOST_TIMES = 1e12
-_THROUGH = {"enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"}
-_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Price(msgspec.Struct, frozen=True, order=True):
@@ -52,13 +49,20 @@ class _Reader:
     def __init__(self, tree: ast.Module, costs: Mapping[str, Cost], unknown: int) -> None:
         self._costs = costs
         self._unknown = float(unknown)
-        self._lengths: dict[str, float] = {}
-        self._lengths = self._known_lengths(tree)
+        self._length = Lengths(tree, unknown).of
+        self._standing: dict[str, Price] = {}
+        """Of names that stand for functions: each use of one is a call."""
         self._own: dict[str, Price] = {}
         """Of the program's functions. How often one calls itself cannot be seen: it has no price there."""
-        functions = functions_in(tree)
+        functions, standing = functions_in(tree), list(standing_in(tree))
+        self._stand(standing)
         for name in callees_first(tree, functions):
             self._own[name] = _times(self.of(functions[name].body), 1.0)
+        self._stand(standing)  # some stand for functions of the program, which have a price now
+
+    def _stand(self, standing: Iterable[tuple[str, ast.expr]]) -> None:
+        for name, value in standing:
+            self._standing[name] = self._one(value)
 
     def of(self, nodes: Iterable[ast.AST | None]) -> Price:
         money = seconds = calls = 0.0
@@ -88,18 +92,28 @@ class _Reader:
                 return _sum([self.of([*node.body, *node.orelse, *node.finalbody]), caught])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self._comprehension(node)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return _NOTHING  # counted where it is called
-            case ast.Name(id=name):
+            case _ if self._is_called_later(node):
+                return _NOTHING
+            case ast.Name(id=name, ctx=ast.Load()):
                 return self._named(name)
             case _:
                 return self.of(ast.iter_child_nodes(node))
+
+    def _is_called_later(self, node: ast.AST) -> bool:
+        """Whether this only gives a name to what has its price where it is called."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                return name in self._standing
+            case _:
+                return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
     def _call(self, node: ast.Call) -> Price:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         name = called_as(node)
         if name in ("gather", ".gather"):
             return self._side_by_side(given)
+        if name == "map" and len(given) > 1:
+            return self._mapped(given)
         priced = self.of([node.func, *given])
         own = self._own.get(name)
         return priced if own is None or name in self._costs else _sum([priced, own])
@@ -107,7 +121,17 @@ class _Reader:
     def _named(self, name: str) -> Price:
         """One call of a function that is named: whoever hands it on has it called."""
         found = self._costs.get(name)
-        return _NOTHING if found is None else Price(found.money, found.seconds, 1.0)
+        if found is None:
+            return self._standing.get(name, _NOTHING)
+        return Price(found.money, found.seconds, 1.0)
+
+    def _mapped(self, given: Sequence[ast.expr]) -> Price:
+        """One call for each of what is gone through; they are awaited together, if at all."""
+        function, first = given[0], given[1]
+        own = self._own.get(function.id) if isinstance(function, ast.Name) else None
+        each = self._one(function) if own is None else own
+        every = msgspec.structs.replace(_times(each, self._length(first)), seconds=each.seconds)
+        return _sum([every, self.of(given[1:])])
 
     def _side_by_side(self, given: Iterable[ast.AST]) -> Price:
         """All of the money, and the time of the longest."""
@@ -124,7 +148,7 @@ class _Reader:
         times, first = 1.0, _NOTHING
         for loop in node.generators:
             first = _sum([first, _times(self._one(loop.iter), times)])
-            times = min(times * self._length(loop.iter), _MOST_TIMES)
+            times = min(times * self._length(loop.iter), MOST_TIMES)
             first = _sum([first, _times(self.of(loop.ifs), times)])
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         each = self.of(parts)
@@ -133,50 +157,6 @@ class _Reader:
             # Calls that are not awaited one by one are awaited together.
             all_of_them = msgspec.structs.replace(all_of_them, seconds=each.seconds)
         return _sum([first, all_of_them])
-
-    def _length(self, node: ast.AST) -> float:
-        match node:
-            case ast.List(elts=several) | ast.Tuple(elts=several) | ast.Set(elts=several):
-                starred = any(isinstance(one, ast.Starred) for one in several)
-                return self._unknown if starred else float(len(several))
-            case ast.Dict(keys=several):
-                return float(len(several))
-            case ast.Constant(value=str() | bytes() as text):
-                return float(len(text))
-            case ast.Name(id=name):
-                return self._lengths.get(name, self._unknown)
-            case ast.Call(func=ast.Name(id="range"), args=limits):
-                return _length_of_range(limits, self._unknown)
-            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in _THROUGH:
-                return self._length(first)
-            case ast.Call(func=ast.Attribute(value=inner, attr="items" | "keys" | "values"), args=[]):
-                return self._length(inner)
-            case _:
-                return self._unknown
-
-    def _known_lengths(self, tree: ast.Module) -> dict[str, float]:
-        """Of names that are set once, to something whose length is in the text."""
-        stored = Counter(
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-        grown = {
-            node.value.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        }
-        found: dict[str, float] = {}
-        for node in tree.body:
-            if (
-                isinstance(node, ast.Assign)
-                and len(node.targets) == 1
-                and isinstance(node.targets[0], ast.Name)
-            ):
-                name = node.targets[0].id
-                if stored[name] == 1 and name not in grown:
-                    found[name] = self._length(node.value)
-        return found
 
 
 _NOTHING = Price(0.0, 0.0, 0.0)
@@ -200,14 +180,4 @@ def _together(prices: list[Price]) -> Price:
 def _times(price: Price, times: float) -> Price:
     """So much of a price, within what can be added up."""
     money, seconds, calls = price.money * times, price.seconds * times, price.calls * times
-    return Price(min(money, _MOST_TIMES), min(seconds, _MOST_TIMES), min(calls, _MOST_TIMES))
-
-
-def _length_of_range(limits: list[ast.expr], unknown: float) -> float:
-    try:
-        numbers = [ast.literal_eval(limit) for limit in limits]
-        return min(float(len(range(*numbers))), _MOST_TIMES)
-    except OverflowError:
-        return _MOST_TIMES
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return unknown
+    return Price(min(money, MOST_TIMES), min(seconds, MOST_TIMES), min(calls, MOST_TIMES))

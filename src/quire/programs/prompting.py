@@ -69,12 +69,19 @@ def told_of_calls(made: Sequence[Made]) -> str:
 
 _MADE = """\
 What these did is done. A program that makes the same call again is given what it gave, and the call is not
-made a second time; those that failed are made again, and those of functions that may be repeated."""
+made a second time. Calls that failed are made again, and those of functions that may be repeated. One that
+was stopped may have been done all the same: it is not made again, and fails again."""
 
 
 def _call_in_words(made: Made) -> str:
     given, gave = (_shortened(text, _MOST_OF_CALL) for text in (made.call.arguments, made.result.text))
-    return f"- {made.call.name} {given} {'failed' if made.result.is_error else 'gave'}: {gave}"
+    return f"- {made.call.name} {given} {_ending_of(made)}: {gave}"
+
+
+def _ending_of(made: Made) -> str:
+    if not made.result.is_error:
+        return "gave"
+    return "was stopped" if made.lasts else "failed"
 
 
 RUN = "The program passed the checks, and is run."

@@ -1,7 +1,8 @@
 """The record of programs: each step of an attempt as it happens, and all of a run once it succeeded."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from quire.agent.closing import uncertain
 from quire.errors import Conflict
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.session import Session
@@ -9,6 +10,9 @@ from quire.stores.streams import checked_name, free_name
 
 ATTEMPT = "attempt"
 INTERMEDIATE = "intermediate"
+
+STOPPED = "the program was stopped"
+"""Why nobody knows whether a call was done that has no result."""
 
 PROGRAM = "quire.program"
 """Whose calls those of a program are: by the `agent_id` they are told from what a model said before them."""
@@ -39,6 +43,10 @@ class Deeds:
         self._deeds.append(deed)
         return deed
 
+    def called(self) -> list[tuple[ToolCall, ToolResult, tuple[Note, ...]]]:
+        """Each call of a tool, its result, and the notes beside it. One that has no result is uncertain."""
+        return [_called(deed[0], deed[1:]) for deed in self._deeds if deed and isinstance(deed[0], ToolCall)]
+
     def __iter__(self) -> Iterator[Item]:
         """All that came to an end. A question that nobody answered is no part of a conversation."""
         for deed in self._deeds:
@@ -62,6 +70,12 @@ async def record_run(
     items: list[Item] = [*([] if given is None else [given]), *deeds, *said]
     if items:
         await session.say(*items, to=main if isinstance(main, str) else checked_name(main()))
+
+
+def _called(call: ToolCall, came: Sequence[Item]) -> tuple[ToolCall, ToolResult, tuple[Note, ...]]:
+    found = (item for item in came if isinstance(item, ToolResult))
+    result = next(found, None) or uncertain(call, STOPPED)
+    return call, result, tuple(item for item in came if isinstance(item, Note))
 
 
 def _is_answer(item: Item) -> bool:

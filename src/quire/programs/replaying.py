@@ -7,32 +7,44 @@ are run for it, unless its tool is declared idempotent or has said itself that i
 import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from quire.agent import Tool
 from quire.agent.tools.arguments import read_json
 from quire.agent.tools.shapes import Misfit
 from quire.items import ToolCall, ToolResult
-from quire.programs.values import plain
+from quire.programs.bounds import Bounds
+from quire.programs.faults import ProgramFault
+from quire.programs.values import LARGE, plain, size_of
 
 REPLAYED = "quire.replayed"
 """The key of `extras` that marks a result as that of an earlier call, by the `call_id` of that."""
 
 
 class Made(NamedTuple):
-    """A call that was made in an attempt, what is recorded of it, and the value or the error that it gave."""
+    """A call that was made in an attempt, what is recorded of it, and the value or the error that it gave.
+
+    One that `lasts` is not made again: whoever makes it is given this.
+    """
 
     attempt: str
     call: ToolCall
     result: ToolResult
     value: Any = None
     fault: Exception | None = None
+    lasts: bool = False
 
     def given(self) -> Any:
         """What a program is given of it; where it failed, that is raised."""
         if self.fault is not None:
             raise self.fault
         return self.value
+
+    @property
+    def size(self) -> int:
+        """What it handed over, both ways."""
+        return len(self.call.arguments) + size_of(self.value)
 
     def result_for(self, call: ToolCall) -> ToolResult:
         """The same result for another call, marked as this one's."""
@@ -41,11 +53,17 @@ class Made(NamedTuple):
 
 
 class MadeCalls:
-    """All calls that were made for one answer, in order, by whichever program."""
+    """All calls that were made for one answer, in order, by whichever program.
 
-    def __init__(self) -> None:
+    `handed` is how much they, replays and questions to models have handed over both ways, in characters.
+    Beyond `most` no further program is run.
+    """
+
+    def __init__(self, most: int = Bounds().handed) -> None:
         self._made: list[Made] = []
-        self._lasting: list[tuple[Tool, Made]] = []
+        self._lasting: list[tuple[str, Made]] = []
+        self._most = most
+        self.handed = 0
 
     def __len__(self) -> int:
         return len(self._made)
@@ -60,15 +78,22 @@ class MadeCalls:
 
     def add(self, tool: Tool, made: Made, *, may_be_repeated: bool) -> None:
         """Add a call; one that may not be repeated is replayed from now on."""
+        self.handed += made.size
+        if may_be_repeated or tool.is_idempotent:
+            made = made._replace(value=None)  # nobody is given it again
+        else:
+            made = made._replace(lasts=True)
+            self._lasting.append((_key(tool, made.call.arguments), made))
         self._made.append(made)
-        if not (may_be_repeated or tool.is_idempotent):
-            self._lasting.append((tool, made))
 
     def for_a_run(self) -> "Replays":
-        """What one more run is given of them."""
+        """What one more run is given of them; a `ProgramFault` where there is to be no other."""
+        if self.handed > self._most:
+            text = f"the calls made for this answer have handed over more than {self._most} characters"
+            raise ProgramFault("limit", text)
         left: dict[str, deque[Made]] = {}
-        for tool, made in self._lasting:
-            left.setdefault(_key(tool, made.call.arguments), deque()).append(made)
+        for key, made in self._lasting:
+            left.setdefault(key, deque()).append(made)
         return Replays(left)
 
 
@@ -88,8 +113,10 @@ def _key(tool: Tool, arguments: str) -> str:
     """A call by all that it says, whether or not it names what is the default anyway."""
     properties: Mapping[str, Any] = tool.definition["parameters"].get("properties", {})
     defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
-    try:
-        read: Any = plain({**defaults, **tool.signature.read(read_json(arguments))})
-    except Misfit:
-        read = arguments
+    read: Any = arguments
+    if len(arguments) > LARGE:  # to read it as the tool does would take long
+        read = {**defaults, **json.loads(arguments)}
+    else:
+        with suppress(Misfit):
+            read = plain({**defaults, **tool.signature.read(read_json(arguments))})
     return f"{tool.name} {json.dumps(read, sort_keys=True)}"

@@ -16,6 +16,11 @@ from quire.providers.wording import mended
 _OWN = frozenset(("output", "Output"))
 """Names that mean something in every program."""
 
+_UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
+
+LARGE = 20_000
+"""Characters of arguments from which on it matters where and how they are read."""
+
 TOLD = (Note, Image, Audio, File, bytes, bytearray, memoryview)
 """What a model is told of in words, and a program too."""
 
@@ -25,15 +30,32 @@ def plain(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     try:
-        built = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
-        return json.loads(json.dumps(built, ensure_ascii=False))  # rows become lists
-    except (TypeError, ValueError, RecursionError, OverflowError):
+        return json.loads(_written(value))  # rows become lists
+    except _UNWRITABLE:
         return str(value)
 
 
 def as_text(value: Any) -> str:
-    """A value as JSON text."""
-    return mended(json.dumps(plain(value), ensure_ascii=False))
+    """A value as JSON text, in the kinds that it has as a plain one."""
+    try:
+        text = _written(value)
+    except _UNWRITABLE:
+        text = json.dumps(str(value), ensure_ascii=False)
+    return mended(text)
+
+
+def size_of(value: Any) -> int:
+    """About how many characters a plain value has as JSON."""
+    if isinstance(value, str):
+        return len(value)
+    try:
+        return len(msgspec.json.encode(value))
+    except _UNWRITABLE:  # such as a large number, or half of a sign
+        return len(json.dumps(value, default=str, skipkeys=True))
+
+
+def _written(value: Any) -> str:
+    return json.dumps(msgspec.to_builtins(value, str_keys=True, enc_hook=_plain), ensure_ascii=False)
 
 
 def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = False) -> str:

@@ -1,13 +1,16 @@
 """What a tool gave or raised, as it is: a program works with values, and only a model reads their text."""
 
+import asyncio
 from collections.abc import AsyncIterable, Awaitable, Iterator
 from copy import copy
 from inspect import isawaitable
 from typing import Any, cast
 
 from quire.agent import Outcome, Tool
+from quire.agent.tools.arguments import read_json
+from quire.agent.tools.signature import Signature
 from quire.items.parts import text_of
-from quire.programs.values import TOLD, plain
+from quire.programs.values import LARGE, TOLD, plain
 
 
 class Watched:
@@ -24,6 +27,22 @@ class Watched:
         self.has_run = tool.kind == "generator"
         """Whether the function was called; of one that yields, nobody can say."""
         self._values: list[Any] = []
+
+    async def ready(self, arguments: str) -> tuple[Tool, str]:
+        """The tool, and what it is to be called with; a `Misfit` where that does not fit.
+
+        A program gives more than any model writes. Read in a thread, that holds up nothing else, and the
+        tool that is called has it set already.
+        """
+        if len(arguments) <= LARGE:
+            return self.tool, arguments
+        signature, ready = self.tool.signature, copy(self.tool)
+        read = await asyncio.to_thread(lambda: signature.read(read_json(arguments)))
+        # A signature of another kind than a function's reads its own way: nothing is left to read here.
+        ready.__dict__["signature"] = Signature(
+            signature.order, {}, None, signature.injected, {**read, **signature.fixed}
+        )
+        return ready, "{}"
 
     def value(self, outcome: Outcome) -> Any:
         """What a program is given of the call; where it failed, that is raised."""

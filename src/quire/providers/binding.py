@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -55,18 +55,43 @@ def _updated(digest: blake2b, messages: Sequence[Any]) -> blake2b:
     return digest
 
 
+class Asked(NamedTuple):
+    """Whom a payload is for: the model that is named; where none is, the one that answered last here."""
+
+    model: str | None = None
+    last: str = ""
+    mixed: bool = False
+    """Whether several answered and none is named, with nothing edited: what one was sent is not known then,
+    since the state in it was that of the one before."""
+
+    @property
+    def name(self) -> str | None:
+        """The model that is taken to read it; none where nobody can tell."""
+        return self.model or self.last or None
+
+    def made(self, state: Opaque) -> bool:
+        """Whether the model made a state.
+
+        Who names no model did not say that another is asked, so the state of the last one goes back, and so
+        does that of a history which was read without a name.
+        """
+        if self.model is None and not state.model:
+            return True
+        return same_model(state.model, self.name or "")
+
+
 def unusable(
-    state: Opaque, provider: str, model: str | None, digest: Callable[[], str], doubt: str | None = None
+    state: Opaque, provider: str, asked: Asked, digest: Callable[[], str], doubt: str | None = None
 ) -> tuple[Change, str] | None:
     """Why a state may not be sent here now, or none if it may; `doubt` is a reason that was found before."""
     if state.provider != provider:
         return "state_foreign", f"made by {state.provider}"
-    if model is None or not same_model(state.model, model):
+    if not asked.made(state):
         made_by = state.model or "a model that was not named"
-        return "state_foreign", f"made by {made_by}, and this is for {model or 'a model that was not named'}"
+        return "state_foreign", f"made by {made_by}, and this is for {asked.name}"
     if doubt is not None:
         return "state_stale", doubt
-    if state.prefix is not None and state.prefix != digest():
+    if state.prefix is not None and not asked.mixed and state.prefix != digest():
         return "state_stale", "what came before it has changed since"
     return None
 

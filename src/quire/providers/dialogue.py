@@ -23,7 +23,7 @@ from quire.items import (
     Undo,
     Unknown,
 )
-from quire.providers.native import BESIDE, FORM, fields_beside, form_of
+from quire.providers.native import BESIDE, FORM, fields_beside, form_of, note_letters
 from quire.providers.sheet import Sheet
 from quire.state.editing import MASKED
 from quire.state.groups import answered, answers, merge_of
@@ -181,6 +181,7 @@ class Dialogue:
             sheet.masked = False
 
     def _message(self, item: Message) -> None:
+        note_letters(item, self.writer.sheet)
         if item.role == "assistant":
             self._words(item)
             return
@@ -224,6 +225,7 @@ class Dialogue:
         results.append(known[1] if known else None)
 
     def _result(self, item: ToolResult) -> None:
+        note_letters(item, self.writer.sheet)
         if self._position in self._taken:
             self._broken()
             return

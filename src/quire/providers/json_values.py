@@ -21,10 +21,11 @@ Json = dict[str, Any]
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or holds itself"
 _AS_SENT = {"by_alias": True, "exclude_none": True}
-_DUMPS: tuple[dict[str, Any], ...] = ({"mode": "json", **_AS_SENT}, _AS_SENT, {})
+_AS_JSON = {"mode": "json", **_AS_SENT}
+_DUMPS: tuple[dict[str, Any], ...] = ({"warnings": False, **_AS_JSON}, _AS_JSON, _AS_SENT, {})
 """How objects are asked what they are: by alias, which is what the wire calls a field, also where a client
-has another name for it. One may hold what is no JSON, such as a function for a tool, and an old client knows
-no such ways to ask."""
+has another name for it. That a service gives more than a client knows is nothing to warn of. One may hold
+what is no JSON, such as a function for a tool, and an old client knows no such ways to ask."""
 _decode = msgspec.json.Decoder(Json).decode
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode

@@ -2,9 +2,12 @@
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
+from typing import TypeGuard
 
 from quire.items import Audio, File, Image, Part
 from quire.providers.wording import mended
+from quire.tokens.spoken import in_file
+from quire.tokens.text_files import is_text, is_utf8
 
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -17,6 +20,7 @@ _MAGIC = (
     (b"\xff\xfb", "audio/mpeg"),
 )
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"msf1": "image/heif"}
 _OTHER_NAMES = {
     "image/jpg": "image/jpeg",
     "audio/mp3": "audio/mpeg",
@@ -34,6 +38,8 @@ def media_type(part: Image | Audio | File) -> str | None:
         return _declared(part.url or "")
     if part.data[:4] == b"RIFF":
         return _RIFF.get(part.data[8:12])
+    if part.data[4:8] == b"ftyp":
+        return _BRANDS.get(part.data[8:12])
     return next((kind for magic, kind in _MAGIC if part.data.startswith(magic)), None)
 
 
@@ -77,12 +83,27 @@ def bare_base64(data: str) -> tuple[str | None, str]:
 
 
 def as_text(part: Part) -> str | None:
-    """The words of a part that is text, a text file included; none for all other media."""
+    """The words of a part that is text, a text file with its name included; none for all other media."""
     if isinstance(part, str):
         return mended(part)
-    if isinstance(part, File) and part.data is not None and (media_type(part) or "").startswith("text/"):
-        return part.data.decode("utf-8", "replace")
-    return None
+    text = file_text(part)
+    return text if text is None or not isinstance(part, File) else mended(in_file(part.name, text))
+
+
+def file_text(part: Part) -> str | None:
+    """The words in a text file, without its name; none for all else."""
+    return part.data.decode("utf-8", "replace") if _is_text(part) and part.data is not None else None
+
+
+def is_garbled(part: Part) -> bool:
+    """Whether a part is a text file that is not UTF-8, so that letters of it are replaced."""
+    return _is_text(part) and not is_utf8(part.data or b"")
+
+
+def _is_text(part: Part) -> TypeGuard[File]:
+    if not isinstance(part, File) or part.data is None:
+        return False
+    return is_text(media_type(part), part.name, part.data)
 
 
 def split(parts: tuple[Part, ...]) -> tuple[str, list[Image | Audio | File]]:

@@ -7,9 +7,10 @@ a field is left out, and each is noted.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary
+from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary, ToolResult
 from quire.items.frozen import thaw
 from quire.providers import wording
+from quire.providers.media import is_garbled
 from quire.providers.sheet import Json, Sheet
 
 BESIDE = "beside"
@@ -55,6 +56,12 @@ def said(item: Message | Note | Summary, sheet: Sheet) -> Content:
     if owner is not None:
         sheet.note(item, "media_as_text", f"a block of {owner} that no item stands for is put in words")
     return wording.said(item)
+
+
+def note_letters(item: Message | ToolResult, sheet: Sheet) -> None:
+    """Note that a file of text in an item is not UTF-8, so that what cannot be read of it is replaced."""
+    if type(item.content) is not str and any(map(is_garbled, item.parts)):
+        sheet.note(item, "media_as_text", "a file of text is not UTF-8, and letters of it are replaced")
 
 
 def native_block(item: Item, wire: str) -> Json | None:

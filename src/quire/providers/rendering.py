@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import KINDS, Item
+from quire.providers.asked import asked_for
+from quire.providers.binding import Asked
 from quire.providers.caching import CachePlan
 from quire.providers.definitions import Reading, Tool, reading
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
@@ -120,16 +122,17 @@ def render(
     _check_arguments(items, plan, model, strict)
     scroll = _scroll(items)
     definitions = _read(wire, tools, scroll)
+    asked = asked_for(wire, model, scroll)
     boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
     static = _static(begin, model, definitions, scroll[: plan.static]) if plan and plan.static else 0
-    dialogue = _settled(begin, wire, scroll, model, definitions, boundary)
+    dialogue = _settled(begin, wire, scroll, asked, definitions, boundary)
     try:
         rendered = _finished(dialogue, scroll, definitions, plan, boundary, static)
     except LateResult:
         # What is volatile answers what was given up. The draft knows nothing of it, and so may go on.
-        knowing = _knowing(begin, scroll, model, definitions, boundary, len(scroll))
+        knowing = _knowing(begin, scroll, asked, definitions, boundary, len(scroll))
         rendered = _finished(knowing, scroll, definitions, plan, boundary, static)
-    _keep(wire, model, _Draft(scroll, definitions, dialogue, boundary))
+    _keep(wire, asked, _Draft(scroll, definitions, dialogue, boundary))
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered
@@ -142,50 +145,51 @@ def _scroll(items: Sequence[Item]) -> Scroll:
 
 
 def _settled(
-    begin: Begin, wire: str, items: Scroll, model: str | None, tools: list[Tool], boundary: int
+    begin: Begin, wire: str, items: Scroll, asked: Asked, tools: list[Tool], boundary: int
 ) -> Dialogue:
     """All up to the boundary; where a result in it came late, begun again with all results that are in it."""
     try:
-        return _drafted(begin, wire, items, model, tools, boundary)
+        return _drafted(begin, wire, items, asked, tools, boundary)
     except LateResult:
-        return _knowing(begin, items, model, tools, boundary, boundary)
+        return _knowing(begin, items, asked, tools, boundary, boundary)
 
 
 def _knowing(
-    begin: Begin, items: Scroll, model: str | None, tools: list[Tool], boundary: int, seen: int
+    begin: Begin, items: Scroll, asked: Asked, tools: list[Tool], boundary: int, seen: int
 ) -> Dialogue:
     """All up to the boundary, by one who knows the results among the first so many items."""
-    dialogue = Dialogue(_begun(begin, model, tools, items), results_by_call(items[:seen]), seen)
+    dialogue = Dialogue(_begun(begin, asked, tools, items), results_by_call(items[:seen]), seen)
     dialogue.feed(items[:boundary])
     return dialogue
 
 
 def _drafted(
-    begin: Begin, wire: str, items: Scroll, model: str | None, tools: list[Tool], boundary: int
+    begin: Begin, wire: str, items: Scroll, asked: Asked, tools: list[Tool], boundary: int
 ) -> Dialogue:
     """All up to the boundary, as far as possible from what was drafted before."""
-    draft = _taken(wire, model, items, tools, boundary)
+    draft = _taken(wire, asked, items, tools, boundary)
     if draft is not None:
         dialogue, added = draft
         dialogue.feed(added)
     else:
-        dialogue = Dialogue(_begun(begin, model, tools, items))
+        dialogue = Dialogue(_begun(begin, asked, tools, items))
         dialogue.feed(items[:boundary])
     return dialogue
 
 
-def _begun(begin: Begin, model: str | None, tools: list[Tool], items: Scroll) -> WireWriter:
-    writer = begin(model, tools)
+def _begun(begin: Begin, asked: Asked, tools: list[Tool], items: Scroll) -> WireWriter:
+    writer = begin(asked.model, tools)
+    writer.sheet.asked = asked
     writer.sheet.edited = items.was_edited
     return writer
 
 
 def _taken(
-    wire: str, model: str | None, items: Scroll, tools: list[Tool], boundary: int
+    wire: str, asked: Asked, items: Scroll, tools: list[Tool], boundary: int
 ) -> tuple[Dialogue, list[Item]] | None:
     # The draft is taken away until the payload is finished: another thread begins its own.
     kept = None if items.view is None else memos(items.view)
-    draft = cast("_Draft | None", kept.pop(_key(wire, model, items, boundary), None)) if kept else None
+    draft = cast("_Draft | None", kept.pop(_key(wire, asked, items, boundary), None)) if kept else None
     if draft is None or draft.boundary > boundary or not _alike(draft.tools, tools):
         return None
     added = items.added_since(draft.scroll)
@@ -194,9 +198,9 @@ def _taken(
     return None if added is None else (draft.dialogue, added)
 
 
-def _key(wire: str, model: str | None, items: Scroll, boundary: int) -> tuple[object, ...]:
+def _key(wire: str, asked: Asked, items: Scroll, boundary: int) -> tuple[object, ...]:
     """What a draft is kept under: one that goes to the end is not that of a plan that stops before it."""
-    return (wire, model) if boundary == items.settled else (wire, model, "slow")
+    return (wire, asked) if boundary == items.settled else (wire, asked, "slow")
 
 
 def _alike(some: list[Tool], others: list[Tool]) -> bool:
@@ -214,10 +218,10 @@ def _read(wire: str, tools: Sequence[Definition], items: Scroll) -> list[Tool]:
     return read.tools
 
 
-def _keep(wire: str, model: str | None, draft: _Draft) -> None:
+def _keep(wire: str, asked: Asked, draft: _Draft) -> None:
     items = draft.scroll
     if items.view is not None and draft.boundary <= items.settled:
-        keep(items.view, _key(wire, model, items, draft.boundary), draft)
+        keep(items.view, _key(wire, asked, items, draft.boundary), draft)
 
 
 def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 from quire.items import ConfigChange, Item, Message, Opaque, Reasoning
 from quire.providers import wording
-from quire.providers.binding import Prefix, same_model
+from quire.providers.binding import Asked, Prefix
 from quire.providers.downgrades import Change, Downgrade
 from quire.providers.media import split
 from quire.providers.names import Alphabet, Names
@@ -17,7 +17,7 @@ class Sheet:
     """Messages of one payload. A branch shares what was written and writes on its own."""
 
     __slots__ = (
-        *("_last", "downgrades", "edited", "ids", "masked", "messages", "model"),
+        *("_last", "asked", "downgrades", "edited", "ids", "masked", "messages", "model"),
         *("names", "own", "parameters", "prefix", "provider", "stable", "unmarked"),
     )
 
@@ -26,6 +26,7 @@ class Sheet:
     ) -> None:
         self.provider = provider
         self.model = model
+        self.asked = Asked(model)
         self.messages: list[Json] = []
         self.own = 0  # messages from here on were not handed out, and may still be changed
         self.downgrades: list[Downgrade] = []
@@ -42,7 +43,7 @@ class Sheet:
     def branch(self) -> "Sheet":
         """The same sheet, to be finished; what was written so far is changed by neither from now on."""
         twin = object.__new__(Sheet)
-        twin.provider, twin.model = self.provider, self.model
+        twin.provider, twin.model, twin.asked = self.provider, self.model, self.asked
         self.own = twin.own = len(self.messages)
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.prefix = self.ids.branch(), self.names.branch(), self.prefix.branch()
@@ -81,7 +82,7 @@ class Sheet:
         """Note that thoughts have no way back; those that came from here without one are no loss."""
         state = item.state
         is_own = state is not None and state.provider == self.provider and not state.data
-        if is_own and state and self.model and same_model(state.model, self.model):
+        if is_own and state and self.asked.made(state):
             self.note(item, "thoughts_left_out", reason)
         else:
             self.note(item, "reasoning_left_out", reason)

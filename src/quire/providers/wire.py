@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from quire.items import Item, Reasoning
+from quire.items import Item, Reasoning, ToolCall
 from quire.providers.caching import CachePlan
 from quire.providers.checking import check
 from quire.providers.checking.faults import Fault
@@ -94,9 +94,15 @@ class _Stream:
 
 
 def _settled(parsed: Parsed) -> Parsed:
-    """An answer as it is kept; one that ended in an error did not come to its end, whatever else it says."""
+    """An answer as it is kept; one that ended in an error did not come to its end, whatever else it says.
+
+    One that was refused calls nothing: where its calls end nobody knows, and they were not to be made.
+    """
+    items = parsed.items
+    if parsed.finish == "refused":
+        items = tuple(item for item in items if not isinstance(item, ToolCall))
     whole = parsed._replace(
-        items=tuple(map(without_halves, parsed.items)),
+        items=tuple(map(without_halves, items)),
         model=None if parsed.model is None else mended(parsed.model),
     )
     return _without_lone_state(whole if whole.error is None else whole._replace(finish="other"))

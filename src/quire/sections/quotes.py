@@ -4,20 +4,18 @@ What is shown already is not quoted, and only as much is told as there is room f
 that is, is known when a context is fitted and not before.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Literal, NamedTuple, overload
+from typing import Literal, overload
 
 from quire.items import Item, Message
 from quire.sections.digests import Names
+from quire.sections.quote import Heard, Key, Quote
 
 Count = Callable[[Item], int]
-Shown = Callable[[str], bool]
-"""Whether the item of an id is shown already."""
-
-Shorter = Callable[[str, int], str]
-"""What matters most of a line, in at most so many letters, and marked as a part."""
+Shown = Callable[[Quote], bool]
+"""Whether what a quote stands for is shown already."""
 
 _TOO_LITTLE = 4
 """Tokens in which no line worth telling has room."""
@@ -32,30 +30,17 @@ _IN_PART = "it is long, and told in part"
 _TOO_LONG = "it is longer than the room that was left"
 
 
-class Quote(NamedTuple):
-    """One candidate. `line` is how it is told, below a `heading` that those from one place share.
+class Told:
+    """What is told, and the quotes that are in it."""
 
-    `covers` are the ids of all that it stands for: where one of them is shown already, it is not told. `why`
-    says why it was found, when somebody asks. A line that is long has a `shorter` one for want of room.
-    """
+    def __init__(self, items: tuple[Message, ...] = (), quotes: Sequence[Quote] = ()) -> None:
+        self.items = items
+        self.quotes = quotes
 
-    id: str
-    line: str
-    heading: str
-    at: float
-    order: int
-    covers: Collection[str]
-    why: Callable[[], str]
-    score: float = 0.0
-    source: str = ""
-    shorter: Shorter | None = None
-
-
-class Told(NamedTuple):
-    """What is told, and the ids of the quotes that are in it."""
-
-    items: tuple[Message, ...]
-    kept: frozenset[str]
+    @cached_property
+    def kept(self) -> frozenset[Key]:
+        """What the quotes are known by."""
+        return frozenset(quote.key for quote in self.quotes)
 
 
 class Quotes(Sequence[Item]):
@@ -76,17 +61,17 @@ class Quotes(Sequence[Item]):
         """`limit` is how many are told at most, and `tokens` how long that may be; `shown` say what is.
 
         They are told between `opening` and `closing`. What is quoted is nobody's wish: the user's role is
-        that of data.
+        that of data. Quotes may be made as they are asked for, since most are never told.
         """
-        self._quotes = tuple(quotes)
+        self._quotes = quotes
         self._name, self._limit, self._tokens = name, limit, tokens
         self._opening, self._closing = opening, closing
         self._role: Literal["system", "developer", "user"] = role
         self._shown = shown
         # One is told in one fitting, which asks several times, and of several of what others show.
-        self._known: dict[int | None, tuple[Told, dict[str, str]]] = {}
+        self._known: dict[int | None, tuple[Told, dict[Key, str]]] = {}
         self._lengths: dict[str, int] = {}
-        self._remarks: dict[str, str] = {}
+        self._remarks: dict[Key, str] = {}
 
     @cached_property
     def _items(self) -> tuple[Message, ...]:
@@ -106,26 +91,25 @@ class Quotes(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
-    def why(self, quote_id: str) -> str:
-        """Why one of them was found, and whether it was too long when they were told last."""
-        found = next((quote.why() for quote in self._quotes if quote.id == quote_id), "")
-        return "; ".join(filter(None, (found, self._remarks.get(quote_id))))
+    def candidates(self) -> Iterator[tuple[Quote, Item]]:
+        """Each of them, with the message that it would be by itself."""
+        return zip(self._quotes, self._items, strict=True)
 
-    def without(self, is_shown: Shown) -> "Quotes":
+    def why(self, quote: Quote) -> str:
+        """Why one of them was found, and whether it was too long when they were told last."""
+        return "; ".join(filter(None, (quote.why(), self._remarks.get(quote.key))))
+
+    def without(self, *shown: Shown) -> "Quotes":
         """Those of which nothing is shown already. Only those that would be told are asked about."""
-        return self._with(self._quotes, (*self._shown, is_shown))
+        return self._with(self._quotes, (*self._shown, *shown))
 
     def retold(self, change: Callable[[Item], Item]) -> "Quotes":
         """The same in other words, as a message by message change has them."""
         quotes = [
             quote._replace(line=new.text) if isinstance(new := change(item), Message) else quote
-            for quote, item in zip(self._quotes, self._items, strict=True)
+            for quote, item in self.candidates()
         ]
         return self._with(quotes, self._shown)
-
-    def likely(self) -> set[str]:
-        """The ids of what is told if there is room for it."""
-        return {item_id for quote in self._quotes[: self._limit] for item_id in quote.covers}
 
     def _with(self, quotes: Sequence[Quote], shown: tuple[Shown, ...]) -> "Quotes":
         same = Quotes(
@@ -142,7 +126,10 @@ class Quotes(Sequence[Item]):
         return same
 
     def _is_shown(self, quote: Quote) -> bool:
-        return any(is_shown(item_id) for item_id in quote.covers for is_shown in self._shown)
+        shown = False
+        for is_shown in self._shown:  # a generator would take longer, and this is asked very often
+            shown = shown or is_shown(quote)
+        return shown
 
     def told(self, tokens: int | None, count: Count) -> Told:
         """As many as there is room for: what is too long is passed over, since a shorter one may do."""
@@ -161,28 +148,29 @@ class Quotes(Sequence[Item]):
         while kept:
             telling = self._telling(kept)
             if most is None or count(telling) <= most:
-                return Told((telling,), frozenset(quote.id for quote in kept))
+                return Told((telling,), kept)
             kept.pop()  # together they may be a little longer than one by one
-        return Told((), frozenset())
+        return Told()
 
     def _within(self, most: int | None, count: Count) -> list[Quote]:
         """The worthiest that are no longer than that, each counted by itself: all at once would be slow."""
         if most is None:
-            return list(islice((quote for quote in self._quotes if not self._is_shown(quote)), self._limit))
+            return list(islice(self._new(), self._limit))
         frame = self._length("", count)
         around = "\n".join(filter(None, (self._opening, self._closing)))
         left = most - (self._length(around, count) if around else frame)
         # A long one leaves room for others, where there may be others.
         longest = most if self._limit == 1 else most // 2
         kept: list[Quote] = []
-        headings, misses = {""}, 0
+        headings, misses, heard = {""}, 0, Heard()
         for quote in self._quotes:
             heading = 0 if quote.heading in headings else self._length(quote.heading, count) - frame
             room = left - heading if quote.shorter is None else min(left, longest) - heading
             fitting = self._fitting(quote, room + frame, count)
             if fitting is None:
                 misses += 1
-            elif not self._is_shown(quote):
+            elif not heard.has(quote) and not self._is_shown(quote):
+                heard.add((quote,))
                 left -= self._length(fitting.line, count) - frame + heading
                 kept.append(fitting)
                 headings.add(quote.heading)
@@ -191,18 +179,26 @@ class Quotes(Sequence[Item]):
                 break
         return kept
 
+    def _new(self) -> Iterator[Quote]:
+        """Those of which nothing is shown, each once."""
+        heard = Heard()
+        for quote in self._quotes:
+            if not heard.has(quote) and not self._is_shown(quote):
+                heard.add((quote,))
+                yield quote
+
     def _fitting(self, quote: Quote, room: int, count: Count) -> Quote | None:
         """A quote within so many tokens: whole, or what matters most of it where that can be told."""
         line, letters = quote.line, len(quote.line)
         while (length := self._length(line, count)) > room:
             letters = max(0, min(letters - 1, letters * room // length * 9 // 10))
             if quote.shorter is None or letters < _FEWEST_LETTERS:
-                self._remarks[quote.id] = _TOO_LONG
+                self._remarks[quote.key] = _TOO_LONG
                 return None
             line = quote.shorter(quote.line, letters)
         if line is quote.line:
             return quote
-        self._remarks[quote.id] = _IN_PART
+        self._remarks[quote.key] = _IN_PART
         return quote._replace(line=line)
 
     def _length(self, text: str, count: Count) -> int:

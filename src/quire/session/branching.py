@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Self
 
-from quire.errors import Conflict, Forgotten, InvalidValue, WrongType, cut
+from quire.errors import Conflict, Forgotten, InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item, Note
 from quire.models import AnyModel, asking
 from quire.session.events import Added, Adding
@@ -69,12 +69,23 @@ class Branching(Quoting):
 
     def beside(self, name: str) -> Self:
         """A conversation of its own, at `conversation/name`, that begins with nothing of this one's past."""
-        conversation = f"{self.place.conversation}/{checked_name(name)}"
-        place = place_at(scope=self.place.scope, conversation=conversation)
-        ledger = shared_ledger(self._ledger.store, place)
+        ledger = self._below(name)
         if ledger.workspace.version:
             raise InvalidValue(f"there is a conversation {cut(name)!r} beside this one already")
         return type(self)(ledger, **self._options())
+
+    def reopened(self, name: str) -> Self:
+        """The conversation at `conversation/name` that was forked from this one or begun beside it before."""
+        ledger = self._below(name)
+        if not ledger.workspace.version:
+            raise UnknownKey(f"no conversation {cut(name)!r} was begun from {self.place}")
+        finish_forgetting(ledger)
+        is_fork = ledger.workspace.origin is not None
+        return type(self)(ledger, **(self._options_of_a_fork() if is_fork else self._options()))
+
+    def _below(self, name: str) -> Ledger:
+        conversation = f"{self.place.conversation}/{checked_name(name)}"
+        return shared_ledger(self._ledger.store, place_at(scope=self.place.scope, conversation=conversation))
 
     async def merge(
         self, child: Self, *, keep: Keep = "all", model: AnyModel | None = None, agent_id: str | None = None

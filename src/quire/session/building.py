@@ -12,6 +12,7 @@ from quire.providers import Rendered
 from quire.sections import Ask, Section, settings_of
 from quire.state import View
 from quire.tokens import Calibrated
+from quire.tokens.lines import LEAST, MOST
 
 
 class Sent(NamedTuple):
@@ -24,9 +25,16 @@ class Sent(NamedTuple):
     counter: Calibrated | None
 
     def learn(self, reported: int) -> None:
-        """Teach the counter what the request really took."""
-        counted = sum(self.context.tokens.values()) + self.context.receipt.schemas
-        if self.counter is not None and counted:
+        """Teach the counter what the request really took.
+
+        A report that no counter is so wrong about is of a request with parts that nobody counted, such as
+        what a service looked up: it says nothing about the counter.
+        """
+        counted = self.context.receipt.counted
+        if self.counter is None or not counted:
+            return
+        expected = self.counter.counter.total(counted)
+        if LEAST * expected <= reported <= MOST * expected:
             self.counter.learn(counted, reported)
 
 

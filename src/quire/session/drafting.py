@@ -13,6 +13,7 @@ from typing import Generic, Self, TypeVar
 from quire.errors import Forgotten
 from quire.items import Item
 from quire.session.branching import Branching
+from quire.session.forgetting import finish_forgetting
 from quire.session.held import RECORDING, Held
 from quire.session.ledger import Ledger
 from quire.session.merging import joined, left_behind
@@ -74,6 +75,7 @@ class Drafting(Branching):
         """A session that begins where this one stands, on a log of its own, and what hooks are to hear."""
         outermost, _ = self._outermost()
         outermost.catch_up()  # what others forgot is not to be shown any more
+        self._finish_forgetting()
         with self._ledger.lock:
             beginning, version = self._ledger.workspace.child(), self.version
         draft = type(self)(Ledger(MemoryStore(), self.place, lambda: beginning.child()), **self._options())
@@ -81,6 +83,12 @@ class Drafting(Branching):
         draft._left, draft._left_at, draft._before = self, version, beginning.spending
         draft._forgotten = outermost.workspace.forgotten
         return draft, held
+
+    def _finish_forgetting(self) -> None:
+        """Finish what another began to forget: he may have died, and nobody is to show it until then."""
+        outermost, _ = self._outermost()
+        if outermost.workspace.forgetting:
+            finish_forgetting(outermost)
 
     def _check_left(self) -> None:
         """`Forgotten` where something was forgotten since this draft began: it may hold it still."""

@@ -23,8 +23,9 @@ class Emptying:
 
     def __init__(self, log: Read, traces: Traces) -> None:
         self._recorded = log.recorded
-        self._ids, self._texts = traces.ids, traces.texts
-        self._is_inherited = any(map(log.workspace.inherits, traces.ids))
+        self._ids, self._texts = traces.ids_in(log), traces.texts
+        self._gone_from = traces.gone_from
+        self._is_inherited = any(map(log.workspace.inherits, self._ids))
 
     def left(self) -> Iterator[tuple[int, Item]]:
         """What is to stand in the place of entries, by their versions."""
@@ -53,7 +54,7 @@ class Emptying:
 
     def _is_source(self, stream: str, item: Item) -> bool:
         """Whether something is one of the items, or says that one was recalled from elsewhere."""
-        return item.id in self._ids or (stream == RECALLED and bool(listed_of(item, self._ids)))
+        return item.id in self._ids or (stream == RECALLED and bool(listed_of(item, self._gone_from)))
 
     def _left_in_pool(self, item: Item, keys: dict[str | None, str]) -> Item:
         """What stays of a note, or of what took one out: who it replaced, but not under which key."""

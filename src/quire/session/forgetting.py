@@ -9,28 +9,31 @@ once some of it is empty, nobody could find the rest.
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import RLock
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from quire.errors import UnknownId, cut
-from quire.items import JSON, Note, Summary, Undo
+from quire.items import JSON, Item, Note, Summary, Undo, new_id
 from quire.session.emptying import Emptying, copied_notes, emptied_notes
 from quire.session.families import above, pasts, recallers, relatives
 from quire.session.ledger import Ledger
-from quire.session.traces import Read, Traces
+from quire.session.traces import Read, Times, Traces
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.stores import Place, Store
-from quire.stores.recalls import forgetting, recalled_from
+from quire.stores.recalls import digest_of, forgetting, recalled_from
 from quire.stores.streams import FORGOTTEN, POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import is_tombstone
 
 logger = logging.getLogger("quire.session")
 
-_at_work: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
-"""Who forgets in a store of this process: one at a time, or all would do the work of each other."""
+_at_work: "WeakKeyDictionary[Store, dict[str, RLock]]" = WeakKeyDictionary()
+"""Who forgets in a scope of a store here: one at a time, or all would do the work of each other."""
 
 os.register_at_fork(after_in_child=_at_work.clear)
 
@@ -40,8 +43,12 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
     ledger.catch_up()
     for item_id in set(ids) - {item.id for _, item in ledger.recorded()}:
         _check_inherited(ledger, item_id)
-    with _alone(ledger.store):
-        _carry_out([ledger], ids)
+    with _alone(ledger.store, ledger.place.scope):
+        others = _digests(ledger.store.conversations(ledger.place.scope))
+        traces = Traces(ids, {}, apart=others)
+        for item in _named_in(ledger, ids):
+            traces.know(item)
+        _carry_out([ledger], traces)
     logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
@@ -55,19 +62,23 @@ def forget_recalled(store: Store, place: Place, ids: Collection[str]) -> None:
 
     That is for what goes without a session: `forget` looks for those who recalled by itself.
     """
-    with _alone(store):
+    with _alone(store, place.scope):
         found = recallers(store, place.scope, [place.conversation])
         gone = ids or set[str]().union(*(_recalled_by(ledger, place.conversation) for ledger in found))
         if found and gone:
-            _carry_out(found, gone, elsewhere=True)
+            others = _digests(name for name in store.conversations(place.scope) if name != place.conversation)
+            _carry_out(found, Traces(gone, {}, apart=others), elsewhere=True)
 
 
 def finish_forgetting(ledger: Ledger) -> None:
     """Forget what somebody began to and did not finish: here, or above, where it is noted first."""
     if _begun_in(ledger):
-        with _alone(ledger.store):
-            if ids := _begun_in(ledger):  # who was at work may have finished meanwhile
-                _carry_out([ledger], ids)
+        with _alone(ledger.store, ledger.place.scope):
+            begun = _begun_in(ledger)  # who was at work may have finished meanwhile
+            for elsewhere in (False, True):
+                notes = [note for note in begun if note.get("elsewhere", False) is elsewhere]
+                if notes:
+                    _carry_out([ledger], _noted(ledger, notes), elsewhere=elsewhere)
     _forget_as_the_past(ledger)
 
 
@@ -75,8 +86,8 @@ def _is_said(stream: str) -> bool:
     return stream in (POOL, STEPS) or not is_own(stream)
 
 
-def _alone(store: Store) -> RLock:
-    return _at_work.setdefault(store, RLock())
+def _alone(store: Store, scope: str) -> RLock:
+    return _at_work.setdefault(store, {}).setdefault(scope, RLock())
 
 
 def _check_inherited(ledger: Ledger, item_id: str) -> None:
@@ -87,13 +98,37 @@ def _check_inherited(ledger: Ledger, item_id: str) -> None:
         raise UnknownId(f"item {cut(item_id)!r} is not of the draft: forget it in {ledger.place} itself")
 
 
-def _begun_in(ledger: Ledger) -> set[str]:
-    """All that somebody began to forget, here or above."""
-    found = set[str]()
+def _begun_in(ledger: Ledger) -> list[Mapping[str, Any]]:
+    """What says that somebody began to forget, here or above."""
+    found: list[Mapping[str, Any]] = []
     for one in (ledger, *above(ledger)):
         one.catch_up()
-        found.update(*(begun.content["ids"] for begun in one.workspace.forgetting.values()))
+        found += [note.content for note in one.workspace.forgetting.values()]
     return found
+
+
+def _noted(ledger: Ledger, notes: Sequence[Mapping[str, Any]]) -> Traces:
+    """What notes say that is to be forgotten."""
+    times: dict[str, set[float]] = {}
+    for note in notes:
+        known: Times | None = note.get("times")
+        for item_id, found in (known or {}).items():
+            times.setdefault(item_id, set()).update(found)
+        if known is None and not note.get("elsewhere"):  # an older version did not say
+            for item in _named_in(ledger, set(note["ids"])):
+                times.setdefault(item.id, set()).add(item.created_at)
+    ids = {item_id for note in notes for item_id in note["ids"]}
+    return Traces(ids, times, made={item_id for note in notes for item_id in note.get("made", ())})
+
+
+def _named_in(ledger: Ledger, ids: Collection[str]) -> Iterator[Item]:
+    """The items of some ids in a conversation and in its past."""
+    yield from (item for _, item in ledger.recorded() if item.id in ids)
+    yield from (item for item_id in ids for item in ledger.workspace.inherited(item_id))
+
+
+def _digests(conversations: Iterable[str]) -> list[str]:
+    return list(map(digest_of, conversations))
 
 
 def _recalled_by(ledger: Ledger, conversation: str) -> set[str]:
@@ -101,26 +136,29 @@ def _recalled_by(ledger: Ledger, conversation: str) -> set[str]:
     return recalled_from(ledger.read_at(ledger.workspace.versions(RECALLED)), conversation)
 
 
-def _carry_out(begun: Sequence[Ledger], ids: Collection[str], *, elsewhere: bool = False) -> None:
+def _carry_out(begun: Sequence[Ledger], traces: Traces, *, elsewhere: bool = False) -> None:
     """Note it everywhere, find what was made of it, note that too, and empty it all.
 
     `elsewhere` says that those it begins with only recalled it.
     """
-    traces, logs = Traces(ids), dict[Place, Read]()
+    ids, logs = frozenset(traces.ids), dict[Place, Read]()
     concerned, recalling = dict[Place, Ledger](), set[Place]()
     first, late = begun[0], begun
     while late:
-        new = _note(late, ids, concerned, elsewhere=elsewhere or late is not begun)
-        recalling.update(new if elsewhere or late is not begun else ())
+        is_elsewhere = elsewhere or late is not begun
+        new = _note(late, forgetting(ids, times=traces.times, elsewhere=is_elsewhere), concerned)
+        recalling.update(new if is_elsewhere else ())
         logs = {place: _read(one) for place, one in concerned.items()}
         traces.follow(list(logs.values()))
         late = _late(first, logs, traces)
     for one in concerned.values():
-        note = forgetting(traces.ids, made=traces.made, elsewhere=one.place in recalling)
+        is_elsewhere = one.place in recalling
+        note = forgetting(traces.ids, made=traces.made, times=traces.times, elsewhere=is_elsewhere)
         one.commit(partial(_begun, note))
+        one.lost(traces.ids, traces.texts)
     with first.store.wiping.once():
         # Where the items themselves are comes last: as long as they are there, one knows what to look for.
-        for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], ids)):
+        for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], traces)):
             _empty(one, traces)
         # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
         first.store.forget(first.place, {})
@@ -128,18 +166,16 @@ def _carry_out(begun: Sequence[Ledger], ids: Collection[str], *, elsewhere: bool
         _finish(one, traces.ids)
     # Who said that he recalls before this looked for it again after, and found nothing more.
     if late := _late(first, logs, traces):
-        _carry_out(late, traces.ids, elsewhere=True)
+        _carry_out(late, traces, elsewhere=True)
 
 
 def _late(first: Ledger, logs: Mapping[Place, Read], traces: Traces) -> list[Ledger]:
     """Who recalled from conversations that hold some of it, and was not looked at yet."""
-    holding = [place.conversation for place, log in logs.items() if _has(log, traces.ids)]
+    holding = [place.conversation for place, log in logs.items() if _has(log, traces)]
     return recallers(first.store, first.place.scope, holding, but=logs)
 
 
-def _note(
-    begun: Sequence[Ledger], ids: Collection[str], noted: dict[Place, Ledger], *, elsewhere: bool
-) -> set[Place]:
+def _note(begun: Sequence[Ledger], note: Note, noted: dict[Place, Ledger]) -> set[Place]:
     """Note that it begins, the first conversation of all first; what is forked or merged meanwhile too.
 
     Where that was.
@@ -147,17 +183,23 @@ def _note(
     known = set(noted)
     while new := relatives([*begun, *noted.values()], but=noted):
         for one in new:
-            one.commit(partial(_begun, forgetting(ids, elsewhere=elsewhere)))
+            one.commit(partial(_begun, replace(note, id=new_id())))
             noted[one.place] = one
     return noted.keys() - known
 
 
 def _begun(note: Note, workspace: Workspace) -> list[Written]:
     """What says that it begins, unless somebody said so."""
-    ids = set(note.content["ids"])
-    if any(ids.issubset(begun.content["ids"]) for begun in workspace.forgetting.values()):
-        return []
-    return [Written(FORGOTTEN, note)]
+    said = any(_says_all(begun.content, note.content) for begun in workspace.forgetting.values())
+    return [] if said else [Written(FORGOTTEN, note)]
+
+
+def _says_all(begun: Mapping[str, Any], note: Mapping[str, Any]) -> bool:
+    known = begun.get("times", {})
+    times = note.get("times", {}).items()
+    return set(note["ids"]).issubset(begun["ids"]) and all(
+        set(found).issubset(known.get(item_id, ())) for item_id, found in times
+    )
 
 
 def _read(ledger: Ledger) -> Read:
@@ -166,7 +208,8 @@ def _read(ledger: Ledger) -> Read:
         return Read(ledger.place, ledger.workspace, written)
 
 
-def _has(log: Read, ids: Collection[str]) -> bool:
+def _has(log: Read, traces: Traces) -> bool:
+    ids = traces.ids_in(log)
     return any(item.id in ids for _, item in log.recorded)
 
 

@@ -7,7 +7,7 @@ entries are taken in and the change is computed again: that is a rebase, and it 
 import logging
 import os
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from threading import Lock, RLock
 from time import sleep
@@ -46,6 +46,14 @@ class Work(Protocol):
         ...
 
 
+class Watcher(Protocol):
+    """One who has read something, and has yet to write what came of it."""
+
+    def hear(self, ids: Collection[str], words: Collection[str]) -> None:
+        """Some items are forgotten, and these were their words."""
+        ...
+
+
 # By store and place, and not by ledger: one that was let go of and opened again is of the same conversation.
 _at_work: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Work]]" = WeakKeyDictionary()
 _taking_turns = Lock()
@@ -74,9 +82,15 @@ class Ledger:
         self._origin = origin
         self._known = b""  # the last entry that was taken in
         self._mark: int | None = None  # what tells whether all entries are as they were read last
+        self.watched_by: WeakSet[Watcher] = WeakSet()
         _ALL.add(self)
         self.workspace = origin()
         self.catch_up()
+
+    def lost(self, ids: Collection[str], words: Collection[str]) -> None:
+        """Tell who is at work here which words are forgotten, before nobody knows them any more."""
+        for watcher in list(self.watched_by):
+            watcher.hear(ids, words)
 
     @property
     def at_work(self) -> Work | None:

@@ -5,14 +5,14 @@ it is looked at when it is written. By then what was forgotten is empty; its wor
 when the calls began. Where they are not known, nobody can tell what tells of it, and nothing is kept.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from quire.items import Item, Note, ToolResult
 from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of, lists
 from quire.session.workspace import Workspace
-from quire.stores.streams import FORGOTTEN, RECALLED
+from quire.stores.streams import CREW, FORGOTTEN, RECALLED
 from quire.stores.tombstones import is_tombstone, texts_of, tombstone
 
 
@@ -23,12 +23,24 @@ class Meanwhile:
         self._ledger = ledger
         self._before = ledger.workspace  # another takes its place when something is forgotten
         self._since = ledger.workspace.forgotten
+        self._heard: set[str] = set()
+        self._words: set[str] = set()
+        ledger.watched_by.add(self)
+
+    def hear(self, ids: Collection[str], words: Collection[str]) -> None:
+        """Some items are forgotten, here or in conversations that this one is related to."""
+        self._heard.update(ids)
+        self._words.update(words)
 
     def left_of(self, items: Iterable[Item], workspace: Workspace) -> list[Item]:
         """What may be written of items, given the state that they are written to."""
         if workspace.forgotten == self._since:
             return list(items)
-        gone = _Gone(self._before, self._said(workspace), self._ledger.read_at(workspace.versions(RECALLED)))
+        gone = _Gone(self._said(workspace), self._ledger.read_at(workspace.versions(RECALLED)))
+        gone.know(self._heard, self._words)
+        gone.look_in(self._before)
+        if CREW not in workspace.transcripts:  # nobody was asked who could have told of what is not here
+            gone.leave_out(self._before, workspace)
         return [tombstone(item) if gone.is_told_by(item) else item for item in items]
 
     def _said(self, workspace: Workspace) -> list[Mapping[str, Any]]:
@@ -40,19 +52,35 @@ class Meanwhile:
 class _Gone:
     """What was forgotten, by the words that were known of it and the ids that it is listed by."""
 
-    def __init__(
-        self, before: Workspace, said: Iterable[Mapping[str, Any]], recalled: Iterable[Item]
-    ) -> None:
-        self._ids = set[str]()
-        sought = set[str]()
+    def __init__(self, said: Iterable[Mapping[str, Any]], recalled: Iterable[Item]) -> None:
+        ids = set[str]()
+        self._here: dict[str, Collection[float] | None] = {}  # when it was said, where that is known
+        self._sought = set[str]()
         for content in said:
-            self._ids.update(content["ids"])
+            ids.update(content["ids"])
+            made, times = content.get("made", ()), content.get("times")
+            here = made if content.get("elsewhere") else content["ids"]
+            self._here |= {one: None if times is None or one in made else times.get(one, ()) for one in here}
             if not content.get("elsewhere"):
-                sought.update(set(content["ids"]).difference(content.get("made", ())))
-        self._listed = self._ids.union(*(listed_of(note, self._ids) for note in recalled))
-        known = {item.id: texts_of(item) for item in _items_in(before, self._ids)}
-        self._texts = set[str]().union(*known.values())
-        self._is_unknown = not sought <= known.keys()
+                self._sought.update(set(content["ids"]).difference(made))
+        self._listed = ids.union(*(listed_of(note, lambda _: ids) for note in recalled))
+        self._texts = set[str]()
+
+    def know(self, ids: Collection[str], words: Collection[str]) -> None:
+        """The words of some of it."""
+        self._sought.difference_update(ids)
+        self._texts.update(words)
+
+    def look_in(self, before: Workspace) -> None:
+        """Find its words in a state from before it was forgotten."""
+        for item in _items_in(before, self._here):
+            times = self._here[item.id]
+            if times is None or item.created_at in times:
+                self.know((item.id,), texts_of(item))
+
+    def leave_out(self, *states: Workspace) -> None:
+        """Look for nothing more that none of some states has."""
+        self._sought = {one for one in self._sought if any(_has(state, one) for state in states)}
 
     def is_told_by(self, item: Item) -> bool:
         """Whether something that a tool gave tells of it, or may."""
@@ -60,9 +88,16 @@ class _Gone:
         return any(self._is_in(text) for text in texts)
 
     def _is_in(self, text: str) -> bool:
-        if self._is_unknown or any(words in text for words in self._texts):
+        if self._sought or any(words in text for words in self._texts):
             return True
         return any(lists(text, item_id) for item_id in self._listed)
+
+
+def _has(workspace: Workspace, item_id: str) -> bool:
+    """Whether a state holds an item, or what is left of it."""
+    return any(item_id in one for one in workspace.transcripts.values()) or any(
+        item.id == item_id for items in workspace.steps.held.values() for item in items
+    )
 
 
 def _items_in(workspace: Workspace, ids: Iterable[str]) -> Iterator[Item]:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from quire.providers import Parsed, Rendered, StreamReader, provider_for
+from quire.providers.openai_chat.events import told_by
 from quire.session.payloads import rendering_of
 from quire.session.requests import Read, Requests, likeliest
-from quire.session.responses import told_by, wire_of
+from quire.session.responses import wire_of
 
 
 class Reading:

@@ -4,11 +4,11 @@ Who forgets finds by it which results and receipts tell of an item, also where o
 conversations only digests are noted, and of items their ids.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from quire.context import Context
 from quire.items import Item, Note
-from quire.sections.quotes import Quote, Quotes
+from quire.sections.quote import Quote
 from quire.stores.recalls import digest_of
 
 Rows = dict[str, list[list[str]]]
@@ -21,9 +21,8 @@ ANY = "*"
 def told_in(context: Context) -> Iterator[Quote]:
     """What a context quotes."""
     for fitted in context.receipt._fitted:  # pyright: ignore[reportPrivateUsage]
-        content = fitted.piece.content
-        if fitted.told and isinstance(content, Quotes):
-            yield from (one for one in content._quotes if one.id in fitted.told)  # pyright: ignore[reportPrivateUsage]
+        if fitted.told is not None:
+            yield from fitted.told.quotes
 
 
 def rows_of(quotes: Iterable[Quote], conversation: str, parts: Collection[str] = ()) -> Rows:
@@ -78,9 +77,13 @@ def listed_in(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
     return ((source, row[0]) for item in items for source, row in rows_in(item))
 
 
-def listed_of(item: Item, ids: Collection[str]) -> set[str]:
-    """By which ids those quotes of a note are listed that stand for one of some items."""
-    return {row[0] for _, row in rows_in(item) if any(one == ANY or one in ids for one in row)}
+def listed_of(item: Item, gone: Callable[[str], Collection[str]]) -> set[str]:
+    """By which ids those quotes of a note are listed that stand for what is `gone` of their sources."""
+    return {row[0] for source, row in rows_in(item) if _is_of(row, gone(source))}
+
+
+def _is_of(row: Sequence[str], ids: Collection[str]) -> bool:
+    return bool(ids) and any(one == ANY or one in ids for one in row)
 
 
 def lists(text: str, item_id: str) -> bool:

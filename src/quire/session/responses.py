@@ -62,17 +62,6 @@ def _refused(_: str) -> None:
     raise ValueError
 
 
-def told_by(event: Any) -> Any | None:
-    """What the wire said by an event of a client; `None` for what the client says beside it, by itself."""
-    kind = getattr(event, "type", None)
-    if kind == "chunk" and hasattr(event, "chunk"):
-        return event.chunk
-    return None if isinstance(kind, str) and kind.startswith(_BESIDE) else event
-
-
-_BESIDE = ("content.", "refusal.", "logprobs.", "tool_calls.")  # of `chat.completions.stream` of openai
-
-
 def is_same_model(asked: str | None, answered: str | None) -> bool:
     """Whether an answer can be of the model that was asked; many answer by a longer name, with a date."""
     if asked is None or answered is None:

@@ -1,5 +1,6 @@
 """The session: one conversation's workspace, and the only one that writes to it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -108,13 +109,19 @@ class Session(Showing):
             forget_all(self._ledger)
         let_go(self._ledger.store, self.place.scope)
 
+    async def erase(self, *ids: str) -> None:
+        """`forget` without blocking the loop: it reads and rewrites all that may tell of it."""
+        await asyncio.to_thread(self.forget, *ids)
+
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or from a version on, whoever does it, as it comes."""
         return followed(self._ledger, self.version if after is None else after)
 
     def refresh(self) -> list[Written]:
-        """Take in what other processes have written, and give it."""
-        return self._ledger.catch_up()
+        """Take in what other processes have written, and give it; what was left half forgotten is gone."""
+        written = self._ledger.catch_up()
+        self._finish_forgetting()
+        return written
 
     def _options(self) -> dict[str, Any]:
         return {

@@ -61,19 +61,26 @@ class Showing(Drafting):
         counter: Counter | None = None,
         inbox: Sequence[Message] = (),
         parameters: Mapping[str, Any] | None = None,
+        output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """What the model sees this turn. Each rendering of it is kept as a receipt."""
+        """What the model sees this turn. Each rendering of it is kept as a receipt.
+
+        `output` is the schema of the answer, where one is sent with it: it is counted with the rest.
+        """
         if not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
         await self.hooks.fire_and_wait(Building(self.place, template))
         model = model or template.model
+        if self._outermost()[0].workspace.forgetting:
+            await self._aside(self._finish_forgetting)
         await self._check_caps(model)
         counter = counter or self._counter(model)
         given = partial(self._ask, input, tools, inbox, parameters)
-        turn, context = await self._made(template, given, model, counter)
+        fitted = partial(self._fitted, template, model=model, counter=counter, output=output)
+        turn, context = await self._made(template, given, fitted, counter)
         while new := self._new_sources(rows_of(told_in(context), self.place.conversation)):
             await self._aside(partial(self._link, new))
-            turn, context = await self._made(template, given, model, counter)
+            turn, context = await self._made(template, given, fitted, counter)
         self._previous = (template, context)
         await self._compact(turn, context, counter)
         await self.hooks.fire_and_wait(Built(self.place, context))
@@ -98,15 +105,19 @@ class Showing(Drafting):
         return receipts_in(stored, workspace)
 
     async def _made(
-        self, template: Template, given: Callable[[], Ask], model: str | None, counter: Counter
+        self,
+        template: Template,
+        given: Callable[[], Ask],
+        fitted: Callable[[Turn], Context],
+        counter: Counter,
     ) -> tuple[Turn, Context]:
         turn = await self._gathered(template, given)
         try:
-            return turn, self._fitted(template, turn, model, counter)
+            return turn, fitted(turn)
         except OverBudget as over:
             await self._make_room(turn, counter, over)
         turn = await self._gathered(template, given)
-        return turn, self._fitted(template, turn, model, counter)
+        return turn, fitted(turn)
 
     async def _check_caps(self, model: str | None) -> None:
         """An error where a cap is reached, or no price is known; what other processes spent counts too."""
@@ -128,7 +139,15 @@ class Showing(Drafting):
             pieces = self._redaction.pieces(pieces, ask.views.values())
         return Turn(ask, pieces, forgotten)
 
-    def _fitted(self, template: Template, turn: Turn, model: str | None, counter: Counter) -> Context:
+    def _fitted(
+        self,
+        template: Template,
+        turn: Turn,
+        *,
+        model: str | None,
+        counter: Counter,
+        output: Mapping[str, Any] | None = None,
+    ) -> Context:
         return template.fit(
             turn.pieces,
             turn.ask,
@@ -136,6 +155,7 @@ class Showing(Drafting):
             counter=counter,
             previous=self._previous[1] if self._previous and self._previous[0] is template else None,
             heard=partial(self._rendered, self._sources(turn.ask.views), turn.forgotten, counter),
+            output=output,
         )
 
     async def _compact(self, turn: Turn, context: Context, counter: Counter) -> None:
@@ -171,7 +191,7 @@ class Showing(Drafting):
         counter = self._counter(template.model)
         turn = await self._gathered(template, partial(self._ask, None, (), (), None))
         try:
-            context = self._fitted(template, turn, template.model, counter)
+            context = self._fitted(template, turn, model=template.model, counter=counter)
         except OverBudget as over:
             return turn.room_short_of(over, counter)
         return None if turn.history is None else context.room(turn.history.section.name)

@@ -2,20 +2,22 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-import msgspec
-
-from quire.items import Item, Mask, Message, Note, Summary, ToolCall, ToolResult
-from quire.session.families import is_below
+from quire.items import Item, Mask, Message, Note, Summary, ToolResult
+from quire.session.handing import Handing
 from quire.session.recalled import listed_of, lists
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.state.active import area_of_summary
 from quire.stores import Place
+from quire.stores.recalls import digest_of
 from quire.stores.streams import POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of
+
+Times = Mapping[str, Iterable[float]]
+"""When items were said, by their ids."""
 
 
 class Read(NamedTuple):
@@ -30,74 +32,120 @@ class Traces:
     """Items by their ids, all that was made of them, and the texts by which copies are known.
 
     What was made of one thing may have been told on in another conversation: so all are looked at together,
-    until nothing more is found.
+    until nothing more is found. Two conversations may give one id to two items: an item is one of these where
+    it has one of the `times` of its id, or says the same as one that has.
     """
 
-    def __init__(self, ids: Iterable[str]) -> None:
-        self._given = frozenset(ids)
-        self.ids = set(self._given)
+    def __init__(
+        self,
+        ids: Iterable[str],
+        times: Times,
+        *,
+        made: Iterable[str] = (),
+        apart: Iterable[str] = (),
+    ) -> None:
+        """Of items, it may be known which were `made` of the others.
+
+        Conversations that are `apart`, by their digests, have none of them unless they are looked at.
+        """
+        self.ids = {*ids, *made}
+        self._given = frozenset(self.ids.difference(made))
+        self.times = {item_id: set(found) for item_id, found in times.items()}
+        self._contents: defaultdict[str, list[Any]] = defaultdict(list)
+        self._made_in: defaultdict[Place, set[str]] = defaultdict(set)
+        self._gone_from: dict[str, Collection[str]] = dict.fromkeys(apart, ())
         self.texts: set[str] = set()
         self._summaries: set[str] = set()
         self._listed: set[str] = set()  # what was recalled of it elsewhere is told with one of these
-        self._handed: defaultdict[Place, dict[str, Any]] = defaultdict(dict)  # by calls, to whom is below
+        self._handing = Handing()
 
     @property
     def made(self) -> set[str]:
         """Those that were made of the others, and whose own words are nobody's secret."""
         return self.ids - self._given - self._summaries
 
+    def ids_in(self, log: Read) -> Set[str]:
+        """The ids of those that are in a conversation, or in its past."""
+        own = {item.id for _, item in log.recorded if item.id in self._given and self._is_one(item)}
+        past = (item for item_id in self._given for item in log.workspace.inherited(item_id))
+        own.update(item.id for item in past if self._is_one(item))
+        return own | self._made_in[log.place] | (self.ids - self._given)
+
+    def _is_one(self, item: Item) -> bool:
+        """Whether an item is one of those that were named, and not another of the same id."""
+        known, contents = self.times.setdefault(item.id, set()), self._contents[item.id]
+        content = item.content if isinstance(item, Message) and not is_tombstone(item) else None
+        # By its words first: the answer of a fork is said anew where it is merged.
+        is_one = content in contents if content is not None and contents else item.created_at in known
+        if is_one:
+            self.know(item)
+        return is_one
+
+    def know(self, item: Item) -> None:
+        """Take in that an item is one of these."""
+        self.times.setdefault(item.id, set()).add(item.created_at)
+        contents = self._contents[item.id]
+        if isinstance(item, Message) and not is_tombstone(item) and item.content not in contents:
+            contents.append(item.content)
+
+    def gone_from(self, source: str) -> Collection[str]:
+        """The ids of what is gone from a conversation, by its digest; from one that is not known, any."""
+        return self._gone_from.get(source, self.ids)
+
     def follow(self, logs: Sequence[Read]) -> None:
         """Find all that was made of what is known so far."""
-        before = -1
-        while before != len(self.ids):
-            before = len(self.ids)
+        found = -1
+        while found != (found := self._known()):
+            self._gone_from |= {digest_of(log.place.conversation): self.ids_in(log) for log in logs}
             for log in logs:
-                self.texts.update(self._texts_in(log.recorded))
-                self._listed.update(*(listed_of(item, self.ids) for item in _noted_in(log.recorded)))
-                self._handed[log.place].update(self._handed_in(log.recorded))
+                self.texts.update(self._texts_in(log))
+                self._listed.update(*(listed_of(item, self.gone_from) for item in _noted_in(log.recorded)))
+                self._handing.take(log.place, log.recorded)
             for log in logs:
-                self.ids.update(self._made(log))
+                self._made_in[log.place].update(self._made(log))
+                self.ids |= self._made_in[log.place]
 
-    def _texts_in(self, recorded: Iterable[Written]) -> Iterator[str]:
+    def _known(self) -> int:
+        """How much is known: as long as it grows, more may be found."""
+        places = sum(len(made) for made in self._made_in.values())
+        return len(self.ids) + places + sum(len(times) for times in self.times.values())
+
+    def _texts_in(self, log: Read) -> Iterator[str]:
         """Of what only repeats a text among others, the others are nobody's secret."""
-        for _, item in recorded:
-            if item.id in self.ids and isinstance(item, Summary):
+        ids = self.ids_in(log)
+        for _, item in log.recorded:
+            if item.id in ids and isinstance(item, Summary):
                 self._summaries.add(item.id)
-            is_source = item.id in self._given or item.id in self._summaries
+                self.times.setdefault(item.id, set()).add(item.created_at)  # for who has to finish it
+            is_source = item.id in self._summaries or (item.id in self._given and item.id in ids)
             if is_source and not is_tombstone(item):
                 yield from texts_of(item)
 
-    def _handed_in(self, recorded: Iterable[Written]) -> Iterator[tuple[str, Any]]:
-        """What went to others, and came back from them, by calls that are among these."""
-        for _, item in recorded:
-            if item.id not in self.ids or is_tombstone(item):
-                continue
-            if isinstance(item, ToolCall):
-                yield item.id, _decoded(item.arguments)
-            elif isinstance(item, ToolResult):
-                yield item.id, sorted(texts_of(item))
-
     def _made(self, log: Read) -> Iterator[str]:
-        handed = [
-            value
-            for place, values in self._handed.items()
-            if is_below(log.place, place)
-            for value in values.values()
-        ]
+        yield from self._handed(log)
+        ids = self.ids_in(log)
         covering = {
-            name: _Covering(transcript, self.ids) for name, transcript in log.workspace.transcripts.items()
+            name: _Covering(transcript, ids) for name, transcript in log.workspace.transcripts.items()
         }
         for stream, item in log.recorded:
-            if item.id in self.ids:
+            if item.id in ids:
                 continue
             is_cover = isinstance(item, Summary) and stream in covering and covering[stream].has(item)
-            if is_cover or self._is_of(item) or self._repeats(stream, item) or _is_handed(item, handed):
+            is_mask = isinstance(item, Mask) and item.target in ids
+            if is_cover or is_mask or self._tells(item) or self._repeats(stream, item):
                 yield item.id
 
-    def _is_of(self, item: Item) -> bool:
-        """Whether an item says itself that it was made of one of these."""
-        if isinstance(item, Mask):
-            return item.target in self.ids
+    def _handed(self, log: Read) -> Iterator[str]:
+        """What was handed to one of those who work for an agent, and what it gave back."""
+        given = self._handing.given_to(log.place)
+        if given is not None:
+            gone = self.gone_from(digest_of(given.above.conversation))
+            for item_id, text in given.gone_with(log.recorded, gone, self._given):
+                if not text or any(known in text for known in self.texts):
+                    yield item_id
+
+    def _tells(self, item: Item) -> bool:
+        """Whether a summary says itself that it tells of one of these, here or elsewhere."""
         return isinstance(item, Summary) and not self.ids.isdisjoint(item.extras.get(TOLD, ()))
 
     def _repeats(self, stream: str, item: Item) -> bool:
@@ -117,23 +165,10 @@ def _noted_in(recorded: Iterable[Written]) -> Iterator[Item]:
     return (item for stream, item in recorded if stream == RECALLED)
 
 
-def _is_handed(item: Item, handed: Sequence[Any]) -> bool:
-    """Whether a message is the brief that a call gave, or the answer that it came back with."""
-    texts = texts_of(item) if handed and isinstance(item, Message) else set[str]()
-    return bool(texts) and any(holds(value, texts) for value in handed)
-
-
-def _decoded(arguments: str) -> Any:
-    try:
-        return msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return arguments
-
-
 class _Covering:
     """Tells which summaries of a transcript stand for some of the items."""
 
-    def __init__(self, transcript: Transcript, ids: set[str]) -> None:
+    def __init__(self, transcript: Transcript, ids: Set[str]) -> None:
         self._view = transcript.view
         self._ids = ids
         found = (self._view.log.find(item_id, self._view.end) for item_id in ids)

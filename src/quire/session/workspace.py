@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -138,8 +138,15 @@ class Workspace:
 
     def inherits(self, item_id: str) -> bool:
         """Whether an item is from before this log began."""
-        found = (self.transcripts[name].view.log.find(item_id, end) for name, end in self._inherited.items())
-        return any(position is not None for position in found)
+        return any(True for _ in self.inherited(item_id))
+
+    def inherited(self, item_id: str) -> Iterator[Item]:
+        """The item of an id from before this log began, in each transcript that has one."""
+        for name, end in self._inherited.items():
+            log = self.transcripts[name].view.log
+            position = log.find(item_id, end)
+            if position is not None:
+                yield log.item(position)
 
     def waiting(self) -> frozenset[str]:
         """The ids of the calls that wait for a result, of all transcripts."""

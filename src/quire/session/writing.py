@@ -218,6 +218,8 @@ class Verbs(Desk):
 
     def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
         """Take an edit back; without an id, the last one that is in force."""
+        if edit_id is None:
+            self._ledger.catch_up()  # the last one may be another's
         return self._one(Undo(edit_id or _last_edit(self.recorded(to))), to)
 
     def _one(self, item: T, to: str, fields: Mapping[str, Any] = NO_FIELDS) -> T:

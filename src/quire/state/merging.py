@@ -1,6 +1,6 @@
 """What comes back from a child: everything, the final answer, or a summary that somebody has yet to write.
 
-Nothing comes twice: an item whose id is in the parent already stays out.
+Nothing comes twice: an item that is in the parent already stays out. Another of the same id is refused.
 """
 
 import logging
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire.errors import EditRefused, UnknownId, WrongType, cut
+from quire.errors import DuplicateId, EditRefused, UnknownId, WrongType, cut
 from quire.items import Edit, Item, Message, Summary, ToolCall, now
 from quire.state.closing import is_closing
 from quire.state.groups import Group, answers, is_edit
@@ -47,9 +47,11 @@ def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = N
     checked_transcript(parent)
     spoken = reversed(checked_transcript(child).view.groups())
     answer = next((group.items[-1] for group in spoken if _is_answer(group)), None)
-    if answer is None or answer.id in parent:
+    if answer is None:
         return []
     recorded = child.get(answer.id)  # as it was said, should it be masked by now
+    if _is_in(parent, recorded):
+        return []
     said = msgspec.structs.replace(_merged(recorded, agent_id, answer.id), created_at=now())
     parent.append(said)
     return [said]
@@ -101,7 +103,22 @@ def own_items(parent: Transcript, child: Transcript) -> list[Item]:
     """What happened in the child and is not in the parent."""
     since = _shared_length(checked_transcript(parent), checked_transcript(child))
     recorded = child.recorded(since)
-    return [i for i in recorded if not is_edit(i) and not is_closing(i) and i.id not in parent]
+    return [i for i in recorded if not is_edit(i) and not is_closing(i) and not _is_in(parent, i)]
+
+
+def _is_in(parent: Transcript, item: Item) -> bool:
+    """Whether the parent has an item; `DuplicateId` where it has another of the same id."""
+    if item.id not in parent:
+        return False
+    known = parent.get(item.id)
+    said = known.created_at == item.created_at or (
+        isinstance(known, Message) and isinstance(item, Message) and known.content == item.content
+    )
+    if not said:
+        raise DuplicateId(
+            f"item {cut(item.id)!r} of the child is another than the parent's: nothing is merged"
+        )
+    return True
 
 
 def _shared_length(parent: Transcript, child: Transcript) -> int:

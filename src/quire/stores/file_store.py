@@ -68,8 +68,8 @@ class FileStore(Store):
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
         others = None if bodies is None else {at: checked_body(body) for at, body in bodies.items()}
-        if others is None:
-            begin_forgetting(self, place)
+        if others is None and not begin_forgetting(self, place):
+            return
         with self._log.alone():
             version = self._log.contents.version(place)
             for at in others or ():

@@ -58,8 +58,8 @@ class MemoryStore(Store):
             return sorted({place.scope for place in self._rows})
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        if bodies is None:
-            begin_forgetting(self, place)
+        if bodies is None and not begin_forgetting(self, place):
+            return
         with self._alone():
             row = self._rows.get(place, [])
             for version in bodies or ():

@@ -125,7 +125,8 @@ class PostgresStore(Store):
             self._link.run(lambda connection: _replace(connection, place, bodies), _nothing)
             self.wiping.after(place)
             return
-        begin_forgetting(self, place)
+        if not begin_forgetting(self, place):
+            return
         with self.wiping.once():
             self._link.run(lambda connection: _remove(connection, place), _nothing)
             self._numbers.pop(place, None)

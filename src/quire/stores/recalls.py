@@ -5,9 +5,10 @@ forgotten too. A pair is noted before anything is copied, and once.
 """
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from time import sleep
+from typing import Any
 
 from quire.errors import Conflict
 from quire.items import JSON, Item, Note
@@ -39,23 +40,32 @@ def link(store: Store, place: Place, sources: Iterable[str]) -> None:
 def recalling(store: Store, scope: str, sources: Iterable[str]) -> list[Place]:
     """The conversations that are there and recalled something from some sources, by their names."""
     log = Place(scope, RECALLS)
-    stored = store.read(log)
+    stored = [entry for entry in store.read(log) if entry.stream == RECALLED]  # whatever else is said there
     if not stored or is_sealed(stored[0].body):  # sealed: whoever has the key is told too
         return []
     wanted = set(map(digest_of, sources))
-    notes = [note for note in items_in(log, stored) if isinstance(note, Note)]
-    by = {note.content["by"] for note in notes if note.content["from"] in wanted}
+    links = [note.content for note in items_in(log, stored) if isinstance(note, Note)]
+    by = {link["by"] for link in links if link["from"] in wanted}
     return [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in by]
 
 
-def begin_forgetting(store: Store, place: Place, ids: Collection[str] = ()) -> None:
+def is_needed(store: Store, place: Place) -> bool:
+    """Whether a conversation says who recalled from whom while there are others: it goes with the last."""
+    return place.conversation == RECALLS and any(name != RECALLS for name in store.conversations(place.scope))
+
+
+def begin_forgetting(store: Store, place: Place, ids: Collection[str] = ()) -> bool:
     """Note with all who recalled from a conversation that some of it is to be forgotten; without ids, all.
 
-    Whoever opens one of them next forgets it there, should nobody be at hand who does it now.
+    Whoever opens one of them next forgets it there, should nobody be at hand who does it now. Where it is
+    still needed, nothing is noted, and it may not go.
     """
+    if is_needed(store, place):
+        return False
     for one in recalling(store, place.scope, [place.conversation]):
         if gone := ids or recalled_from(_notes(store, one, RECALLED), place.conversation):
             _append(store, one, FORGOTTEN, [forgetting(gone, elsewhere=True)])
+    return True
 
 
 def recalled_from(notes: Iterable[Item], conversation: str) -> set[str]:
@@ -66,13 +76,24 @@ def recalled_from(notes: Iterable[Item], conversation: str) -> set[str]:
     return {one for row in rows for one in row}
 
 
-def forgetting(ids: Collection[str], *, made: Collection[str] = (), elsewhere: bool = False) -> Note:
+def forgetting(
+    ids: Collection[str],
+    *,
+    times: Mapping[str, Iterable[float]] | None = None,
+    made: Collection[str] = (),
+    elsewhere: bool = False,
+) -> Note:
     """What says that items begin to be forgotten.
 
-    `made` are those of them that were only made of the others. Where all were said `elsewhere`, only what was
-    recalled of them can be here.
+    `times` say when they were said, by which they are told from others of the same id. `made` are those of
+    them that were only made of the others. Where all were said `elsewhere`, only what was recalled of them
+    can be here.
     """
-    marks = {**({"made": sorted(made)} if made else {}), **({"elsewhere": True} if elsewhere else {})}
+    marks: dict[str, Any] = {"elsewhere": True} if elsewhere else {}
+    if made:
+        marks["made"] = sorted(made)
+    if times is not None:
+        marks["times"] = {item_id: sorted(found) for item_id, found in times.items() if found}
     return Note(content={"ids": sorted(ids), **marks}, description="forgetting")
 
 

@@ -100,7 +100,8 @@ class Sealed(Store):
         if bodies is not None:
             self._store.forget(place, self._sealed_at(place, bodies) if bodies else bodies)
             return
-        begin_forgetting(self, place)
+        if not begin_forgetting(self, place):
+            return
         with self.wiping.once():
             self._store.forget(place)
             tell(self, place)

@@ -127,7 +127,8 @@ class SQLiteStore(Store):
                 _replace(connection, place, _number(connection, place) or 0, bodies)
             self.wiping.after(place)
             return
-        begin_forgetting(self, place)
+        if not begin_forgetting(self, place):
+            return
         with self.wiping.once():
             with self._writing() as connection:
                 _remove(connection, _number(connection, place))

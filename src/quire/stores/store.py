@@ -58,6 +58,9 @@ class Store(ABC):
     wiping: Wiping = Wiping(lambda _: None)
     """What wipes files: within `wiping.once()` that is left to the end, and done once for all `forget`s."""
 
+    memories: Any = None
+    """What the room above remembers scopes by, once it does: there for as long as the store is."""
+
     @staticmethod
     def open(
         url: "str | Path | Store",
@@ -77,11 +80,6 @@ class Store(ABC):
     @cached_property
     def remembered(self) -> dict[Place, Any]:
         """What the room above knows of places, for as long as the store is there."""
-        return {}
-
-    @cached_property
-    def memories(self) -> dict[str, Any]:
-        """What remembers the scopes of this store, for as long as the store is there."""
         return {}
 
     @abstractmethod
@@ -117,7 +115,8 @@ class Store(ABC):
 
         What was there is wiped from the files of an embedded store; a server may keep it in its own log and
         in backups for a while. Versions stay as they are, and one that is not there is `OutOfRange`. After
-        the whole conversation is gone, its version is 0 again and it is listed no more.
+        the whole conversation is gone, its version is 0 again and it is listed no more; but `~recalled`, by
+        which forgetting finds what was recalled, stays until the last other of its scope is gone.
         """
 
     def wait(self, place: Place, version: int, timeout: float) -> int:

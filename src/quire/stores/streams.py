@@ -10,6 +10,9 @@ from quire.errors import InvalidValue
 from quire.stores.place import checked_stream
 
 MAIN = "main"
+CREW = "crew"
+"""The transcript of those who work for an agent: no model sees it."""
+
 POOL = ".pool"
 ORIGIN = ".origin"
 USAGE = ".usage"

@@ -71,7 +71,7 @@ def texts_of(item: Item) -> set[str]:
         case ToolCall():
             texts = {item.arguments}
         case Note():
-            texts = _texts_in(item.content) | {item.description or ""}
+            texts = texts_in(item.content) | {item.description or ""}
         case Reasoning() | Summary():
             texts = {item.text}
         case ConfigChange(instructions=str(instructions)):
@@ -83,13 +83,14 @@ def texts_of(item: Item) -> set[str]:
 
 def holds(value: Any, texts: set[str]) -> bool:
     """Whether one of the texts stands anywhere in a free value."""
-    return any(text in found for found in _texts_in(value) for text in texts)
+    return any(text in found for found in texts_in(value) for text in texts)
 
 
-def _texts_in(value: Any) -> set[str]:
+def texts_in(value: Any) -> set[str]:
+    """All texts in a free value."""
     if isinstance(value, str):
         return {value}
     inside: Iterable[Any] = value.values() if isinstance(value, dict) else ()  # pyright: ignore
     if isinstance(value, list | tuple):
         inside = value  # pyright: ignore
-    return {text for inner in inside for text in _texts_in(inner)}  # pyright: ignore
+    return {text for inner in inside for text in texts_in(inner)}  # pyright: ignore

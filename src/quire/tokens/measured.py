@@ -35,7 +35,8 @@ from quire.tokens.keys import key_of
 from quire.tokens.media import MEDIA, Media, media_tokens
 from quire.tokens.numbers import count_of, named, number
 from quire.tokens.schemas import definition_tokens, single_definitions
-from quire.tokens.spoken import FAILED, NO_OUTPUT, noted, summarized
+from quire.tokens.spoken import FAILED, NO_OUTPUT, in_file, noted, summarized
+from quire.tokens.text_files import is_text
 
 T = TypeVar("T")
 
@@ -132,8 +133,8 @@ class Measured:
                 return self._text(part)
             case Audio() if self.media.second is None:
                 return self._text(part.transcript or "")
-            case File() if part.data is not None and (part.media_type or "").startswith("text/"):
-                return self._text(part.data.decode("utf-8", "replace"))
+            case File() if part.data is not None and _is_text(part, part.data):
+                return self._text(in_file(part.name, part.data.decode("utf-8", "replace")))
             case Image() | Audio() | File():
                 return media_tokens(part, self.media)
             case _:
@@ -164,6 +165,10 @@ class Estimate(Measured):
         # Not rounded, or else two scales would share their counts; 1 and 1.0 are one scale.
         written = repr(float(scale)).removesuffix(".0")
         super().__init__(f"estimate-3x{written}", measure, framing, media)
+
+
+def _is_text(file: File, data: bytes) -> bool:
+    return is_text((file.media_type or "").partition(";")[0].strip().lower(), file.name, data)
 
 
 def _framing(given: str | Framing) -> Framing:

@@ -29,6 +29,9 @@ Feature = Literal[
     "thought_signatures",  # Gemini: signatures go back on the parts they came with
     "web_addresses",  # Gemini: files are fetched from addresses on the web
     "mixed_tools",  # Gemini: functions go together with tools of the provider
+    "answer_schema",  # an answer is held to a JSON schema that is sent
+    "no_answer_schema",  # a request with one is refused
+    "schema_beside_tools",  # Gemini: it is taken in a request that has tools, too
     "image_input",
     "pdf_input",
     "audio_input",
@@ -100,14 +103,21 @@ _PICTURES = _features("image_input")
 _HEARS = _features("audio_input")
 _SEES = _features("image_input", "pdf_input")
 _DEVELOPED = _features("developer_role")
-_REASONS = _SEES | _DEVELOPED
+_SHAPED = _features("answer_schema")
+_UNSHAPED = _features("no_answer_schema")
+_FITTED = _SEES | _SHAPED
+_REASONS = _FITTED | _DEVELOPED
+_BARE = _features("no_instructions") | _UNSHAPED
+_PONDERS = _SEES | _DEVELOPED | _UNSHAPED
 _MARKED = _REASONS | _features("cache_breakpoints")
-_ASKED = _SEES | _features("no_prefill")
+_ASKED = _FITTED | _features("no_prefill")
 _STEERED = _ASKED | _features("mid_instructions")
 _KEPT = _STEERED | _features("bound_thinking")
 _ALL = _SEES | _HEARS
-_FETCHING = _ALL | _features("web_addresses")
-_SIGNED = _FETCHING | _features("thought_signatures", "mixed_tools")
+_TAKES_IN = _PICTURES | _HEARS | _SHAPED
+_EARLY = _ALL | _UNSHAPED
+_FETCHING = _ALL | _SHAPED | _features("web_addresses")
+_SIGNED = _FETCHING | _features("thought_signatures", "mixed_tools", "schema_beside_tools")
 
 _openai = partial(ModelFacts, provider="openai")
 # The lower of two reported limits, 5 and 10 MB.
@@ -118,29 +128,29 @@ _wide = partial(ModelFacts, provider="anthropic", images=_sized(count=600))
 _gemini = partial(ModelFacts, provider="gemini")
 
 MODELS: tuple[ModelFacts, ...] = (
-    _openai("gpt-3.5", 16_385, 4096, Prices(0.5, 1.5)),
-    _openai("gpt-35", 16_385, 4096, Prices(0.5, 1.5)),
-    _openai("gpt-4", 8192, 4096, Prices(30, 60)),
-    _openai("gpt-4-1106", 128_000, 4096, Prices(10, 30)),
-    _openai("gpt-4-turbo", 128_000, 4096, Prices(10, 30), _PICTURES),
-    _openai("gpt-4o", 128_000, 16_384, Prices(2.5, 10, 1.25), _SEES, 1024),
-    _openai("gpt-4o-2024-05-13", 128_000, 4096, Prices(5, 15), _SEES),
-    _openai("gpt-4o-audio", 128_000, 16_384, Prices(2.5, 10), _HEARS),
-    _openai("gpt-4o-mini", 128_000, 16_384, Prices(0.15, 0.6, 0.075), _SEES, 1024),
-    _openai("gpt-4o-mini-audio", 128_000, 16_384, Prices(0.15, 0.6), _HEARS),
-    _openai("chatgpt-4o", 128_000, 4096, Prices(5, 15), _SEES),
-    _openai("gpt-audio", 128_000, 16_384, Prices(2.5, 10), _HEARS),
-    _openai("gpt-audio-mini", 128_000, 16_384, Prices(0.6, 2.4), _HEARS),
-    _openai("gpt-4.1", 1_047_576, 32_768, Prices(2, 8, 0.5), _SEES, 1024),
-    _openai("gpt-4.1-mini", 1_047_576, 32_768, Prices(0.4, 1.6, 0.1), _SEES, 1024),
-    _openai("gpt-4.1-nano", 1_047_576, 32_768, Prices(0.1, 0.4, 0.025), _SEES, 1024),
-    _openai("gpt-4.5", 128_000, 16_384, Prices(75, 150, 37.5), _SEES, 1024),
+    _openai("gpt-3.5", 16_385, 4096, Prices(0.5, 1.5), _UNSHAPED),
+    _openai("gpt-35", 16_385, 4096, Prices(0.5, 1.5), _UNSHAPED),
+    _openai("gpt-4", 8192, 4096, Prices(30, 60), _UNSHAPED),
+    _openai("gpt-4-1106", 128_000, 4096, Prices(10, 30), _UNSHAPED),
+    _openai("gpt-4-turbo", 128_000, 4096, Prices(10, 30), _PICTURES | _UNSHAPED),
+    _openai("gpt-4o", 128_000, 16_384, Prices(2.5, 10, 1.25), _FITTED, 1024),
+    _openai("gpt-4o-2024-05-13", 128_000, 4096, Prices(5, 15), _SEES | _UNSHAPED),
+    _openai("gpt-4o-audio", 128_000, 16_384, Prices(2.5, 10), _HEARS | _UNSHAPED),
+    _openai("gpt-4o-mini", 128_000, 16_384, Prices(0.15, 0.6, 0.075), _FITTED, 1024),
+    _openai("gpt-4o-mini-audio", 128_000, 16_384, Prices(0.15, 0.6), _HEARS | _UNSHAPED),
+    _openai("chatgpt-4o", 128_000, 4096, Prices(5, 15), _SEES | _UNSHAPED),
+    _openai("gpt-audio", 128_000, 16_384, Prices(2.5, 10), _HEARS | _UNSHAPED),
+    _openai("gpt-audio-mini", 128_000, 16_384, Prices(0.6, 2.4), _HEARS | _UNSHAPED),
+    _openai("gpt-4.1", 1_047_576, 32_768, Prices(2, 8, 0.5), _FITTED, 1024),
+    _openai("gpt-4.1-mini", 1_047_576, 32_768, Prices(0.4, 1.6, 0.1), _FITTED, 1024),
+    _openai("gpt-4.1-nano", 1_047_576, 32_768, Prices(0.1, 0.4, 0.025), _FITTED, 1024),
+    _openai("gpt-4.5", 128_000, 16_384, Prices(75, 150, 37.5), _FITTED, 1024),
     _openai("o1", 200_000, 100_000, Prices(15, 60, 7.5), _REASONS, 1024),
-    _openai("o1-mini", 128_000, 65_536, Prices(1.1, 4.4, 0.55), _features("no_instructions"), 1024),
-    _openai("o1-preview", 128_000, 32_768, Prices(15, 60, 7.5), _features("no_instructions"), 1024),
+    _openai("o1-mini", 128_000, 65_536, Prices(1.1, 4.4, 0.55), _BARE, 1024),
+    _openai("o1-preview", 128_000, 32_768, Prices(15, 60, 7.5), _BARE, 1024),
     _openai("o1-pro", 200_000, 100_000, Prices(150, 600), _REASONS),
     _openai("o3", 200_000, 100_000, Prices(2, 8, 0.5), _REASONS, 1024),
-    _openai("o3-mini", 200_000, 100_000, Prices(1.1, 4.4, 0.55), _DEVELOPED, 1024),
+    _openai("o3-mini", 200_000, 100_000, Prices(1.1, 4.4, 0.55), _DEVELOPED | _SHAPED, 1024),
     _openai("o3-pro", 200_000, 100_000, Prices(20, 80), _REASONS),
     _openai("o4-mini", 200_000, 100_000, Prices(1.1, 4.4, 0.275), _REASONS, 1024),
     _openai("gpt-5", 400_000, 128_000, Prices(1.25, 10, 0.125), _REASONS, 1024),
@@ -152,16 +162,16 @@ MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-5.1-codex-mini", 400_000, 128_000, Prices(0.25, 2, 0.025), _REASONS, 1024),
     _openai("gpt-5.2", 400_000, 128_000, Prices(1.75, 14, 0.175), _REASONS, 1024),
     _openai("gpt-5.2-chat", 128_000, 16_384, Prices(1.75, 14, 0.175), _SEES, 1024),
-    _openai("gpt-5.2-pro", 400_000, 128_000, Prices(21, 168), _REASONS),
+    _openai("gpt-5.2-pro", 400_000, 128_000, Prices(21, 168), _PONDERS),
     _openai("gpt-5.3", 400_000, 128_000, Prices(1.75, 14, 0.175), _REASONS, 1024),
     _openai("gpt-5.3-chat", 128_000, 16_384, Prices(1.75, 14, 0.175), _SEES, 1024),
     _openai("gpt-5.4", 1_050_000, 128_000, Prices(2.5, 15, 0.25), _REASONS, 1024, 272_000),
     _openai("gpt-5.4-mini", 400_000, 128_000, Prices(0.75, 4.5, 0.075), _REASONS, 1024),
     _openai("gpt-5.4-nano", 400_000, 128_000, Prices(0.2, 1.25, 0.02), _REASONS, 1024),
-    _openai("gpt-5.4-pro", 1_050_000, 128_000, Prices(30, 180), _REASONS, None, 272_000),
+    _openai("gpt-5.4-pro", 1_050_000, 128_000, Prices(30, 180), _PONDERS, None, 272_000),
     _openai("gpt-5.5", 1_050_000, 128_000, Prices(5, 30, 0.5), _REASONS, 1024, 272_000),
     _openai("gpt-5.5-cyber", None, None, Prices(12.5, 75, 1.25), _DEVELOPED, 1024),
-    _openai("gpt-5.5-pro", 1_050_000, 128_000, Prices(30, 180), _REASONS, None, 272_000),
+    _openai("gpt-5.5-pro", 1_050_000, 128_000, Prices(30, 180), _PONDERS, None, 272_000),
     _openai("gpt-5.6", 1_050_000, 128_000, Prices(4, 20, 0.4, 5), _MARKED, 1024, 272_000),
     _openai("gpt-5.6-terra", 1_050_000, 128_000, Prices(2, 12, 0.2, 2.5), _MARKED, 1024, 272_000),
     _openai("gpt-5.6-luna", 1_050_000, 128_000, Prices(0.2, 1.2, 0.02, 0.25), _MARKED, 1024, 272_000),
@@ -177,20 +187,24 @@ MODELS: tuple[ModelFacts, ...] = (
     _openai("computer-use-preview"),
     _openai("chatgpt-5"),
     _openai("gpt-oss", 131_072, None, Prices(), _DEVELOPED),
+    # Of all that speak OpenAI's wire, this one is known to refuse a schema.
+    ModelFacts("deepseek", features=_UNSHAPED),
     _any_claude("claude", None, None, Prices(), _KEPT - _features("mid_instructions")),
-    ModelFacts("claude-instant", 100_000, 8191, provider="anthropic"),
-    ModelFacts("claude-2", 100_000, 8191, Prices(8, 24), provider="anthropic"),
-    _claude("claude-3", 200_000, None, Prices(), _PICTURES),
-    _claude("claude-3-haiku", 200_000, 4096, Prices(0.25, 1.25, 0.03, 0.3), _PICTURES, 2048),
-    _claude("claude-3-sonnet", 200_000, 4096, Prices(3, 15), _PICTURES),
-    _claude("claude-3-opus", 200_000, 4096, Prices(15, 75, 1.5, 18.75), _PICTURES, 1024),
-    _claude("claude-3-5-haiku", 200_000, 8192, Prices(0.8, 4, 0.08, 1), _SEES, 2048),
-    _claude("claude-3-5-sonnet", 200_000, 8192, Prices(3, 15, 0.3, 3.75, 6), _SEES, 1024),
-    _claude("claude-3-7-sonnet", 200_000, None, Prices(3, 15, 0.3, 3.75, 6), _SEES, 1024),
-    _claude("claude-haiku-4", 200_000, 64_000, Prices(1, 5, 0.1, 1.25, 2), _SEES, 4096),
-    _claude("claude-sonnet-4", 200_000, 64_000, Prices(3, 15, 0.3, 3.75, 6), _SEES, 1024),
-    _claude("claude-opus-4", 200_000, 32_000, Prices(15, 75, 1.5, 18.75, 30), _SEES, 1024),
-    _claude("claude-opus-4-5", 200_000, 64_000, Prices(5, 25, 0.5, 6.25, 10), _SEES, 4096),
+    ModelFacts("claude-instant", 100_000, 8191, Prices(), _UNSHAPED, provider="anthropic"),
+    ModelFacts("claude-2", 100_000, 8191, Prices(8, 24), _UNSHAPED, provider="anthropic"),
+    _claude("claude-3", 200_000, None, Prices(), _PICTURES | _UNSHAPED),
+    _claude("claude-3-haiku", 200_000, 4096, Prices(0.25, 1.25, 0.03, 0.3), _PICTURES | _UNSHAPED, 2048),
+    _claude("claude-3-sonnet", 200_000, 4096, Prices(3, 15), _PICTURES | _UNSHAPED),
+    _claude("claude-3-opus", 200_000, 4096, Prices(15, 75, 1.5, 18.75), _PICTURES | _UNSHAPED, 1024),
+    _claude("claude-3-5-haiku", 200_000, 8192, Prices(0.8, 4, 0.08, 1), _SEES | _UNSHAPED, 2048),
+    _claude("claude-3-5-sonnet", 200_000, 8192, Prices(3, 15, 0.3, 3.75, 6), _SEES | _UNSHAPED, 1024),
+    _claude("claude-3-7-sonnet", 200_000, None, Prices(3, 15, 0.3, 3.75, 6), _SEES | _UNSHAPED, 1024),
+    _claude("claude-haiku-4", 200_000, 64_000, Prices(1, 5, 0.1, 1.25, 2), _FITTED, 4096),
+    _claude("claude-sonnet-4", 200_000, 64_000, Prices(3, 15, 0.3, 3.75, 6), _SEES | _UNSHAPED, 1024),
+    _claude("claude-sonnet-4-5", 200_000, 64_000, Prices(3, 15, 0.3, 3.75, 6), _FITTED, 1024),
+    _claude("claude-opus-4", 200_000, 32_000, Prices(15, 75, 1.5, 18.75, 30), _SEES | _UNSHAPED, 1024),
+    _claude("claude-opus-4-1", 200_000, 32_000, Prices(15, 75, 1.5, 18.75, 30), _FITTED, 1024),
+    _claude("claude-opus-4-5", 200_000, 64_000, Prices(5, 25, 0.5, 6.25, 10), _FITTED, 4096),
     _wide("claude-sonnet-4-6", 1_000_000, 128_000, Prices(3, 15, 0.3, 3.75, 6), _ASKED, 1024),
     _wide("claude-opus-4-6", 1_000_000, 128_000, Prices(5, 25, 0.5, 6.25, 10), _ASKED, 4096),
     _wide("claude-opus-4-7", 1_000_000, 128_000, Prices(5, 25, 0.5, 6.25, 10), _ASKED, 2048),
@@ -206,14 +220,14 @@ MODELS: tuple[ModelFacts, ...] = (
     _wide("claude-mythos-5", 1_000_000, 128_000, Prices(10, 50, 1, 12.5, 20), _STEERED, 512),
     _wide("claude-mythos-5-1", 1_000_000, 128_000, Prices(10, 50, 0.25, 12.5, 20), _KEPT, 512),
     _gemini("gemini", None, None, Prices(), _SIGNED),
-    _gemini("gemini-pro", 32_760, 8192, Prices(0.5, 1.5)),
-    _gemini("gemini-1"),
-    _gemini("gemini-1.5-pro", 2_097_152, 8192, Prices(1.25, 5), _ALL, None, 128_000),
-    _gemini("gemini-1.5-flash", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _ALL, None, 128_000),
-    _gemini("gemini-1.5-flash-8b", 1_048_576, 8192, Prices(), _ALL),
-    _gemini("gemini-2", None, None, Prices(), _PICTURES | _HEARS),
-    _gemini("gemini-2.0-flash", 1_048_576, 8192, Prices(0.1, 0.4, 0.025), _PICTURES | _HEARS),
-    _gemini("gemini-2.0-flash-lite", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _PICTURES | _HEARS),
+    _gemini("gemini-pro", 32_760, 8192, Prices(0.5, 1.5), _UNSHAPED),
+    _gemini("gemini-1", None, None, Prices(), _UNSHAPED),
+    _gemini("gemini-1.5-pro", 2_097_152, 8192, Prices(1.25, 5), _EARLY, None, 128_000),
+    _gemini("gemini-1.5-flash", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _EARLY, None, 128_000),
+    _gemini("gemini-1.5-flash-8b", 1_048_576, 8192, Prices(), _EARLY),
+    _gemini("gemini-2", None, None, Prices(), _TAKES_IN),
+    _gemini("gemini-2.0-flash", 1_048_576, 8192, Prices(0.1, 0.4, 0.025), _TAKES_IN),
+    _gemini("gemini-2.0-flash-lite", 1_048_576, 8192, Prices(0.075, 0.3, 0.01875), _TAKES_IN),
     _gemini("gemini-2.5", None, None, Prices(), _FETCHING),
     _gemini("gemini-2.5-pro", 1_048_576, 65_536, Prices(1.25, 10, 0.125), _FETCHING, 2048, 200_000),
     _gemini("gemini-2.5-flash", 1_048_576, 65_536, Prices(0.3, 2.5, 0.03), _FETCHING, 2048),

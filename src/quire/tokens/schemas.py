@@ -34,6 +34,13 @@ def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
     return sum(count_by(counter, Message(role="system", content=text)) for text in texts)
 
 
+def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
+    """Tokens that the schema of an answer adds to a request: a model reads it as it is written."""
+    if not schema:
+        return 0
+    return count_by(checked_counter(counter), Message(role="system", content=_json(schema)))
+
+
 def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     """The tools one by one. Gemini has many functions in an entry, and may have tools of its own beside."""
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]

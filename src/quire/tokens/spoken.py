@@ -13,6 +13,12 @@ NO_OUTPUT = "(no output)"
 FAILED = "Error: "
 
 
+def in_file(name: str | None, text: str) -> str:
+    """The text of a file, told from that of another by its name on a line before it."""
+    line = " ".join((name or "").split())
+    return f"[{line}]\n{text}" if line and text else text
+
+
 def summarized(text: str) -> str:
     """A summary, told from what somebody said."""
     return f"<summary>\n{text}\n</summary>"

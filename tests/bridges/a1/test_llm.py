@@ -1,5 +1,6 @@
 """A1's models: what they are asked with, where it is recorded, and what comes back."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,10 +8,11 @@ import pytest
 
 from quire.bridges.a1 import LLM, Context, Runtime, get_context, no_context, tool
 from quire.bridges.a1.llm import LLM as SAME
-from quire.errors import InvalidValue, ModelFailed, WrongType
+from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
 from quire.items import Message as Words
 from quire.items import ToolCall
 from quire.models import Scripted
+from quire.session import Caps, Session
 from tests.bridges.a1.coded import Quote, llm, multiply, run, shown
 
 assert SAME is LLM
@@ -84,6 +86,74 @@ def test_a_model_goes_round_so_often_and_no_more() -> None:
     model = llm(*[calling("multiply", '{"a": 1, "b": 1}') for _ in range(20)])
     with pytest.raises(ModelFailed, match="requests"):
         run(model("What?", tools=[multiply]))
+
+
+def test_each_request_is_counted(runtime: Runtime) -> None:
+    run(llm(calling("multiply", '{"a": 3, "b": 5}'), "Fifteen.")("3 times 5?", tools=[multiply]))
+    assert runtime.session.spending.requests == 2
+    with pytest.raises(ModelFailed, match="no Quote"):
+        run(llm(*["no JSON"] * 5)("What?", output_schema=Quote))
+    assert runtime.session.spending.requests == 5
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["in a context", "in one of its own"])
+def test_what_was_called_before_it_failed_is_on_the_record_and_paid(runtime: Runtime, given: bool) -> None:
+    model = llm(calling("multiply", '{"a": 3, "b": 5}', "Let me see."), ModelFailed("tired"))
+    with pytest.raises(ModelFailed, match="tired"):
+        run(model("3 times 5?", tools=[multiply], context=get_context("desk") if given else None))
+    context = runtime.CTX["desk" if given else "intermediate_a"]
+    assert [message.role for message in context] == ["user", "assistant", "tool"]
+    assert context[1].tool_calls and json.loads(context[2].content) == {"product": 15}
+    assert runtime.session.spending.requests == 1 and context.view.pending() == []
+
+
+def test_a_call_that_was_broken_off_is_uncertain(runtime: Runtime) -> None:
+    sent: list[str] = []
+
+    @tool
+    async def send(to: str) -> str:
+        """Send a letter."""
+        sent.append(to)
+        await asyncio.sleep(60)
+        return "sent"
+
+    async def cancelled() -> None:
+        model = llm(calling("send", '{"to": "ana"}'))
+        asking = asyncio.ensure_future(model("Write to ana.", tools=[send], context=get_context("desk")))
+        while not (sent or asking.done()):
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    run(cancelled())
+    context = runtime.CTX["desk"]
+    assert [message.role for message in context] == ["user", "assistant", "tool"]
+    assert context.view.pending() == [] and "uncertain" in context[2].content
+
+
+def test_caps_hold_from_one_request_to_the_next() -> None:
+    session = Session.open(store="memory:", caps=Caps(tokens=1))
+    model = Scripted([calling("multiply", '{"a": 1, "b": 1}')] * 5)
+    context = Context.over(session, "desk")
+    with pytest.raises(CapReached):
+        run(LLM(model)("What?", tools=[multiply], context=context))
+    assert len(model.requests) == 1 and len(context) == 3
+    with pytest.raises(CapReached):
+        run(LLM(model)("What?", context=context))
+    assert len(model.requests) == 1 and len(context) == 3
+
+
+def test_a_context_that_was_cleared_meanwhile_shows_what_came_after(runtime: Runtime) -> None:
+    @tool
+    async def clear() -> str:
+        """Begin anew."""
+        get_context("desk").clear()
+        return "cleared"
+
+    get_context("desk").user("away with this")
+    run(llm(calling("clear", "{}"), "Done.")("Begin anew.", tools=[clear], context=get_context("desk")))
+    assert [m.role for m in get_context("desk")] == ["user", "assistant", "tool", "assistant"]
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,3 +147,46 @@ def test_what_makes_a_model_of_a_tool_is_not_its_name() -> None:
 
     run(both())
     assert LLM(Scripted([], name="gpt:4.1/mini")).name == "llm_gpt_4_1_mini"
+
+
+class Connection:
+    """What no JSON tells of."""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [Connection(), [Connection()], date(2024, 1, 1), {"at": b"ab"}],
+    ids=["object", "row of objects", "date", "bytes within"],
+)
+def test_what_is_no_data_is_refused_before_the_tool_runs(given: Any) -> None:
+    ran: list[Any] = []
+
+    @tool
+    def takes(x: Any) -> str:
+        ran.append(x)
+        return "taken"
+
+    runtime = Runtime()
+    with pytest.raises(WrongType, match="'x'"):
+        asyncio.run(runtime.execute(takes, x=given))
+    assert ran == [] and len(runtime.get_context()) == 0
+
+
+def test_what_a_tool_asks_for_is_given_to_it_as_it_is() -> None:
+    @tool
+    def takes(when: date, raw: bytes, path: Path, days: set[date], any: Any) -> str:
+        return repr((when, raw, path, days, any))
+
+    given = (date(2024, 1, 1), b"ab", Path("a/b"), {date(2024, 1, 2)}, {"rows": [1, None, "x"]})
+    when, raw, path, days, anything = given
+    work = Runtime().execute(takes, when=when, raw=raw, path=path, days=days, any=anything)
+    assert asyncio.run(work) == repr(given)
+
+
+def test_a_text_is_not_made_of_what_is_none() -> None:
+    @tool
+    def takes(x: str) -> str:
+        return x
+
+    with pytest.raises(WrongType, match="'x'"):
+        asyncio.run(Runtime().execute(takes, x=Connection()))

@@ -68,6 +68,35 @@ def test_words_of_markdown_are_kept_in_order(text: str) -> None:
     assert letters == wanted or "```" in text or "~~~" in text
 
 
+ANY = st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp"))
+RUNNING = st.tuples(
+    st.sampled_from(["", ">", "> ", "> > ", ">>> ", "  > >"]), st.text("a >-#<|`*", max_size=9) | st.text(ANY)
+)
+
+
+@pytest.mark.laws
+@given(st.lists(RUNNING, min_size=1))
+def test_of_running_text_only_leading_quote_marks_are_lost(lines: list[tuple[str, str]]) -> None:
+    """A line that begins with a letter is running text, whatever comes after it."""
+    text = "\n".join(f"{marks}w{words}" for marks, words in lines)
+    document = read_document(text, name="x.md")
+    assert {block.kind for block in document.blocks} == {"paragraph"}
+    assert said("".join(block.text for block in document.blocks)) == said(
+        "".join(f"w{words}" for _, words in lines)
+    )
+
+
+def test_what_is_greater_stays_so() -> None:
+    lines = [
+        "latency > 500 ms, v1 -> v2",
+        "Settings > Users > Add",
+        "Olga <olga@example.com> at once",
+        "- `a > b`",
+    ]
+    text = "\n\n".join(lines)
+    assert [block.text for block in read_document(text, name="x.md").blocks] == [*lines[:3], "`a > b`"]
+
+
 @pytest.mark.laws
 @given(
     st.lists(
@@ -144,7 +173,7 @@ The end.
         ("heading", "Lamps"),
         ("item", "first\ngoes on"),
         ("item", "inner"),
-        ("item", "counted"),
+        ("item", "1. counted"),
         ("code", "x = 1\n\ny = 2"),
         ("row", "no | place"),
         ("row", "1 | a | b"),
@@ -180,6 +209,52 @@ def test_html() -> None:
     ]
     assert [block.level for block in document.blocks if block.kind == "item"] == [0, 1]
     assert [block.is_header for block in document.blocks if block.kind == "row"] == [True, False]
+
+
+HIDING = [
+    "hidden",
+    'hidden=""',
+    'style="display:none"',
+    "style='color: red; DISPLAY : NONE !important'",
+    'style="visibility: hidden"',
+    'style="display:/**/none"',
+]
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("tag", ["p", "div", "span", "b", "li", "td", "h2", "form", "a", "details"])
+def test_what_a_page_hides_is_not_read(tag: str, hiding: str) -> None:
+    page = f"<body><p>Before.</p><{tag} {hiding}>secret <i>words</i><br></{tag}> <p>After.</p></body>"
+    assert [block.text for block in read_document(page, name="x.html").blocks] == ["Before.", "After."]
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        ("<p hidden>secret<p>Words.", ["Words."]),
+        ("<p hidden>secret <b>more<div>Words.</div>", ["Words."]),
+        ("<div><p hidden>secret</span> more</div>Words.", ["Words."]),
+        ("<div><span hidden>secret</div><p>Words.", ["Words."]),
+        ("<div hidden><div>secret</div> more</div>Words.", ["Words."]),
+        ("<div hidden>secret</p> more</section> still</div>Words.", ["Words."]),
+        ("<ul><li hidden>secret<ul><li>more</ul><li>Words.</ul>", ["Words."]),
+        ("<dl><dt hidden>secret<dd>Words.</dl>", ["Words."]),
+        ("<table><tr><td hidden>secret<td>one<tr hidden><td>more<tr><td>two</table>", ["one", "two"]),
+        ("<input hidden><img hidden alt=secret><br hidden>Words.", ["Words."]),
+        ("One <span hidden>secret </span>line.", ["One line."]),
+        ("<body style='display:none'><p>Words.", ["Words."]),  # a script shows it, or nobody reads the page
+        ("<p style='display: nonesuch; --display:none'>Words.", ["Words."]),
+    ],
+)
+def test_what_is_hidden_ends_where_it_ends_for_a_reader(page: str, seen: list[str]) -> None:
+    assert [block.text for block in read_document(page, name="x.html").blocks] == seen
+
+
+def test_what_a_picture_shows_is_read() -> None:
+    page = (
+        '<p>See<img src="x" alt="A chart of&#10;sales">here<img alt=""><img></p><nav><img alt="Home"></nav>'
+    )
+    assert kinds(read_document(page, name="x.html")) == [("paragraph", "See A chart of sales here")]
 
 
 def test_what_nobody_closed_does_not_swallow_the_page() -> None:

@@ -11,6 +11,7 @@ from quire.memory.index import Found, Hit, InProcess, Only, Question
 from quire.memory.index.holding import MOST_TERMS
 from quire.memory.leaf import HEAD_LETTERS, Leaf
 from quire.memory.ranking import places
+from tests.memory.index.every import INDEXES
 from tests.memory.index.leaves import DAY, NOW, QUESTIONS, said
 from tests.memory.index.steps import Step, done, steps
 
@@ -94,6 +95,45 @@ def test_a_filter_reaches_places_that_others_would_crowd_out(monkeypatch: pytest
     index.put([said("dog", 8 * nth) for nth in range(40)] + [said("dog", 0, source="two")])
     found = index.search(Question.of("dog", NOW), only=Only(sources=frozenset(("two",))))
     assert [hit.leaf.source for hit in found.hits] == ["two"]
+
+
+DEPLOYS = [
+    said("Deploy the gateway", 8 * day, key=f"d{day}", at=NOW - day * DAY, stretch=day) for day in range(400)
+]
+
+
+@pytest.mark.parametrize("name", sorted(INDEXES))
+def test_a_time_that_is_named_reaches_places_that_others_would_crowd_out(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for bound, value in {"FEW": 2, "READ": 40, "CHOSEN": 40, "_LOOKED_AT": 80}.items():
+        monkeypatch.setattr(places, bound, value)
+    with INDEXES[name]() as index:
+        index.put(DEPLOYS)
+        question = Question.of("What did we deploy to the gateway in March 2023?", NOW)
+        (first, end), hits = question.meant() or (0.0, 0.0), index.search(question).hits
+        assert {hit.leaf.key for hit in hits[:31]} == {leaf.key for leaf in DEPLOYS if first <= leaf.at < end}
+
+
+@pytest.mark.parametrize("name", sorted(INDEXES))
+def test_what_is_from_another_time_fills_what_is_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound, value in {"FEW": 2, "READ": 30, "CHOSEN": 20, "_LOOKED_AT": 40}.items():
+        monkeypatch.setattr(places, bound, value)
+    with INDEXES[name]() as index:
+        index.put(DEPLOYS)
+        hits = index.search(Question.of("Which deploy of the gateway was yesterday?", NOW)).hits
+        assert hits[0].leaf.key == "d1" and len(hits) == 20
+        assert {hit.leaf.key for hit in hits} == {f"d{day}" for day in range(20)}
+
+
+def test_what_has_no_word_of_the_question_is_found_by_its_time_in_a_long_history_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(places, "FEW", 2)
+    index = InProcess()
+    index.put([*DEPLOYS, said("Went home", 1, at=NOW - 7 * DAY, stretch=500)])
+    hits = index.search(Question.of("What did we deploy last week?", NOW)).hits
+    assert "i1" in keys(hits)
 
 
 def with_vectors(vectors: Sequence[Sequence[float]] | None) -> list[str]:

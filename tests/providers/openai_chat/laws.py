@@ -33,7 +33,7 @@ from tests.providers.test_speaking_laws import forgotten
 
 Wire = OpenAIChat | OpenAIResponses
 
-MODELS = (None, "gpt-4o", "gpt-5.6", "o1-mini", "gpt-4o-audio-preview")
+MODELS = (None, "gpt-4o", "gpt-5.6", "o1-mini", "gpt-4o-audio-preview", "deepseek-v4-pro", "gemini-3-pro")
 TOOLS: list[dict[str, Any]] = [{"name": "tool1", "parameters": {"type": "object", "properties": {}}}]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 
@@ -83,12 +83,13 @@ def _turn(
 
 def _strewn() -> st.SearchStrategy[Item]:
     ids, names = st.sampled_from(["a", "b", "c|d", "e" * 90]), st.sampled_from(["tool1", "tool two", "t3"])
-    calls = st.builds(ToolCall, ids, names, st.sampled_from(["{}", '{"a": "é"}', ""]), agent_id=_agents())
     results = st.builds(ToolResult, ids, names, texts() | st.just(("x", Image(data=PNG))))
     said = st.builds(Message, st.sampled_from(["user", "assistant"]), texts(), agent_id=_agents())
     states = st.builds(
         Opaque, st.sampled_from(["openai", "openai-responses", "p"]), st.just("gpt-5.6"), _data()
     )
+    arguments = st.sampled_from(["{}", '{"a": "é"}', ""])
+    calls = st.builds(ToolCall, ids, names, arguments, st.none() | states, agent_id=_agents())
     thoughts = st.builds(Reasoning, texts(), st.none() | states, agent_id=_agents())
     return calls | results | said | thoughts | st.builds(Handoff, st.just("b")) | items()
 
@@ -100,7 +101,10 @@ def _agents() -> st.SearchStrategy[str | None]:
 def _data() -> st.SearchStrategy[str]:
     sealed = '{"id":"rs_1","summary":[],"encrypted_content":"x"}'
     searched = '{"type":"web_search_call","id":"ws_1","status":"completed"}'
-    return st.sampled_from([sealed, sealed, searched, '{"phase":"commentary"}', "[]", "not json", '{"id":7}'])
+    thought = '{"fields":{"reasoning":null,"reasoning_details":[{"type":"reasoning.text"}]}}'
+    signed = '{"fields":{"extra_content":{"google":{"thought_signature":"x"}},"reasoning":7,"other":1}}'
+    odd = ['{"phase":"commentary"}', "[]", "not json", '{"id":7}', '{"fields":[]}']
+    return st.sampled_from([sealed, sealed, searched, thought, signed, *odd])
 
 
 def plans() -> st.SearchStrategy[CachePlan | None]:

@@ -152,7 +152,7 @@ def test_what_is_empty_is_left_out() -> None:
 def test_reasoning_is_not_carried() -> None:
     items = (USER, Reasoning("hm", Opaque("openai", "m")), Message("assistant", "hello"))
     assert sent(*items) == [SAID, {"role": "assistant", "content": "hello"}]
-    assert changes(*items) == ["reasoning_left_out"]
+    assert changes(*items) == ["thoughts_left_out"]
 
 
 def test_notes_and_summaries_are_told_to_the_model_and_records_are_not() -> None:

@@ -3,7 +3,8 @@
 import asyncio
 from typing import Annotated
 
-from quire.agent.builtin.crew import Crew, Role
+from quire.agent.builtin.crew import Crew, waits
+from quire.agent.builtin.roles import Role
 from quire.agent.tools import Tool, tool
 from quire.errors import InvalidValue
 from quire.session import Session
@@ -35,11 +36,11 @@ class _Delegating:
     """What the tools do."""
 
     def __init__(self, crew: Crew, timeout: float | None) -> None:
-        self._crew = crew
+        self.crew = crew
         self._timeout = timeout
 
     async def start_agent(self, role: Annotated[str, "The role."], session: Session) -> str:
-        return f"{self._crew.start(role, session).name} is started."
+        return f"{(await self.crew.start(role, session)).name} is started."
 
     async def delegate(
         self,
@@ -47,7 +48,7 @@ class _Delegating:
         task: Annotated[str, "All that is to be known to do it: the agent may see nothing else."],
         session: Session,
     ) -> str:
-        return await self._crew.do(to, task, session, self._timeout)
+        return await self.crew.do(to, task, session, self._timeout)
 
     async def delegate_in_parallel(
         self,
@@ -57,17 +58,19 @@ class _Delegating:
     ) -> str:
         if len(tasks) > _MOST:
             raise InvalidValue(f"at most {_MOST} tasks can be given at once, not {len(tasks)}")
-        work = (self._crew.do(role, task, session, self._timeout) for task in tasks)
+        work = (self.crew.do(role, task, session, self._timeout) for task in tasks)
         answers = await asyncio.gather(*work, return_exceptions=True)
         return "\n\n".join(f"{number}. {_said(answer)}" for number, answer in enumerate(answers, 1))
 
     async def list_agents(self, session: Session) -> list[str]:
         """List the agents that were started and the roles that there are."""
-        return [*self._crew.members(session), *(f"{name} (a role)" for name in self._crew.roles)]
+        members = self.crew.members(session)
+        told = [f"{name} (waits for a person)" if waits(one) else name for name, one in members.items()]
+        return [*told, *(f"{name} (a role)" for name in self.crew.roles)]
 
     async def stop_agent(self, name: Annotated[str, "Its name."], session: Session) -> str:
         """Stop an agent that was started."""
-        await self._crew.stop(name, session)
+        await self.crew.stop(name, session)
         return f"{name} is stopped."
 
 

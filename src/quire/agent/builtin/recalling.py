@@ -7,9 +7,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from quire.agent.tools import Tool, tool
+from quire.context.repeats import Seen
 from quire.context.template import COMMON
 from quire.items import Message
-from quire.sections.quotes import Quote, Quotes, Shorter, Told
+from quire.sections.quote import Quote, Shorter
+from quire.sections.quotes import Quotes, Told
 from quire.session import Session
 from quire.tokens import Counter, counter_for
 from quire.tokens.asking import checked_counter
@@ -92,13 +94,13 @@ class _Telling:
     def __init__(self, tokens: int, counter: Counter) -> None:
         self._tokens, self._count = tokens, counter.count
 
-    def answer(self, find: Callable[[], list[Quote]], session: Session, limit: int) -> str:
+    def answer(self, find: Callable[[], Sequence[Quote]], session: Session, limit: int) -> str:
         """The worthiest of what is found, in the order of time, and that may be told in the session."""
         shown = _in_this_turn(session)
         while True:
-            new = [quote for quote in find() if shown.isdisjoint(quote.covers)]
+            new = [quote for quote in find() if not shown.shows(quote)]
             told = self._told(new, limit)
-            kept = [quote for quote in new if quote.id in told.kept]
+            kept = [quote for quote in new if quote.key in told.kept]
             if session.may_tell(kept, _in_part(kept, told)):
                 break
         if not new:
@@ -121,11 +123,12 @@ class _Telling:
         return named if self._count(Message("system", named)) <= self._tokens else said
 
 
-def _in_this_turn(session: Session) -> set[str]:
-    """The ids of what came since the user spoke last: the model has that before it."""
-    shown: set[str] = set()
-    for item in reversed(session.view()):
-        shown.add(item.id)
+def _in_this_turn(session: Session) -> Seen:
+    """What came since the user spoke last: the model has that before it, be it by a stub."""
+    shown, view = Seen(), session.view()
+    for item in reversed(view):
+        position = view.log.find(item.id, view.end)
+        shown.add((item if position is None else view.log.item(position),))
         if isinstance(item, Message) and item.role == "user":
             break
     return shown

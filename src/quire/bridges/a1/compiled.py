@@ -7,7 +7,7 @@ from quire.bridges.a1.coding import stage_of
 from quire.bridges.a1.tools import Tool
 from quire.programs.events import nobody
 from quire.programs.keeping import KeptProgram
-from quire.programs.performing import perform, perform_in_main
+from quire.programs.performing import perform_as_tool, perform_in_main
 from quire.programs.recording import record_run
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Compiled(Tool):
     """An agent's program. Called, it records what the program calls; `execute` records input and output too.
 
-    Both record in the runtime's `main`, and only what succeeded. As a tool of others it records nothing: the
-    call of it and what it gave are theirs to record.
+    Both record in the runtime's `main`, and only what succeeded; of what failed, calls are in an `attempt_*`.
+    As a tool of others it records nothing: the call of it and what it gave are theirs to record.
     """
 
     def __init__(self, agent: Agent, program: KeptProgram, runtime: "Runtime") -> None:
@@ -48,7 +48,7 @@ class Compiled(Tool):
         values = task.read(self._input(args, kwargs))
         with runtime:
             stage = stage_of(runtime)
-            done = await perform(stage, task, self.program.program, values, None, nobody)
+            done = await perform_as_tool(stage, task, self.program.program, values, nobody)
             await record_run(stage.session, stage.main, done.deeds)
             runtime.has_grown()
         return done.value

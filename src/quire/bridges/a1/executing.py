@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from quire.agent import Tool as Function
+from quire.bridges.a1.giving import check_data
 from quire.bridges.a1.strategies import Executor
 from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
@@ -23,6 +24,7 @@ from quire.session import Session
 
 async def executed(tool: Function, given: Mapping[str, Any], session: Session, transcript: str) -> Any:
     """What a tool gives, with the call and what came of it on the record; what it raises is raised."""
+    check_data(tool, given)
     values: list[Any] = []
     task = Task(tool.name, tools=[_noting(tool, values)])
     calls = Calls(task, session, transcript, None, nobody)
@@ -37,6 +39,12 @@ class OwnSandbox(Sandbox):
     def __init__(self, executor: Executor) -> None:
         super().__init__()
         self._executor = executor
+
+    @property
+    def name(self) -> str:
+        """What programs are kept by: those that were written for one executor may not run by another."""
+        kind = type(self._executor)
+        return f"{kind.__module__}.{kind.__qualname__}"
 
     async def check(self, code: str, stubs: str) -> None:
         """The syntax alone: which names and features there are only the executor knows."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
+from weakref import WeakSet
 
 from msgspec.structs import replace
 
@@ -100,6 +101,7 @@ class Hosted:
             *tools,  # those of the user come last
         ]
         self._seen: tuple[tuple[Section, ...], Template] | None = None
+        self._own: WeakSet[Agent] = WeakSet()
 
     def make(self, session: Session) -> Agent:
         """The agent of one conversation."""
@@ -109,10 +111,13 @@ class Hosted:
             session, self._sees(), model=self.model, tools=self._tools, name=self.name, limits=self._limits
         )
         self._keep_small(session, scope, conversation)
+        self._own.add(agent)
         return agent
 
     def refresh(self, agent: Agent) -> None:
-        """Let an agent see by the sections that the template has now."""
+        """Let an agent see by the sections that the template has now; one that works for it sees its own."""
+        if agent not in self._own:
+            return
         template = self._sees()
         if agent.speaker.template is not template:
             agent.speaker = agent.speaker._replace(template=template)

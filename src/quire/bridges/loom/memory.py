@@ -23,6 +23,9 @@ from quire.tokens.numbers import number, whole
 
 Fetch = Callable[[int], Sequence[Leaf]]
 
+_LOOKS = 50
+"""So often is looked again, where others write all the while."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
@@ -37,7 +40,8 @@ class TaskSummary:
 class LoomMemory:
     """What a node did. Tiers are questions about one log for each session: nothing is moved between them.
 
-    It is in this process alone, unless a `store` says where it rests. Nodes do not see each other's.
+    It is in this process alone, unless a `store` says where it rests: then all memories of a node have the
+    same, also those of other processes. Nodes do not see each other's.
     """
 
     def __init__(
@@ -110,11 +114,23 @@ class LoomMemory:
         """So many tasks, each as it is now: of those that were added again, leaves tell how they were."""
         many = most
         while True:
-            leaves = fetch(many)
-            found = self._tasks(leaves)
-            if len(found) >= most or len(leaves) < many:
+            found, count = self._found(fetch, many)
+            if len(found) >= most or count < many:
                 return found[:most]
             many *= 2
+
+    def _found(self, fetch: Fetch, many: int) -> tuple[list[Task], int]:
+        """Tasks of a moment, and of how many leaves: what changes meanwhile would be in none, new or old."""
+        found, count = list[Task](), 0
+        before = self._kept.catch_up()
+        for _ in range(_LOOKS):
+            leaves = fetch(many)
+            found, count = self._tasks(leaves), len(leaves)
+            after = self._kept.catch_up()
+            if after == before:
+                break
+            before = after
+        return found, count
 
     def _tasks(self, leaves: Sequence[Leaf]) -> list[Task]:
         views: dict[str, View] = {}

@@ -1,5 +1,6 @@
 """One section put into chunks: each as full as whole blocks allow, and no fuller than the limit."""
 
+import re
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -14,6 +15,8 @@ _SHARE = 4
 
 _LONGEST_TOKEN = 128
 """Characters of the longest tokens there are, blanks in a row: no text of more is looked at for one chunk."""
+
+_NUMBERED = re.compile(r"-?\d{1,9}[.)] ")
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
@@ -34,8 +37,11 @@ def shown_text(path: Sequence[str], own: int, lead: str, text: str) -> str:
 
 
 def written(block: Block) -> str:
-    """A block as it stands in a chunk."""
-    return f"{'  ' * block.level}- {block.text}" if block.kind == "item" else block.text
+    """A block as it stands in a chunk; an item that is numbered needs no other mark."""
+    if block.kind != "item":
+        return block.text
+    mark = "" if _NUMBERED.match(block.text) else "- "
+    return f"{'  ' * block.level}{mark}{block.text}"
 
 
 class Filling:

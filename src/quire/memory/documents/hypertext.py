@@ -4,23 +4,11 @@ import re
 from html.parser import HTMLParser
 
 from quire.memory.documents.document import Draft, Kind
+from quire.memory.documents.lists import LISTS, Lists
+from quire.memory.documents.unseen import IN_LINE, Attributes, Unseen
 
-_UNSEEN = frozenset(("script", "style", "noscript", "template", "svg", "iframe", "object"))
-_AROUND = frozenset(("nav", "footer", "button", "select", "dialog"))
-_MAY_BE_AROUND = frozenset(("div", "section", "aside", "span", "ul", "ol", "table", "header"))
-"""What ends with a tag of its own in every page: where others begin, nobody knows where they end."""
-
-_MAIN = frozenset(("main", "article", "h1"))
-_LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _ITEMS = frozenset(("li", "dt", "dd"))
 _CELLS = frozenset(("td", "th"))
-_IN_LINE = frozenset(
-    (
-        *("a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img"),
-        *("input", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong"),
-        *("sub", "sup", "time", "tt", "u", "var", "wbr"),
-    )
-)
 _HEADING = re.compile("h[1-6]").fullmatch
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
@@ -40,8 +28,9 @@ class _Page(HTMLParser):
         self._words: list[str] = []
         self._kind: Kind = "paragraph"
         self._level = 0
-        self._depth = 0  # of lists
-        self._left_out: list[str] = []  # the tag that began what is left out, and the same within it
+        self._lists = Lists()
+        self._number = ""  # of the item that has said nothing yet
+        self._unseen = Unseen()
         self._preformatted = 0
         self._title: list[str] | None = None
         self._cells: list[str] | None = None
@@ -49,33 +38,50 @@ class _Page(HTMLParser):
         self._is_header = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._is_left_out(tag, dict(attrs)):
-            return
-        if tag == "br":
+        attributes, was_seen = dict(attrs), not self._unseen.is_inside
+        if self._is_title(tag):
+            self._title = []
+        elif self._unseen.begins(tag, attributes):
+            if was_seen and tag not in IN_LINE:
+                self._between()
+        elif tag == "br":
             self._words.append("\n" if self._preformatted else "\x00")
-        elif _HEADING(tag):
+        elif tag == "img":
+            self._words.append(f" {attributes.get('alt') or ''} ")
+        else:
+            self._begin_block(tag, attributes)
+
+    def _is_title(self, tag: str) -> bool:
+        """A title is one wherever it stands, but that of a drawing is none of the page's."""
+        is_first = self._title is None and not self.draft.title
+        return tag == "title" and is_first and not self._unseen.is_within("svg")
+
+    def _begin_block(self, tag: str, attributes: Attributes) -> None:
+        if _HEADING(tag):
             self._begin("heading", int(tag[1]))
-        elif tag in _LISTS:
+        elif tag in LISTS:
             self._flush()
-            self._depth += 1
+            self._lists.begin(tag, attributes)
         elif tag in _ITEMS:
-            self._begin("item", max(self._depth - 1, 0))
+            self._begin("item", self._lists.level)
+            self._begin_number(tag, attributes)
         elif tag == "pre":
             self._begin("code")
             self._preformatted += 1
         elif tag in ("tr", "td", "th", "table"):
             self._begin_in_table(tag)
-        elif tag not in _IN_LINE:
+        elif tag not in IN_LINE:
             self._between()
 
     def handle_endtag(self, tag: str) -> None:
-        if self._left_out:
-            self._go_on(tag)
-        elif tag == "title":
+        was_left_out = self._unseen.ends(tag)
+        if tag == "title":
             self._end_title()
-        elif tag in _LISTS:
+        elif was_left_out:
+            return
+        elif tag in LISTS:
             self._flush()
-            self._depth = max(self._depth - 1, 0)
+            self._lists.end()
         elif tag == "pre":
             self._flush()
             self._preformatted = max(self._preformatted - 1, 0)
@@ -85,13 +91,14 @@ class _Page(HTMLParser):
             self._end_row()
         elif _HEADING(tag) or tag in _ITEMS:
             self._flush()
-        elif tag not in _IN_LINE:
+            self._number = "" if tag in _ITEMS else self._number
+        elif tag not in IN_LINE:
             self._between()
 
     def handle_data(self, data: str) -> None:
         if self._title is not None:
             self._title.append(data)
-        elif not self._left_out:
+        elif not self._unseen.is_inside:
             self._words.append(data)
 
     def finish(self) -> None:
@@ -100,29 +107,6 @@ class _Page(HTMLParser):
         self._end_title()
         self._end_row()
         self._flush()
-
-    def _is_left_out(self, tag: str, attributes: dict[str, str | None]) -> bool:
-        """Whether what begins here is no text of the page. A title is, wherever it stands."""
-        if tag == "title" and "svg" not in self._left_out and self._title is None and not self.draft.title:
-            self._title = []
-            return True
-        if tag == "body" or (tag in _MAIN and self._left_out and self._left_out[0] in _AROUND):
-            self._left_out = []  # nobody closed what came before
-        if self._left_out:
-            if tag == self._left_out[0]:
-                self._left_out.append(tag)
-            return True
-        is_way = attributes.get("role") == "navigation" or "hidden" in attributes
-        if tag in _UNSEEN or tag in _AROUND or (is_way and tag in _MAY_BE_AROUND):
-            self._between()
-            self._left_out = [tag]
-        return bool(self._left_out)
-
-    def _go_on(self, tag: str) -> None:
-        if tag == "title":
-            self._end_title()
-        if tag == self._left_out[0]:
-            self._left_out.pop()
 
     def _end_title(self) -> None:
         if self._title is not None:
@@ -133,6 +117,14 @@ class _Page(HTMLParser):
         self._between()
         if self._cells is None:
             self._kind, self._level = kind, level
+
+    def _begin_number(self, tag: str, attributes: Attributes) -> None:
+        """The number of an item: it is said with the first that the item says."""
+        number = self._lists.number(attributes) if tag == "li" else ""
+        if self._cells is None:
+            self._number = number
+        elif number:
+            self._words.append(f"{number} ")
 
     def _begin_in_table(self, tag: str) -> None:
         if tag not in _CELLS or self._cells is None:
@@ -173,9 +165,12 @@ class _Page(HTMLParser):
         if self._cells is not None:
             return
         said = self._said()
+        if not said.strip():
+            return
+        if self._number:
+            said = f"{self._number}{chr(10) if self._kind == 'code' else ' '}{said}"
         self.draft.add(self._kind, said, level=self._level)
-        if said.strip():
-            self._kind, self._level = "paragraph", 0
+        self._kind, self._level, self._number = "paragraph", 0, ""
 
     def _said(self) -> str:
         words, self._words = "".join(self._words), []

@@ -7,10 +7,10 @@ from quire.memory.documents.document import Draft, Kind
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})([^`]*)$")
-_ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(\S.*)$")
+_ITEM = re.compile(r"([ \t]*)(?:[-*+]|(\d{1,9})([.)]))[ \t]+(\S.*)$")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
-_QUOTE = re.compile(r" {0,3}>[ \t]?")
+_QUOTE = re.compile(r"^(?: {0,3}>[ \t]?)+")
 _CELLS = re.compile(r"(?<!\\)\|")
 _TITLE = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$")
 _INDENT = 4
@@ -102,17 +102,20 @@ class _Reader:
         return True
 
     def _item(self, line: str) -> bool:
+        """An item, with its number where it has one: others name it by that."""
         found = _ITEM.match(line)
-        is_inside = (
-            self._open and self._kind == "paragraph" and len(_wide(found[1] if found else "")) >= _INDENT
-        )
-        if not found or is_inside:
+        if not found or self._goes_on(found[1], found[2]):
             return False
         self._close()
         self._kind, self._level = "item", len(_wide(found[1])) // 2
-        self._open = [found[2]]
+        self._open = [f"{found[2]}{found[3]} {found[4]}" if found[2] else found[4]]
         self._at += 1
         return True
+
+    def _goes_on(self, indent: str, number: str | None) -> bool:
+        """Whether what looks like an item goes on with a paragraph: a line may begin with a year."""
+        is_inside = bool(self._open) and self._kind == "paragraph"
+        return is_inside and (len(_wide(indent)) >= _INDENT or (number is not None and int(number) != 1))
 
     def _indented(self, line: str) -> bool:
         """Code by its indent, unless it goes on with a paragraph or an item."""

@@ -1,7 +1,8 @@
 """Leaves in the orders in which they are asked for without a question: by time, and by what they matter."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from functools import cached_property
 
 from quire.memory.leaf import Leaf
 
@@ -48,6 +49,10 @@ class Orders:
         """From the newest back."""
         return (self._by_time[nth][1] for nth in reversed(self._within(span)))
 
+    def during(self, span: tuple[float, float]) -> "During":
+        """What is of a span."""
+        return During(self, span, len(self._within(span)))
+
     def _within(self, span: tuple[float, float] | None) -> range:
         if span is None:
             return range(len(self._by_time))
@@ -57,3 +62,24 @@ class Orders:
         """From what matters most down, of equal ones the newest first."""
         for _, _, number in reversed(self._by_weight):
             yield number
+
+
+class During:
+    """The leaves of a span of time."""
+
+    def __init__(self, orders: Orders, span: tuple[float, float], count: int) -> None:
+        self._orders, self._span, self._count = orders, span, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def narrow(self, leaves: Set[int]) -> Set[int]:
+        """Those of some leaves that are of the span."""
+        if self._count < len(leaves):
+            return leaves & self._all
+        rank, (first, end) = self._orders.rank, self._span
+        return {leaf for leaf in leaves if first <= rank[leaf][0] < end}
+
+    @cached_property
+    def _all(self) -> set[int]:
+        return set(self._orders.oldest_first(self._span))

@@ -1,6 +1,6 @@
 """A question put to what is held: by words first, then by cues, then by vectors where there are some."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from math import inf
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from quire.memory.index.holding import Holding
 from quire.memory.index.index import Only
 from quire.memory.ranking import Question, Weights
 from quire.memory.ranking.cues import Cue, with_cues
-from quire.memory.ranking.places import is_short, window
+from quire.memory.ranking.places import Then, is_short, window
 from quire.memory.ranking.scoring import Scores, Wanted, scored, wanted
 from quire.memory.ranking.vectors import RANKED, fused, likeness, unit
 
@@ -37,34 +37,40 @@ def search(held: Holding, weights: Weights, question: Question, limit: int, only
     names = [term for term in question.terms if term in held.speakers]
     asked = [term for term in question.terms if term not in names] or question.terms
     words = wanted(asked, held.postings, weights)
-    scores = _by_words(held, weights, words, names, allowed)
-    top = max(scores.values(), default=1.0)
-    if is_short(words, held.postings):
-        for number in _named(held, question, names):
-            scores.setdefault(number, 0.0)
+    meant, short = question.meant(), is_short(words, held.postings)
+    then = None if short or meant is None else held.orders.during(meant)
+    within = None if short else _window(held, weights, words, names, allowed, then)
+    scores = scored(words, held.postings, weights, within)
+    top, by_words = max(scores.values(), default=1.0), frozenset(scores)
+    for number in _named(held, question, names) if short else _few(held, then, meant):
+        scores.setdefault(number, 0.0)
     if not scores:
         return _without_words(held, question, limit, allowed)
     with_cues(scores, _cues(held, weights, question, names, scores), top)
     if allowed is not None:
         scores = {number: scores[number] for number in allowed & scores.keys()}
-    ranked = _ranked(held, scores, limit if question.vector is None else max(limit, RANKED))
+    ranked = _ranked(held, scores, limit if question.vector is None else max(limit, RANKED), by_words)
     lacking: Sequence[int] = ()
     if question.vector is not None:
-        ranked, lacking = _with_vectors(held, weights, question.vector, ranked)
+        ranked, lacking = _with_vectors(held, weights, question.vector, ranked, by_words)
     return Ranking([(number, score / top) for number, score in ranked[:limit]], "words", lacking)
 
 
-def _by_words(
+def _window(
     held: Holding,
     weights: Weights,
     words: list[Wanted],
     names: list[str],
     allowed: Set[int] | None,
-) -> Scores:
-    if is_short(words, held.postings):
-        return scored(words, held.postings, weights, None)
+    then: Then | None,
+) -> set[int]:
     named = (weights.speaker, held.speakers[names[0]]) if len(names) == 1 else None
-    return scored(words, held.postings, weights, window(words, held.postings, held.rows, named, allowed))
+    return window(words, held.postings, held.rows, named, allowed, then)
+
+
+def _few(held: Holding, then: Then | None, meant: tuple[float, float] | None) -> Iterable[int]:
+    """All that is from the time that is named, where that is not much."""
+    return held.orders.oldest_first(meant) if then is not None and len(then) <= _MORE else ()
 
 
 def _named(held: Holding, question: Question, names: list[str]) -> Iterator[int]:
@@ -93,24 +99,31 @@ def _cues(
         yield Cue(weights.date, {number for number in among if first <= held.leaves[number].at < end})
 
 
-def _ranked(held: Holding, scores: Scores, limit: int) -> Ranked:
-    """Best first, of equal ones the oldest: what is new is mostly shown already."""
+def _ranked(held: Holding, scores: Scores, limit: int, said: Container[int]) -> Ranked:
+    """Best first, of equal ones the newest, for what was said later holds.
+
+    Of those that only are by whom or when the question names, it is the oldest: who somebody is, they say
+    early. They come after those in which something is `said` of it.
+    """
     if len(scores) > limit:
         least = sorted(scores.values())[-limit] if limit else inf
         scores = {number: score for number, score in scores.items() if score >= least}
-    ranked = [(-score, held.orders.rank[number], number) for number, score in scores.items()]
-    return [(number, -score) for score, _, number in sorted(ranked)[:limit]]
+    oldest = sorted(scores, key=held.orders.rank.__getitem__)
+    ranked = [number for number in reversed(oldest) if number in said]
+    ranked += [number for number in oldest if number not in said]
+    ranked.sort(key=scores.__getitem__, reverse=True)
+    return [(number, scores[number]) for number in ranked[:limit]]
 
 
 def _with_vectors(
-    held: Holding, weights: Weights, vector: Iterable[float], ranked: Ranked
+    held: Holding, weights: Weights, vector: Iterable[float], ranked: Ranked, said: Container[int]
 ) -> tuple[Ranked, Sequence[int]]:
     """The best moved by what vectors say of them; what is beyond them stays behind them."""
     best, rest = ranked[:RANKED], ranked[RANKED:]
     asked = unit(list(vector))
     known = held.vectors_of([number for number, _ in best])
     alike = {number: likeness(asked, own) for number, own in known.items()}
-    moved = _ranked(held, fused(best, alike, weights.vector), RANKED)
+    moved = _ranked(held, fused(best, alike, weights.vector), RANKED, said)
     return moved + rest, [number for number, _ in best if number not in known]
 
 
@@ -125,4 +138,4 @@ def _without_words(held: Holding, question: Question, limit: int, allowed: Set[i
     asked = unit(question.vector)
     alike = {number: close for number, own in known.items() if (close := likeness(asked, own)) > 0}
     lacking = [number for number in looked_at[:RANKED] if number not in known]
-    return Ranking(_ranked(held, alike, limit), "vectors", lacking)
+    return Ranking(_ranked(held, alike, limit, alike), "vectors", lacking)

@@ -102,6 +102,11 @@ class Holdings:
             raise
         self.version, self.last = version, last
 
+    @property
+    def weight(self) -> int:
+        """What is held in memory, in chunks."""
+        return 1 + len(self._chunks)
+
     def kept(self, source: str) -> Held | None:
         """The record of a source, by where it stands."""
         return self._kept.get(source)

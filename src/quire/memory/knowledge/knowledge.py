@@ -28,8 +28,8 @@ from quire.tokens.asking import checked_counter
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which it was."""
 
-_WAY_OF_CUTTING = "1"
-"""Another where the same document would be cut in another way: then it is read again."""
+_WAY_OF_READING = "3"
+"""Another where the same document would be read or cut in another way: then it is read again."""
 
 
 class Knowledge:
@@ -201,6 +201,6 @@ class Knowledge:
                 tally.sources["removed"].append(source.name)
 
     def _digest(self, content: bytes | str, title: str | None, media_type: str | None) -> str:
-        made = (_WAY_OF_CUTTING, self._tokens, self._counter.key, title, media_type)
+        made = (_WAY_OF_READING, self._tokens, self._counter.key, title, media_type)
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return blake2b(data, digest_size=16, key=blake2b(repr(made).encode()).digest()).hexdigest()

@@ -13,6 +13,7 @@ from quire.errors import Conflict, InvalidValue, StoreDamaged
 from quire.items import JSON, Note
 from quire.memory.knowledge.holdings import Holdings, Noted
 from quire.memory.knowledge.records import BEGINNING, CHUNKS, KNOWLEDGE, SOURCES, beginning
+from quire.memory.lately import Lately
 from quire.stores import Entry, Place, Store, Stored, place_at
 from quire.stores.beside import heard_by, tell
 from quire.stores.decoding import items_in
@@ -35,8 +36,11 @@ def _let_go(store: Store, place: Place, _: Collection[str]) -> None:
         Memory.let_go(store, place.scope)
 
 
+MOST_AT_HAND = 20_000
+"""Chunks that stay in memory, of all scopes of a store together; the rest is read again when asked for."""
+
 _lock = Lock()
-_known: "WeakKeyDictionary[Store, dict[Place, Holdings]]" = WeakKeyDictionary()
+_known: "WeakKeyDictionary[Store, Lately[Place, Holdings]]" = WeakKeyDictionary()
 
 
 def _after_fork_in_child() -> None:
@@ -44,7 +48,7 @@ def _after_fork_in_child() -> None:
     global _lock
     _lock = Lock()
     for places in list(_known.values()):
-        for held in places.values():
+        for held in places.all():
             held.lock = RLock()
             held.begin_again()
 
@@ -60,10 +64,9 @@ class Log:
         self.store = store
         self.place = place_at(scope=scope, conversation=KNOWLEDGE)
         with _lock:
-            places = _known.setdefault(store, {})
-            if self.place not in places:
-                places[self.place] = Holdings(self.place)
-            self._held = places[self.place]
+            if store not in _known:
+                _known[store] = Lately[Place, Holdings](MOST_AT_HAND, lambda held: held.weight)
+            self._held = _known[store].use(self.place, lambda: Holdings(self.place))
 
     def caught_up(self) -> Holdings:
         """What is known, with what others wrote since. Whoever looks at it holds its lock."""

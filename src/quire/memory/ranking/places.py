@@ -2,7 +2,7 @@
 
 A place is a handful of leaves in a row. Rare words find places; common words, and who is named, only choose
 among those that were found. A place counts once for each word of the question, at the best that stands for
-it there.
+it there. Where a question names a time, places of that time are chosen first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -30,6 +30,16 @@ class Places(Protocol):
     def widened(self, places: Iterable[int], more: int) -> set[int]: ...
 
 
+class Then(Protocol):
+    """The time that a question names: how many leaves are of it, and which of some are.
+
+    To narrow some leaves takes as long as the fewer of both are many.
+    """
+
+    def __len__(self) -> int: ...
+    def narrow(self, leaves: Set[int]) -> Set[int]: ...
+
+
 class _Listed(NamedTuple):
     """What stands for the nth word of a question: how much it counts, and the leaves that have it."""
 
@@ -51,19 +61,32 @@ def window(
     places: Places,
     named: tuple[float, Set[int]] | None,
     allowed: Set[int] | None,
+    then: Then | None,
 ) -> set[int]:
     """The leaves in and beside the best places; `named` is what someone said, and what that counts."""
-    counts = _Counts(places, len(words) + 1)
-    common = _find(_listed(words, postings, allowed), counts)
+    listed = _listed(words, postings, allowed)
+    said = None
     if named is not None:
         whole = sum(max(worth for _, worth in word.members) for word in words)
-        common.insert(0, _Listed(named[0] * whole, len(words), "", named[1]))
+        said = _Listed(named[0] * whole, len(words), "", named[1])
+    chosen: set[int] = set()
+    for time in (None,) if then is None else (then, None):
+        if len(chosen) < CHOSEN:
+            counts = _Counts(places, len(words) + 1)
+            common = _find(listed, counts, time)
+            counts.let_go(chosen)
+            _choose([said, *common] if said else common, counts, places, CHOSEN - len(chosen))
+            chosen.update(counts.weight)
+    return places.widened(chosen, 1)
+
+
+def _choose(common: Sequence[_Listed], counts: "_Counts", places: Places, count: int) -> None:
+    """Keep the best of the places that were found, by what is common too."""
     counts.keep_best(_LOOKED_AT)
     among = places.widened(counts.weight, 0)
     for one in common:
         counts.add(one, one.leaves & among)
-    counts.keep_best(CHOSEN)
-    return places.widened(counts.weight, 1)
+    counts.keep_best(count)
 
 
 def _listed(words: Sequence[Wanted], postings: Postings, allowed: Set[int] | None) -> list[_Listed]:
@@ -79,16 +102,17 @@ def _listed(words: Sequence[Wanted], postings: Postings, allowed: Set[int] | Non
     return sorted(found, key=lambda one: (-one.worth, one.nth, one.member))
 
 
-def _find(listed: Sequence[_Listed], counts: "_Counts") -> list[_Listed]:
-    """Find places by what is rare; the rest is given back."""
+def _find(listed: Sequence[_Listed], counts: "_Counts", then: Then | None) -> list[_Listed]:
+    """Find places by what is rare, of a time where there is one; the rest is given back."""
     common: list[_Listed] = []
     left = READ
     for one in listed:
-        if len(one.leaves) > left and counts.weight:
+        size = len(one.leaves) if then is None else min(len(one.leaves), len(then))
+        if size > left and counts.weight:
             common.append(one)
         else:
-            left -= len(one.leaves)
-            counts.add(one, one.leaves)
+            left -= size
+            counts.add(one, one.leaves if then is None else then.narrow(one.leaves))
     return common
 
 
@@ -107,6 +131,11 @@ class _Counts:
         weight, worth = self.weight, one.worth
         for place in found:
             weight[place] = weight.get(place, 0.0) + worth
+
+    def let_go(self, places: Set[int]) -> None:
+        """Count some places no longer."""
+        for place in places:
+            self.weight.pop(place, None)
 
     def keep_best(self, count: int) -> None:
         """Keep the places with most of the question, the newest of equals."""

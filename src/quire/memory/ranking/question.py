@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quire.memory.times import Span, span_of
-from quire.memory.words import terms
+from quire.memory.words import asks_for_nothing, terms
 
 _LONGEST = 4_000
 _MOST_TERMS = 64
@@ -37,7 +37,7 @@ class Question(Struct, frozen=True):
     def of(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "Question":
         """A question of somebody at a time, for whom "last week" is the one before."""
         read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
-        found = tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
+        found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
         return cls(text, found, _ASKS_WHEN.search(read) is not None, span_of(read, now), vector)
 
     def with_vector(self, vector: Sequence[float]) -> "Question":

@@ -54,10 +54,12 @@ def _numeric_month(found: "re.Match[str]", asked: Asked) -> Period:
     return months(int(found["year"]), int(found["number"]), 1, 0.9)
 
 
-def _day_first(found: "re.Match[str]", asked: Asked) -> Period:
-    """The 25th before the month can only be a day; which is which below 13 depends on who writes."""
+def _day_and_month(found: "re.Match[str]", asked: Asked) -> Period:
+    """What is above 12 can only be a day; which is which below 13 depends on who writes."""
     day, month = int(found["day"]), int(found["number"])
-    if found["mark"] == "/" and day <= 12 and day != month:
+    if month > 12:
+        day, month = month, day
+    elif found["mark"] == "/" and day <= 12 and day != month:
         raise ValueError("either may be the day")
     return days(date(int(found["year"]), month, day), 1, 0.9)
 
@@ -101,6 +103,14 @@ def _part(number: int, month: int, part: str | None, sure: float) -> Period:
     return third if part not in ("late", "end of") else third._replace(end=whole.end)
 
 
+def _two_days(found: "re.Match[str]", asked: Asked) -> Period | None:
+    last = _dated(found, asked)
+    month = names.MONTH_NUMBERS[found["month"]]
+    number = int(found["year"] or latest_year(asked.today, month, int(found["day"])))
+    first = days(date(number, month, int(found["first"])), 1, 0.9)
+    return None if last is None or first.start > last.start else last._replace(start=first.start)
+
+
 def _two_months(found: "re.Match[str]", asked: Asked) -> Period:
     first, last = names.MONTH_NUMBERS[found["month"]], names.MONTH_NUMBERS[found["last"]]
     closing = int(found["until"] or latest_year(asked.today, last))
@@ -124,6 +134,7 @@ def _year_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
     return year(int(found["year"]), 0.7) if _WITHIN.search(asked.before(found.start())) else None
 
 
+_FIRST_DAY = _DAY.replace("day", "first")
 _LAST_MONTH = _MONTH.replace("month", "last")
 _UNTIL = _YEAR.replace("year", "until")
 DATES: tuple[tuple[str, Reader], ...] = (
@@ -133,7 +144,7 @@ DATES: tuple[tuple[str, Reader], ...] = (
     ),
     (
         r"\b(?P<day>[0-9]{1,2})(?P<mark>[/.])(?P<number>[0-9]{1,2})(?P=mark)(?P<year>[0-9]{4})(?![0-9])",
-        _day_first,
+        _day_and_month,
     ),
     (r"\b(?P<year>(?:19|20)[0-9]{2})-(?P<number>[01][0-9])(?![0-9-])", _numeric_month),
     (
@@ -144,6 +155,11 @@ DATES: tuple[tuple[str, Reader], ...] = (
     (
         rf"\b(?:between|from|zwischen|entre)\s+{_YEAR}\s+(?:and|to|until|till|through|und|bis|et|y)\s+{_UNTIL}",
         _two_years,
+    ),
+    (
+        rf"\b(?:between|from|zwischen|entre)\s+(?:the\s+)?{_FIRST_DAY}\s+(?:and|to|until|till|through|und|bis|et|y)"
+        rf"\s+(?:the\s+)?{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?",
+        _two_days,
     ),
     (rf"\b{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?", _dated),
     (rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9])(?:,?\s+{_YEAR})?", _dated),

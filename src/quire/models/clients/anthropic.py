@@ -1,6 +1,5 @@
 """Anthropic's Messages over the official SDK, and whoever else speaks them."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 from quire.models.clients.client import Json, Place, key_for, no_key
@@ -15,15 +14,6 @@ class AnthropicClient(SdkClient):
 
     def __init__(self, place: Place) -> None:
         super().__init__(place, "anthropic")
-
-    def events(self, request: Json, *, stream: bool) -> AsyncGenerator[Json, None]:
-        """What comes back; a schema is sent in the part of the language that this wire takes."""
-        config: Json = request.get("output_config", {})
-        shape: Json = config.get("format", {})
-        if "schema" in shape:
-            shape = {**shape, "schema": self._sdk.transform_schema(shape["schema"])}
-            request = {**request, "output_config": {**config, "format": shape}}
-        return super().events(request, stream=stream)
 
     def explain(self, fault: Exception) -> Failure:
         """What an exception of the SDK means; one is raised where it looked for a key and found none."""

@@ -12,8 +12,9 @@ from quire.errors import InvalidLimit
 from quire.models.per_loop import PerLoop
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
-from quire.programs.sandbox.answers import answer_of
 from quire.programs.sandbox.diagnosing import typed_fault
+from quire.programs.sandbox.lacking import check_builtins
+from quire.programs.sandbox.plain import NotPlain
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
 from quire.programs.sandbox.running import HostFunction, Run, given_values
@@ -69,19 +70,19 @@ class Sandbox:
             printed = Printed(bounds.printed, tell, seat.stop)
             run = Run(seat, functions or {}, bounds)
             async with _ending(run, seat, printed, code, bounds), asyncio.timeout_at(until):
-                first = await seat.open(
+                found = await run.through(
                     lambda session: session.feed_start(text, inputs=values, print_callback=printed.take)
                 )
-                found = await run.through(first)
-        return Ran(
-            answer_of(found, bounds.answer, str(printed)), str(printed), run.calls, perf_counter() - begun
-        )
+        if isinstance(found, NotPlain):
+            raise ProgramFault("answer", f"the answer cannot be taken: {found}", printed=str(printed))
+        return Ran(found, str(printed), run.calls, perf_counter() - begun)
 
     async def check(self, code: str, stubs: str) -> None:
         """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
         from pydantic_monty import MontyError
 
         tree = tree_of(code)
+        check_builtins(code, tree, stubs)
         text, declared = declaring(code, stubs)
         workers = await self._workers.get()
 

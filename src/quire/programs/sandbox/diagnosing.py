@@ -1,6 +1,7 @@
 """What the sandbox's type checker said of a program, in words that it can be mended by."""
 
 import ast
+import builtins
 import difflib
 import json
 import re
@@ -12,12 +13,10 @@ from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox.assigning import may_do
 from quire.programs.sandbox.naming import bindings, declared_in
 from quire.programs.sandbox.raising import fault_of
+from quire.programs.sandbox.source import AHEAD
 
 if TYPE_CHECKING:
     from pydantic_monty import MontyError
-
-_AHEAD = 1
-"""Lines of ours before the program."""
 
 _MOST_TOLD = 8
 _MOST_NAMES = 30
@@ -28,6 +27,9 @@ _KINDS: dict[str, Kind] = {
 }
 _UNKNOWN = re.compile(r"Name `(\w+)` used when not defined")
 _OF_TYPES = ("invalid-argument-type", "invalid-assignment", "invalid-return-type")
+_COMPUTED = re.compile(
+    r"TypedDict .* can only be subscripted .*, got key of type `(str|LiteralString|Any|Unknown)`"
+)
 _EMPTY = re.compile(r"= *(\{ *\}|dict\(\)) *$")
 _FOR_NOW = re.compile(r"""output *= *(None|\[ *\]|""|'') *(#.*)?$""")
 
@@ -37,7 +39,7 @@ def typed_fault(error: "MontyError", code: str, tree: ast.Module, stubs: str) ->
     from pydantic_monty import MontyTypingError
 
     if not isinstance(error, MontyTypingError):
-        return _moved(error, code)
+        return fault_of(error, code, "")
     rows = list(islice(_Reading(code, tree, stubs).counting(json.loads(error.display())), _MOST_TOLD + 1))
     if not rows:
         return None
@@ -45,11 +47,6 @@ def typed_fault(error: "MontyError", code: str, tree: ast.Module, stubs: str) ->
     if len(rows) > _MOST_TOLD:
         told.append("and more")
     return ProgramFault(_KINDS.get(rows[0]["code"], "types"), "\n".join(told), _line(rows[0]))
-
-
-def _moved(error: "MontyError", code: str) -> ProgramFault:
-    """A fault of the parser: its lines are counted from ours on."""
-    return fault_of(error, code, "", ahead=_AHEAD)
 
 
 class _Reading:
@@ -78,6 +75,12 @@ class _Reading:
         if row["code"] == "missing-typed-dict-key":
             # Its keys come later, or from another dict.
             return bool(_EMPTY.search(stands)) or (_line(row), row["location"]["column"]) in self._spread
+        unknown = _UNKNOWN.match(str(row["message"]))
+        if unknown:
+            # The checker does not know all of them. Those that are not there were looked for before.
+            return hasattr(builtins, unknown[1])
+        if row["code"] == "invalid-key":
+            return bool(_COMPUTED.match(str(row["message"])))  # which key it is, nobody knows yet
         if row["code"] not in _OF_TYPES:
             return False
         for_now = self._sets_again and _FOR_NOW.match(stands.strip())
@@ -85,7 +88,7 @@ class _Reading:
 
 
 def _line(row: dict[str, Any]) -> int:
-    return int(row["location"]["row"]) - _AHEAD
+    return int(row["location"]["row"]) - AHEAD
 
 
 def _told(row: dict[str, Any], stubs: str) -> str:

@@ -1,7 +1,10 @@
 """The functions that a program defines, and which of them call which."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
+
+from quire.programs.sandbox.naming import bindings
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -50,6 +53,33 @@ def called_as(call: ast.Call) -> str:
             return f".{name}"
         case _:
             return ""
+
+
+def standing_in(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Names that are bound once, to what is called through them: a name, several, a lambda, a `partial`."""
+    bound = Counter(name for _, name in bindings(tree))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
+                if _stands_for_others(value):
+                    yield name, value
+            case _:
+                pass
+
+
+def _stands_for_others(value: ast.expr) -> bool:
+    match value:
+        case ast.Name() | ast.IfExp() | ast.Lambda() | ast.Dict() | ast.List() | ast.Tuple():
+            return not any(isinstance(one, ast.Await) for one in ast.walk(value)) and not _calls(value)
+        case ast.Call():
+            return called_as(value) in ("partial", ".partial")
+        case _:
+            return False
+
+
+def _calls(value: ast.expr) -> bool:
+    """Whether this calls at once: what is within a lambda is called later."""
+    return not isinstance(value, ast.Lambda) and any(isinstance(one, ast.Call) for one in ast.walk(value))
 
 
 def _called_in(node: ast.AST) -> Iterator[str]:

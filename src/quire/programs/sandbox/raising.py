@@ -5,6 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from quire.programs.faults import Kind, ProgramFault, at_line
+from quire.programs.sandbox.source import AHEAD
 
 if TYPE_CHECKING:
     from pydantic_monty import MontyError
@@ -22,7 +23,8 @@ _LIMITS = re.compile(
     "memory limit|time limit|duration|maximum recursion depth|recursion limit|max_suspensions|suspension"
 )
 _LACKING = re.compile(
-    r"does not yet support|not supported in this environment|^(No module named|cannot import)"
+    r"does not yet support|not supported in this environment|cannot suspend in this synchronous context"
+    r"|^(No module named|cannot import|Wildcard imports)"
 )
 _LIMIT_KINDS = {"MemoryError", "RecursionError", "TimeoutError", "RuntimeError"}
 _LACKING_KINDS = {"NotImplementedError", "ModuleNotFoundError", "ImportError", "RuntimeError"}
@@ -40,8 +42,8 @@ def raised_inside(error: BaseException) -> Any:
     return {"exc_type": name, "message": (text or type(error).__name__)[:_LONGEST_MESSAGE]}
 
 
-def fault_of(error: "MontyError", code: str, printed: str, ahead: int = 0) -> ProgramFault:
-    """What a program died of, with its line; `ahead` lines stood before the program as it was given."""
+def fault_of(error: "MontyError", code: str, printed: str) -> ProgramFault:
+    """What a program died of, with its line; lines of ours stood before it as it was given."""
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError, MontyTypingError
 
     if isinstance(error, MontyCrashedError):
@@ -51,12 +53,12 @@ def fault_of(error: "MontyError", code: str, printed: str, ahead: int = 0) -> Pr
         return ProgramFault("types", error.display(), printed=printed)
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return ProgramFault("raised", str(error), printed=printed)
-    lines = [frame.line - ahead for frame in error.traceback() if frame.filename != "<string>"]
+    lines = [frame.line - AHEAD for frame in error.traceback() if frame.filename != "<string>"]
     ends, message = code.count("\n") + 1, error.display("msg")
-    within = [line for line in lines if line <= ends]
+    within = [line for line in lines if 0 < line <= ends]
     name, line = _name_of(error), within[-1] if within else None
     kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message)
-    if kind in ("raised", "names") and len(within) < len(lines):
+    if kind in ("raised", "names") and max(lines, default=0) > ends:
         return ProgramFault("answer", _no_answer(name, message), printed=printed)
     return ProgramFault(kind, at_line(code, line, f"{name}: {message}{_lacking(kind)}"), line, printed)
 

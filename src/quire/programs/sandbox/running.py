@@ -4,24 +4,37 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import isawaitable
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
-from quire.programs.sandbox.plain import NotPlain, plain
+from quire.programs.sandbox.answers import answer_of
+from quire.programs.sandbox.handing import Handed
+from quire.programs.sandbox.plain import NotPlain, TooLarge
 from quire.programs.sandbox.raising import raised_inside
+from quire.programs.sandbox.shown import as_value, name_of
 from quire.programs.sandbox.workers import Seat
 
 if TYPE_CHECKING:
-    from pydantic_monty import FunctionSnapshot, FutureSnapshot, NameLookupSnapshot
+    from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontySession, NameLookupSnapshot
 
 HostFunction = Callable[..., Awaitable[Any]]
 
 PATIENCE = 10.0
 """How long a host call that was cancelled may take to end, in seconds."""
+
+
+class _Pause(NamedTuple):
+    """Where a program waits or ended, and what it gives to a function or as its answer.
+
+    That is plain values, or the error that says why they are none.
+    """
+
+    snapshot: Any
+    given: Any = None
 
 
 class Run:
@@ -31,23 +44,30 @@ class Run:
         self._seat = seat
         self._functions = functions
         self._bounds = bounds
+        self._handed = Handed(bounds)
         self._under_way: dict[int, asyncio.Task[Any]] = {}
         self.calls = 0
 
-    async def through(self, snapshot: Any) -> Any:
-        """Go on from a snapshot to the end; the value that the program ended with."""
+    async def through(self, begin: "Callable[[MontySession], Any]") -> Any:
+        """Go from the beginning to the end; the answer of the program, or `NotPlain` if it is none."""
+        try:
+            return await self._through(await self._seat.open(lambda session: self._paused(begin(session))))
+        except TooLarge as wrong:
+            self._over(str(wrong))
+
+    async def _through(self, pause: _Pause) -> Any:
         from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, NameLookupSnapshot
 
-        while not isinstance(snapshot, MontyComplete):
-            if isinstance(snapshot, FunctionSnapshot):
-                snapshot = await self._called(snapshot)
-            elif isinstance(snapshot, FutureSnapshot):
-                snapshot = await self._waited(snapshot)
-            elif isinstance(snapshot, NameLookupSnapshot):
-                snapshot = await self._looked_up(snapshot)
+        while not isinstance(pause.snapshot, MontyComplete):
+            if isinstance(pause.snapshot, FunctionSnapshot):
+                pause = await self._called(pause.snapshot, pause.given)
+            elif isinstance(pause.snapshot, FutureSnapshot):
+                pause = await self._waited(pause.snapshot)
+            elif isinstance(pause.snapshot, NameLookupSnapshot):
+                pause = await self._looked_up(pause.snapshot)
             else:
-                raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
-        return snapshot.output
+                raise ProgramFault("missing", f"the sandbox asks for a {type(pause.snapshot).__name__}")
+        return pause.given
 
     async def end(self) -> None:
         """Cancel the host calls that are under way, and wait until they have ended."""
@@ -60,54 +80,78 @@ class Run:
             if task.done() and not task.cancelled():
                 task.exception()  # looked at, so that nobody is warned of it later
 
-    async def _called(self, snapshot: "FunctionSnapshot") -> Any:
-        name = str(snapshot.function_name)
+    async def _on(self, resume: Callable[[], Any]) -> _Pause:
+        """Let the program go on to where it waits the next time."""
+        return await self._seat.turn(lambda: self._paused(resume()))
+
+    def _paused(self, snapshot: Any) -> _Pause:
+        """What became of a turn. In the thread of its seat: large values take their time."""
+        from pydantic_monty import FunctionSnapshot, MontyComplete
+
+        if isinstance(snapshot, MontyComplete):
+            return _Pause(snapshot, self._answer(snapshot.output))
+        if not isinstance(snapshot, FunctionSnapshot) or snapshot.is_os_function:
+            return _Pause(snapshot)
+        self.calls += 1
+        if self.calls > self._bounds.calls or name_of(snapshot.function_name) not in self._functions:
+            return _Pause(snapshot)
+        try:
+            return _Pause(snapshot, self._handed.given(snapshot.args, snapshot.kwargs))
+        except TooLarge:
+            raise
+        except (NotPlain, ValueError) as wrong:
+            return _Pause(snapshot, wrong)
+
+    def _answer(self, found: Any) -> Any:
+        try:
+            return answer_of(found, self._bounds.answer)
+        except NotPlain as wrong:
+            return wrong
+
+    async def _called(self, snapshot: "FunctionSnapshot", given: Any) -> _Pause:
+        name = name_of(str(snapshot.function_name))
         if snapshot.is_os_function:
             return await self._of_the_machine(snapshot, name)
+        if self.calls > self._bounds.calls:
+            self._over(f"the program called more than {self._bounds.calls} functions")
         function = self._functions.get(name)
         if function is None:
             return await self._answered(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        self.calls += 1
-        if self.calls > self._bounds.calls:
-            self._over(f"the program called more than {self._bounds.calls} functions")
-        try:
-            given = plain([snapshot.args, snapshot.kwargs], self._bounds.answer)
-        except (NotPlain, ValueError) as wrong:
-            return await self._answered(
-                snapshot, _error("TypeError", f"{name}() cannot be given this: {wrong}")
-            )
+        if isinstance(given, Exception):
+            text = f"{name}() cannot be given this: {given}"
+            return await self._answered(snapshot, _error("TypeError", text))
         return await self._begun(snapshot, _call(function, *given))
 
-    async def _of_the_machine(self, snapshot: "FunctionSnapshot", name: str) -> Any:
+    async def _of_the_machine(self, snapshot: "FunctionSnapshot", name: str) -> _Pause:
         """Sleeping is waiting here, where it can be stopped; nothing else of the machine is given."""
         if name not in ("time.sleep", "asyncio.sleep"):
-            return await self._seat.turn(snapshot.resume_not_handled)
+            return await self._on(snapshot.resume_not_handled)
         seconds = float(snapshot.args[0])
         if name == "asyncio.sleep":
             return await self._begun(snapshot, asyncio.sleep(seconds))
         await asyncio.sleep(seconds)
         return await self._answered(snapshot, {"return_value": None})
 
-    async def _begun(self, snapshot: "FunctionSnapshot", work: Any) -> Any:
+    async def _begun(self, snapshot: "FunctionSnapshot", work: Any) -> _Pause:
         self._under_way[snapshot.call_id] = asyncio.create_task(work)
         return await self._answered(snapshot, {"future": ...})
 
-    async def _waited(self, snapshot: "FutureSnapshot") -> Any:
+    async def _waited(self, snapshot: "FutureSnapshot") -> _Pause:
         pending = {number: self._under_way[number] for number in snapshot.pending_call_ids}
         await asyncio.wait(pending.values(), return_when=asyncio.FIRST_COMPLETED)
         results = {number: _outcome(task) for number, task in pending.items() if task.done()}
         for number in results:
             del self._under_way[number]
-        return await self._seat.turn(lambda: snapshot.resume(results))
+        return await self._on(lambda: snapshot.resume(self._handed.gave(results)))
 
-    async def _looked_up(self, snapshot: "NameLookupSnapshot") -> Any:
-        function = self._functions.get(snapshot.variable_name)
-        if function is None:
-            return await self._seat.turn(snapshot.resume)
-        return await self._seat.turn(lambda: snapshot.resume(value=function))
+    async def _looked_up(self, snapshot: "NameLookupSnapshot") -> _Pause:
+        name = snapshot.variable_name
+        if name not in self._functions:
+            return await self._on(snapshot.resume)
+        return await self._on(lambda: snapshot.resume(value=_known_as(name)))
 
-    async def _answered(self, snapshot: "FunctionSnapshot", result: Any) -> Any:
-        return await self._seat.turn(lambda: snapshot.resume(result))
+    async def _answered(self, snapshot: "FunctionSnapshot", result: Any) -> _Pause:
+        return await self._on(lambda: snapshot.resume(result))
 
     def _over(self, text: str) -> NoReturn:
         self._seat.stop()
@@ -123,6 +167,16 @@ def given_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {name: msgspec.to_builtins(value) for name, value in inputs.items()}
     except (TypeError, ValueError, RecursionError) as error:
         raise WrongType(f"an input of a program is no plain value: {cut(str(error))}") from None
+
+
+def _known_as(name: str) -> Callable[[], None]:
+    """What stands for a host function in the sandbox, which calls it by the name that its value has."""
+
+    def function() -> None:
+        """Never called: a program that calls this asks for the function of its name."""
+
+    function.__name__ = as_value(name)
+    return function
 
 
 async def _call(function: HostFunction, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:

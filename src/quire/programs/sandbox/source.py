@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from quire.programs.faults import ProgramFault, at_line
+from quire.programs.sandbox.naming import uses
 
 LONGEST = 50_000
 """Characters of a program: it is read here, where nothing else goes on meanwhile."""
 
 DEEPEST = 200
 """How deeply a program may be nested: what goes through it calls itself once for each level, or twice."""
+
+AHEAD = 1
+"""Lines of ours before a program, in what the sandbox is given."""
 
 STOP = "quire_checked_until_here"
 _OUTPUT = re.compile(r"^(class Output\b|Output\b\s*[:=])", re.MULTILINE)
@@ -25,6 +29,12 @@ except TypeError as _quire_error:
     _quire_text = [f"{{_quire_error}}", _quire_answer]
 _quire_text
 """
+_MAP = "map = lambda _function, *_several: [_function(*_each) for _each in zip(*_several)]"
+"""The sandbox's own can call no function that is waited for. It is a list at once, as this is."""
+
+_MAP_FOR_NEXT = "map = lambda _function, *_several: iter([_function(*_each) for _each in zip(*_several)])"
+"""For programs that take the next of it: a list has none, and what has one cannot be handed over."""
+
 _EITHER = """try:
     _quire_answer = output
 except NameError:
@@ -67,13 +77,15 @@ def _parsed(code: str) -> ast.Module:
 def answering(code: str, most: int) -> str:
     """The program with an ending that hands out its answer as JSON, within `most` characters and one more.
 
-    No line of the program moves. What is no JSON comes as it is, with the reason: a set is taken too.
+    It begins with one line of ours. What is no JSON comes as it is, with the reason: a set is taken too.
     """
-    sets, last = _answers(tree_of(code))
+    tree = tree_of(code)
+    sets, last = _answers(tree)
+    ahead = _map_for(tree) if "map" in code else ""
     if last is not None:
         code = _named(code, last, "_quire_last")
     taking = _EITHER if sets else "_quire_answer = _quire_last"
-    return code + _ENDING.format(taking=taking, most=most + 1)
+    return f"{ahead}\n{code}" + _ENDING.format(taking=taking, most=most + 1)
 
 
 def declaring(code: str, stubs: str) -> tuple[str, str]:
@@ -88,7 +100,7 @@ def declaring(code: str, stubs: str) -> tuple[str, str]:
         ahead = f"output: Output; {ahead}" if not _annotates_output(tree) else ahead
     elif declares_output(stubs) and last is not None:
         code = _named(code, last, "_quire_last: Output")
-    return ahead + code, f"{stubs}\ndef {STOP}() -> None: ...\n"
+    return ahead + _without_future(code, tree), f"{stubs}\ndef {STOP}() -> None: ...\n"
 
 
 def declares_output(stubs: str) -> bool:
@@ -134,10 +146,33 @@ def _top(tree: ast.Module) -> Iterator[ast.AST]:
         waiting += [(child, within) for child in ast.iter_child_nodes(node)]
 
 
+def _map_for(tree: ast.Module) -> str:
+    """The `map` that a program has need of, if any."""
+    used = {name for _, name in uses(tree)}
+    if "map" not in used:
+        return ""
+    return _MAP_FOR_NEXT if "next" in used else _MAP
+
+
 def _named(code: str, last: ast.Expr, name: str) -> str:
     """The program with its last expression put under a name, on the lines where it stands."""
-    lines = code.encode().splitlines(keepends=True)
-    start = sum(map(len, lines[: last.lineno - 1])) + last.col_offset
-    end = sum(map(len, lines[: (last.end_lineno or last.lineno) - 1])) + (last.end_col_offset or 0)
+    before, text, after = _around(code, last)
+    return (before + f"{name} = (".encode() + text + b")" + after).decode()
+
+
+def _without_future(code: str, tree: ast.Module) -> str:
+    """The program without imports of the future: nothing may come before them, and a line of ours does."""
+    for node in reversed(tree.body):  # what comes before stays where the tree says that it is
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            before, text, after = _around(code, node)
+            code = (before + b"pass" + b" \\\n" * text.count(b"\n") + after).decode()
+    return code
+
+
+def _around(code: str, node: ast.stmt) -> tuple[bytes, bytes, bytes]:
+    """What comes before a statement, itself, and what comes after."""
     text = code.encode()
-    return (text[:start] + f"{name} = (".encode() + text[start:end] + b")" + text[end:]).decode()
+    lines = text.splitlines(keepends=True)
+    start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
+    end = sum(map(len, lines[: (node.end_lineno or node.lineno) - 1])) + (node.end_col_offset or 0)
+    return text[:start], text[start:end], text[end:]

@@ -3,13 +3,15 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quire.errors import MissingExtra
+from quire.errors import InvalidValue, MissingExtra
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
 from quire.programs.sandbox.source import STOP
@@ -44,6 +46,7 @@ class Workers:
             from pydantic_monty import Monty
         except ImportError as missing:
             raise MissingExtra("pydantic-monty", "programs") from missing
+        _check_process()
         self._programs = programs
         # A program within another has a place of its own kind: the outer one, which waits for it, must not
         # keep it from starting.
@@ -61,6 +64,7 @@ class Workers:
     @asynccontextmanager
     async def admitted(self, wall: float | None) -> AsyncGenerator[float | None, None]:
         """Wait for a place; when the program has to have ended, by the clock of the loop."""
+        _check_process()
         depth = _depth.get()
         if depth >= _DEEPEST:
             raise ProgramFault("limit", f"programs run within programs, more than {_DEEPEST} deep")
@@ -92,9 +96,25 @@ class Workers:
         return Seat(session, self._threads, self._computing)
 
     async def close(self) -> None:
-        """End the processes and the threads."""
-        self._threads.shutdown(wait=True)
-        self._pool.__exit__(None, None, None)
+        """End the processes and the threads; in a process that was forked, both are the other's."""
+        if _first_process() == os.getpid():
+            self._threads.shutdown(wait=True)
+            self._pool.__exit__(None, None, None)
+
+
+@cache
+def _first_process() -> int:
+    """The process in which the first workers were started. The sandbox has threads there, for all of them."""
+    return os.getpid()
+
+
+def _check_process() -> None:
+    """An error in a process that was forked since: its sandbox would wait for those threads for ever."""
+    if _first_process() != os.getpid():
+        raise InvalidValue(
+            "this process was forked from one that had run programs, and can run none: "
+            "fork before the first of them, or start it by 'spawn' or 'forkserver'"
+        )
 
 
 def until_checked(snapshot: Any) -> None:
@@ -119,29 +139,56 @@ class Seat:
         self._stopped = False
 
     async def open(self, work: "Callable[[MontySession], _Result]") -> _Result:
-        """Take a worker, and do the first turn with it."""
+        """Take a worker, and do the first turn with it.
 
-        def opened() -> _Result:
-            self._session.__enter__()
+        A worker that is not there yet cannot be stopped. So this has a thread that nobody joins: where it is
+        given up before, the thread gives the worker back when it comes, if it ever does.
+        """
+        begun = Future[_Result]()
+        thread = threading.Thread(
+            target=self._opened, args=(begun, work), name="quire-program-opens", daemon=True
+        )
+        async with self._computing:
+            thread.start()
+            return await self._result(begun)
+
+    def _opened(self, begun: "Future[_Result]", work: "Callable[[MontySession], _Result]") -> None:
+        fault = self._entered()
+        if not begun.set_running_or_notify_cancel():
+            if fault is None:
+                self._session.__exit__(None, None, None)
+            return
+        try:
+            if fault is not None:
+                raise fault
             self._process = self._session.worker_pid
             if self._stopped:
                 self._kill()
-            return work(self._session)
+            begun.set_result(work(self._session))
+        except BaseException as raised:
+            begun.set_exception(raised)
 
-        return await self.turn(opened)
+    def _entered(self) -> BaseException | None:
+        try:
+            self._session.__enter__()
+        except BaseException as fault:
+            return fault
+        return None
 
     async def turn(self, work: Callable[[], _Result]) -> _Result:
         """Let the worker go on until it asks for something or is done."""
         async with self._computing:
-            begun = self._threads.submit(work)
-            waiting = asyncio.wrap_future(begun)
-            try:
-                return await asyncio.shield(waiting)
-            except asyncio.CancelledError:
-                if not begun.cancel():
-                    self.stop()
-                    await _settled(waiting)
-                raise
+            return await self._result(self._threads.submit(work))
+
+    async def _result(self, begun: "Future[_Result]") -> _Result:
+        waiting = asyncio.wrap_future(begun)
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            if not begun.cancel():
+                self.stop()
+                await _settled(waiting)
+            raise
 
     def stop(self) -> None:
         """End the worker, whatever it does; from any thread. The turn that is under way fails."""

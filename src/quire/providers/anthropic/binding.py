@@ -31,7 +31,7 @@ class Bound:
         fault = unusable(
             state,
             NAME,
-            self._sheet.model,
+            self._sheet.asked,
             lambda: self._standing(state.prefix or ""),
             self._sheet.doubt(state),
         )

@@ -13,7 +13,7 @@ from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.sources import PDF, inlined, is_place, placed, seems_pdf, side, uploaded
 from quire.providers.anthropic.weighing import inner_weight, kept_weight, weight_of
 from quire.providers.json_values import entries_in, fields_in
-from quire.providers.media import as_text, base64_of, media_type
+from quire.providers.media import base64_of, file_text, media_type
 from quire.providers.native import BESIDE, fields_beside, file_id, native_block
 from quire.providers.sheet import Json, Sheet
 
@@ -131,7 +131,7 @@ class Blocks:
         if isinstance(part, Image):
             written = self._image(part)
         elif isinstance(part, File):
-            text = as_text(part)
+            text = file_text(part)
             if text is not None and is_blank(text):
                 return None
             written = self._document(part) if text is None else self._text_file(part, text)

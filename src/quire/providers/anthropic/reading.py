@@ -35,13 +35,17 @@ def parse(response: Any, answer: Answer) -> Parsed:
         raise Damaged("a response of Messages has a list of blocks", "$.content")
     model = words_in(body.get("model"))
     blocks = [plain_json(block) for block in content]  # pyright: ignore[reportUnknownVariableType]
-    return Parsed(
-        tuple(outputs(blocks, answer, model, "$.content")),
-        usage_of(body.get("usage")),
-        finish_of(body.get("stop_reason")),
-        model or None,
-        error,
-    )
+    finish = finish_of(body.get("stop_reason"))
+    if finish == "length" and is_call(blocks[-1:]):
+        # It has what fields had come by then, and nothing tells whether there were more.
+        blocks.pop()
+    items = tuple(outputs(blocks, answer, model, "$.content"))
+    return Parsed(items, usage_of(body.get("usage")), finish, model or None, error)
+
+
+def is_call(blocks: Sequence[Json]) -> bool:
+    """Whether there is a block, and it is a call."""
+    return bool(blocks) and blocks[0].get("type") == "tool_use"
 
 
 def finish_of(reason: Any) -> Finish:

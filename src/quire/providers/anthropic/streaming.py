@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.items import Item, Message
-from quire.providers.anthropic.reading import finish_of, outputs, usage_of
+from quire.providers.anthropic.reading import finish_of, is_call, outputs, usage_of
 from quire.providers.json_values import entries_in
 from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json, words_in
 from quire.providers.sheet import Json
@@ -24,6 +24,7 @@ class MessageStream:
         self._blocks: dict[int, Json] = {}
         self._open: set[int] = set()
         self._arguments: dict[int, str] = {}
+        self._given: set[int] = set()  # blocks whose arguments came whole
         self._usage: Json = {}
         self._stopped: str | None = None
         self._error: str | None = None
@@ -63,10 +64,14 @@ class MessageStream:
         return self._parsed
 
     def _items(self) -> list[Item]:
+        places = sorted(self._blocks)
+        if finish_of(self._stopped) == "length" and self._is_bare_call(places[-1:]):
+            places.pop()  # the model ran out of room before its first argument
         blocks = [
             block
-            for index, block in sorted(self._blocks.items())
-            if index not in self._open or block.get("type") in ("text", "thinking")
+            for index in places
+            if (block := self._blocks[index])
+            and (index not in self._open or block.get("type") in ("text", "thinking"))
         ]
         items = outputs(blocks, self._answer, self._model, "$.content")
         if self._stopped is None:
@@ -74,6 +79,10 @@ class MessageStream:
             for place in said[-1:]:
                 items[place] = replace(items[place], interrupted=True)
         return items
+
+    def _is_bare_call(self, places: list[int]) -> bool:
+        """Whether there is a call at a place to which no arguments came."""
+        return is_call([self._blocks[index] for index in places if index not in self._given])
 
     def _start(self, message: Json) -> None:
         self._model = words_in(message.get("model"))
@@ -104,9 +113,10 @@ class MessageStream:
             return
         try:
             self._blocks[index]["input"] = _decoded(text)
+            self._given.add(index)
         except msgspec.DecodeError:
             # Blocks are ended also where the model ran out of room in the middle of one.
-            del self._blocks[index]
+            self._blocks[index] = {}
 
     def _used(self, usage: Any) -> None:
         """Counts are of the whole answer so far: a later one takes the place of an earlier one."""

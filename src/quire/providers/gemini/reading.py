@@ -44,6 +44,8 @@ _FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINU
 class _Called(NamedTuple):
     call: Mapping[str, Any]
     signature: str | None
+    in_pieces: bool = False
+    """Whether it came in pieces, and so said where it ends."""
 
 
 class _Left(NamedTuple):
@@ -82,10 +84,22 @@ class AnswerReader:
     def close(self) -> Parsed:
         """The answer so far."""
         if self._parsed is None:
+            self._drop_calls()
             items = () if self._blocked else tuple(self._items())
             model = self._model or self._answer.model
             self._parsed = Parsed(items, _usage(self._usage), self._finished(), model, self._error)
         return self._parsed
+
+    def _drop_calls(self) -> None:
+        """Leave out calls of an answer that the service could not read, and one that may have been longer.
+
+        That is a call which is the last thing of an answer without room.
+        """
+        if self._finish in _FAILURES:
+            self._outputs = [output for output in self._outputs if not isinstance(output, _Called)]
+        last = self._outputs[-1] if self._outputs else None
+        if self._finished() == "length" and isinstance(last, _Called) and not last.in_pieces:
+            self._outputs.pop()
 
     def _candidate(self, candidate: Mapping[str, Any]) -> str:
         reason = field(candidate, "finishReason")
@@ -137,7 +151,8 @@ class AnswerReader:
             self._partial = PartialCall(call, signature)
         self._partial.add(call, path)
         if not more:
-            self._outputs.append(_Called(self._partial.whole(), self._partial.signature or signature))
+            signature = self._partial.signature or signature
+            self._outputs.append(_Called(self._partial.whole(), signature, in_pieces=True))
             self._partial = None
 
     def _items(self) -> list[Item]:

@@ -148,7 +148,7 @@ class Replies:
         state, sheet = item.state, self._sheet
         if state is None or not state.data:
             return False
-        fault = unusable(state, NAME, sheet.model, lambda: self._standing(state), sheet.doubt(state))
+        fault = unusable(state, NAME, sheet.asked, lambda: self._standing(state), sheet.doubt(state))
         if fault:
             sheet.note(item, *fault)
         return fault is None

@@ -2,8 +2,9 @@
 
 from quire.providers.openai_chat.history import read_history
 from quire.providers.openai_chat.reading import parse
+from quire.providers.openai_chat.states import NAME
 from quire.providers.openai_chat.streaming import ChatStream
-from quire.providers.openai_chat.writing import NAME, begin
+from quire.providers.openai_chat.writing import begin
 from quire.providers.wire import Wire
 
 __all__ = ["NAME", "OpenAIChat"]

@@ -39,10 +39,15 @@ class Manners(NamedTuple):
 
 
 def manners_of(model: str | None) -> Manners:
-    """What a model takes; one that is not known is trusted with all that most take."""
+    """What a model takes; one that is not known is trusted with all that most take.
+
+    One that is not named is given all: who sends a recording to it knows whom it goes to.
+    """
     facts = facts_for(model) if model else UNKNOWN
     features = frozenset[str](facts.features)
     media = features if facts.provider is not None else features | {"image_input", "pdf_input"}
+    if model is None:
+        media |= {"audio_input"}
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"

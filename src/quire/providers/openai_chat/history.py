@@ -7,8 +7,8 @@ from quire.errors import Damaged, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import beside
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
-from quire.providers.openai_chat.outputs import LEGACY, Naming, outputs_of
-from quire.providers.openai_chat.writing import NAME
+from quire.providers.openai_chat.outputs import LEGACY, outputs_of
+from quire.providers.openai_chat.states import NAME, Maker
 from quire.providers.provider import Answer, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import unmarked
@@ -35,7 +35,7 @@ class _Reader:
 
     def __init__(self, model: str) -> None:
         self.items: list[Item] = []
-        self._model = model
+        self._maker = Maker(model, None, Answer().tool)
         self._names: dict[str, str] = {}
 
     def take(self, message: Json, path: str) -> None:
@@ -59,7 +59,7 @@ class _Reader:
         self.items += strange
 
     def _replied(self, message: Json, path: str) -> None:
-        outputs = outputs_of(message, path, self._model, Naming(Answer().tool))
+        outputs = outputs_of(message, path, self._maker)
         self._names |= {item.call_id: item.name for item in outputs if isinstance(item, ToolCall)}
         self.items += outputs
 

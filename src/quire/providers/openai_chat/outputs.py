@@ -1,17 +1,17 @@
 """OpenAI Chat Completions: a message of the model as items."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from quire.errors import Damaged
-from quire.items import Audio, Item, Message, Opaque, Reasoning, ToolCall, parts_of
+from quire.items import Audio, Item, Message, ToolCall, parts_of
 from quire.providers.json_values import json_text
 from quire.providers.native import FORM, beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
+from quire.providers.openai_chat.chunks import said_in
 from quire.providers.openai_chat.customs import custom
-from quire.providers.openai_chat.writing import NAME
+from quire.providers.openai_chat.states import NAME, Maker, state_of, thought_of
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 
@@ -19,17 +19,11 @@ LEGACY = "function_call"
 """The id of a call from before calls had ids."""
 
 
-class Naming(NamedTuple):
-    """What the tools in a message are really called, and what a call is known by that came without an id."""
-
-    tool: Callable[[str], str]
-    call_id: Callable[[], str] | None = None
-    """None where a call has to have one: in a history, its result names it."""
-
-
-def outputs_of(message: Json, path: str, model: str, naming: Naming) -> list[Item]:
+def outputs_of(message: Json, path: str, maker: Maker) -> list[Item]:
     """What a model thought, said and called in one message, in this order."""
-    return [*_thought(message, model), *_said(message, path), *_calls(message, path, naming)]
+    thought = thought_of(message, maker, path)
+    spoken = [*_said(message, path), *_calls(message, path, maker)]
+    return spoken if thought is None else [thought, *spoken]
 
 
 def whole_calls(items: list[Item]) -> list[Item]:
@@ -51,14 +45,8 @@ def is_whole(arguments: str) -> bool:
         return False
 
 
-def _thought(message: Json, model: str) -> list[Reasoning]:
-    # Not OpenAI's own, but that of services which speak its wire.
-    text = message.get("reasoning_content") or message.get("reasoning")
-    return [Reasoning(text, Opaque(NAME, model))] if isinstance(text, str) and text else []
-
-
 def _said(message: Json, path: str) -> list[Item]:
-    content, strange = read_content(message.get("content"), f"{path}.content", NAME)
+    content, strange = read_content(said_in(message.get("content")), f"{path}.content", NAME)
     refusal, audio = message.get("refusal"), message.get("audio")
     reference = None if audio is None else _reference(fields(audio, f"{path}.audio"))
     if reference is not None:
@@ -86,19 +74,19 @@ def _heard(audio: Json, path: str) -> Item:
     return Message("assistant", words) if words else native_note({"audio": audio}, NAME)
 
 
-def _calls(message: Json, path: str, naming: Naming) -> list[Item]:
+def _calls(message: Json, path: str, maker: Maker) -> list[Item]:
     calls: list[Item] = []
     for index, value in enumerate(entries(message.get("tool_calls") or (), f"{path}.tool_calls")):
         place = f"{path}.tool_calls[{index}]"
-        calls.append(_call(fields(value, place), place, naming))
+        calls.append(_call(fields(value, place), place, maker))
     if message.get("function_call") is not None:
         place = f"{path}.function_call"
         call = fields(message["function_call"], place)
-        calls.append(ToolCall(LEGACY, naming.tool(_named(call, place)), arguments_in(call, place)))
+        calls.append(ToolCall(LEGACY, maker.tool(_named(call, place)), arguments_in(call, place)))
     return calls
 
 
-def _call(call: Json, path: str, naming: Naming) -> Item:
+def _call(call: Json, path: str, maker: Maker) -> Item:
     extras = custom() if call.get("type") == "custom" else {}
     if extras:
         inner = fields(call.get("custom"), f"{path}.custom")
@@ -108,14 +96,14 @@ def _call(call: Json, path: str, naming: Naming) -> Item:
         arguments = arguments_in(inner, f"{path}.function")
     else:
         return native_note(call, NAME)
-    name = naming.tool(_named(inner, path))
-    return ToolCall(_call_id(call, path, naming), name, arguments, extras=extras)
+    name, state = maker.tool(_named(inner, path)), state_of(call, maker, path)
+    return ToolCall(_call_id(call, path, maker), name, arguments, state, extras=extras)
 
 
-def _call_id(call: Json, path: str, naming: Naming) -> str:
+def _call_id(call: Json, path: str, maker: Maker) -> str:
     # Some services give a call no id; whoever answers it needs one all the same.
-    if call.get("id") in (None, "") and naming.call_id is not None:
-        return naming.call_id()
+    if call.get("id") in (None, "") and maker.call_id is not None:
+        return maker.call_id()
     call_id = text_at(call, "id", path)
     if not call_id:
         raise Damaged("a call has an id", f"{path}.id")

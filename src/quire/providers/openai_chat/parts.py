@@ -34,13 +34,17 @@ class Parts:
         return {"type": self.text_type, "text": text}
 
     def _part(self, item: Item, part: Part) -> Json | None:
-        text = as_text(part)
+        text = self._words(part)
         if text is not None:
             return self.text(text) if text else None
         if isinstance(part, str):
             return None
         written = self._carried(part) if _FEATURES[type(part)] in self._media else None
         return written or self._in_words(item, part)
+
+    def _words(self, part: Part) -> str | None:
+        """The words of what is written as text."""
+        return as_text(part)
 
     def _carried(self, part: Image | Audio | File) -> Json | None:
         if isinstance(part, Image):

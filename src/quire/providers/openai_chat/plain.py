@@ -59,6 +59,13 @@ def write_plain(
     return start
 
 
+def write_words(
+    items: Sequence[Item], start: int, stop: int, sheet: Sheet, names: Table, roles: Table
+) -> int:
+    """Write turns of words, and stop before a call: where no tool has a name, none is plain."""
+    return write_plain(items, start, stop, sheet, {}, roles)
+
+
 def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> int:
     """Write calls into the last message, and their results after it, if all are there and in order."""
     messages, given, takes = sheet.messages, sheet.ids.taken, sheet.ids.takes
@@ -68,7 +75,7 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
         call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
         if name is None or call_id in given or not arguments.isascii() or call.agent_id != agent:
             return _taken_back(sheet, calls, mark, start)
-        if call.extras and FORM in call.extras:
+        if call.state is not None or (call.extras and FORM in call.extras):
             return _taken_back(sheet, calls, mark, start)
         # Nearly all ids are identifiers, and asking that is cheaper than asking a pattern.
         if not (call_id.isidentifier() and call_id.isascii() and len(call_id) <= LONGEST_ID) and not takes(

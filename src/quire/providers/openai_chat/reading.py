@@ -5,7 +5,8 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, Message, ToolCall, new_id
 from quire.providers.openai_chat.blocks import entries, fields
-from quire.providers.openai_chat.outputs import Naming, outputs_of, whole_calls
+from quire.providers.openai_chat.outputs import outputs_of, whole_calls
+from quire.providers.openai_chat.states import Maker
 from quire.providers.openai_chat.usage import read_usage
 from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
 from quire.providers.sheet import Json
@@ -43,8 +44,8 @@ def usage_of(body: Json) -> Usage | None:
 
 def assembled(message: Json, reason: Any, usage: Usage | None, model: str | None, answer: Answer) -> Parsed:
     """An answer from its message and from why it ended; an answer without a reason was cut off."""
-    naming = Naming(answer.tool, lambda: f"call_{new_id()}")
-    items = outputs_of(message, "choices[0].message", answer.model or model or "", naming)
+    maker = Maker(answer.model or model or "", answer.prefix, answer.tool, lambda: f"call_{new_id()}")
+    items = outputs_of(message, "choices[0].message", maker)
     finish = _finish(message, reason, items)
     if reason is None or finish == "length":
         items = whole_calls(items)

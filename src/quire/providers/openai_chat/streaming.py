@@ -4,14 +4,20 @@ from typing import Any
 
 from quire.providers.json_values import json_text
 from quire.providers.openai_chat.blocks import entries, fields
+from quire.providers.openai_chat.chunks import CONTENT, Chunks
+from quire.providers.openai_chat.events import told_by
 from quire.providers.openai_chat.outputs import is_whole
 from quire.providers.openai_chat.reading import assembled, usage_of
+from quire.providers.openai_chat.states import BLOCKS, signed_in
+from quire.providers.openai_chat.wishes import THOUGHTS
 from quire.providers.provider import Answer, Parsed, error_in, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
+_KNOWN = frozenset(("choices", "error"))
 _CALLED = {"function": "arguments", "custom": "input"}
-_WORDS = ("content", "refusal", "reasoning_content", "reasoning")
+_FLOWING = ("text", "summary", "thinking")
+_WORDS = ("refusal", *THOUGHTS)
 
 
 class ChatStream:
@@ -19,8 +25,11 @@ class ChatStream:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._content = Chunks()
         self._words: dict[str, list[str]] = {}
         self._audio: dict[str, list[str]] = {}
+        self._thoughts: dict[str, list[Json]] = {}  # in blocks
+        self._signed: Json = {}
         self._calls: list[Json] = []
         self._places: dict[int | str, Json] = {}  # calls by the index that the chunks know them by
         self._reason: Any = None
@@ -28,10 +37,17 @@ class ChatStream:
         self._model: str | None = None
         self._error: str | None = None
         self._parsed: Parsed | None = None
+        self._is_known = False  # whether any event was a chunk
+        self._strange: str | None = None  # what the first event was
 
     def feed(self, event: Any) -> str:
         """Take a chunk; the words of the answer that it added."""
-        chunk = plain_json(event)
+        told = told_by(event)
+        if told is None:
+            return ""
+        chunk = plain_json(told)
+        self._is_known = self._is_known or not _KNOWN.isdisjoint(chunk)
+        self._strange = self._strange or type(told).__name__
         model = chunk.get("model")
         if isinstance(model, str) and model:
             self._model = model
@@ -50,24 +66,36 @@ class ChatStream:
         """The answer so far; one that had not come to its end is marked as interrupted."""
         if self._parsed is None:
             message: Json = {name: "".join(pieces) for name, pieces in self._words.items()}
+            message[CONTENT] = self._content.whole()
             if self._audio:
                 message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
+            message |= {**self._thoughts, **self._signed}
             message["tool_calls"] = [call for call in self._calls if self._is_kept(call)]
             parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
-            self._parsed = parsed._replace(error=self._error)
+            self._parsed = parsed._replace(error=self._error or self._unheard())
         return self._parsed
 
+    def _unheard(self) -> str | None:
+        """What went wrong where events came and none was a chunk: an answer is never lost in silence."""
+        if self._is_known or self._strange is None:
+            return None
+        return f"no event was a chunk of Chat Completions; the first was a {self._strange}"
+
     def _take(self, delta: Json) -> str:
+        said = self._content.add(delta.get(CONTENT), "choices[0].delta.content")
         for name in _WORDS:
             _gather(self._words, name, delta.get(name))
+        for name in BLOCKS:
+            for piece in entries(delta.get(name) or (), f"choices[0].delta.{name}"):
+                _join(self._thoughts.setdefault(name, []), fields(piece, f"choices[0].delta.{name}[]"))
+        self._signed |= signed_in(delta)
         for name, piece in fields(delta.get("audio") or {}, "choices[0].delta.audio").items():
             _gather(self._audio, name, piece)
         for value in entries(delta.get("tool_calls") or (), "choices[0].delta.tool_calls"):
             self._call(fields(value, "choices[0].delta.tool_calls[]"))
         if delta.get("function_call"):
             self._call({"index": "function_call", "id": "function_call", "function": delta["function_call"]})
-        said = (delta.get("content"), delta.get("refusal"))
-        return "".join(piece for piece in said if isinstance(piece, str))
+        return said + words_in(delta.get("refusal"))
 
     def _is_kept(self, call: Json) -> bool:
         """Whether a call is to be read; a piece with nothing in it is none, nor is one without a name yet."""
@@ -77,6 +105,7 @@ class ChatStream:
     def _call(self, piece: Json) -> None:
         call = self._called(piece)
         call["id"] = call["id"] or words_in(piece.get("id"))
+        call |= signed_in(piece)
         for kind, held in _CALLED.items():
             path = f"choices[0].delta.tool_calls[].{kind}"
             told = fields(piece.get(kind) or {}, path)
@@ -115,6 +144,19 @@ def _text(value: Any, path: str) -> str:
 
 def _index(value: Any) -> int | str:
     return value if isinstance(value, int | str) else 0
+
+
+def _join(blocks: list[Json], piece: Json) -> None:
+    """Add a piece of thoughts in blocks: words go on where the same words stopped, all else is a block."""
+    last = blocks[-1] if blocks else {}
+    other = any(last.get(name) != piece.get(name) for name in ("type", "index"))
+    # A signature comes last: words after it are of another block, which some services do not number.
+    is_closed = last.get("signature") and any(piece.get(name) for name in (*_FLOWING, "signature"))
+    if not last or piece.get("data") or other or is_closed:
+        blocks.append(piece)
+        return
+    grown = {name: words_in(last.get(name)) + words_in(piece[name]) for name in _FLOWING if name in piece}
+    blocks[-1] = {**last, **{name: value for name, value in piece.items() if value}, **grown}
 
 
 def _gather(pieces: dict[str, list[str]], name: str, piece: Any) -> None:

@@ -18,26 +18,28 @@ from quire.items import (
 )
 from quire.providers import wording
 from quire.providers.definitions import Tool
-from quire.providers.dialogue import Reply
+from quire.providers.dialogue import Output, Reply
 from quire.providers.media import split
 from quire.providers.names import alphabet
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
+from quire.providers.openai_chat.chunks import with_beside
 from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
 from quire.providers.openai_chat.limits import LONGEST_ID, in_messages, refuse_too_many
 from quire.providers.openai_chat.parts import Parts
-from quire.providers.openai_chat.plain import write_plain
+from quire.providers.openai_chat.plain import write_plain, write_words
+from quire.providers.openai_chat.states import NAME, goes_back
 from quire.providers.openai_chat.tools import written_tool
+from quire.providers.openai_chat.wishes import wanted_signature, wanted_thoughts, wishes_of
 from quire.providers.sheet import Json, Sheet
 
-NAME = "openai"
 _IDS = alphabet(LONGEST_ID)
 _AUTHOR = re.compile(r"[^\s<|\\/>]+")
 
 
 class ChatWriter(FamilyWriter):
-    """Writes chat messages. This wire carries no state."""
+    """Writes chat messages; beside them goes what a service that speaks this wire wants back."""
 
     __slots__ = ()
 
@@ -48,8 +50,9 @@ class ChatWriter(FamilyWriter):
         return _writer(self.sheet.branch(), self._manners, self._tools)
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """The common case, written at once."""
-        return self._plain(write_plain, items, start, stop)
+        """The common case, written at once; where a service wants more beside calls, it is words alone."""
+        write = write_words if wishes_of(self.sheet.model).any else write_plain
+        return self._plain(write, items, start, stop)
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model, with the name of who said it."""
@@ -102,32 +105,67 @@ class ChatWriter(FamilyWriter):
             self.sheet.left_out(item)
 
     def reply(self, reply: Reply) -> None:
-        """A reply with calls, and what they gave."""
+        """A reply with calls or thoughts, and what the calls gave."""
         outputs, calls, results = reply
-        words: list[Message] = []
-        for output in outputs:
-            if type(output) is Message:
-                words.append(output)
-            elif type(output) is Reasoning:
-                self.sheet.unsent(output, "this wire carries no reasoning")
+        # Before anything is written: state is good for what stands before the whole reply.
+        beside = [self._beside(output, bool(calls)) for output in outputs]
         if not calls:
-            for message in words:
-                self.assistant(message)
+            self._speak(outputs, beside)
             return
+        words = [output for output in outputs if type(output) is Message]
         text = self.sheet.words(words[0]) if len(words) == 1 else "\n".join(map(self.sheet.words, words))
         place, media = len(self.sheet.messages), False
+        fields = self._thoughts(outputs, beside)
+        signs = [sign for output, sign in zip(outputs, beside, strict=True) if type(output) is ToolCall]
         for some in in_messages(len(calls)):
-            media = self._exchange(calls[some], results[some], text) or media
-            text = ""
+            written = self._signed(calls[some], signs[some])
+            message: Json = {"role": "assistant", "content": text or None, "tool_calls": written}
+            self.sheet.messages.append(with_beside(message, fields))
+            media = self._answers(calls[some], results[some], written) or media
+            text, fields = "", wanted_thoughts(self.sheet.model)
         self._sign_all(words, place)
         if media:
             self._results_media(calls, results)
 
-    def _exchange(self, calls: list[ToolCall], results: list[ToolResult | None], text: str) -> bool:
-        """Calls of one message, each answered right after it; whether any answer is more than words."""
-        written = [self._call(call) for call in calls]
+    def _beside(self, output: Output, has_calls: bool) -> Json:
+        """The fields that go back beside what the model thought or called."""
+        return {} if isinstance(output, Message) else goes_back(output, self.sheet, has_calls)
+
+    def _speak(self, outputs: list[Output], beside: list[Json]) -> None:
+        """Words without calls, each message with what was thought before it."""
+        messages, held = self.sheet.messages, list[tuple[Output, Json]]()
+        for output, fields in zip(outputs, beside, strict=True):
+            if type(output) is not Message:
+                held += [(output, fields)] if fields else []
+                continue
+            place = len(messages)
+            self.assistant(output)
+            if held and place < len(messages) and messages[place]["role"] == "assistant":
+                messages[place] = with_beside(messages[place], held.pop()[1])
+        for thought, _ in held:
+            self.sheet.note(thought, "reasoning_left_out", "what it led to is not there")
+
+    def _thoughts(self, outputs: list[Output], beside: list[Json]) -> Json:
+        """The fields of the one message that has the calls: of several thoughts the last."""
+        found = [
+            (output, fields)
+            for output, fields in zip(outputs, beside, strict=True)
+            if fields and type(output) is Reasoning
+        ]
+        for thought, _ in found[:-1]:
+            self.sheet.note(thought, "reasoning_left_out", "there are later thoughts on the same message")
+        return wanted_thoughts(self.sheet.model) | (found[-1][1] if found else {})
+
+    def _signed(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
+        """Calls of one message, each with its signature; the first has one where the service wants it."""
+        first = signs[0] or wanted_signature(self.sheet.model)
+        if first and not signs[0]:
+            self.sheet.note(calls[0], "state_foreign", "a placeholder stands for this model's signature")
+        return [self._call(call) | sign for call, sign in zip(calls, (first, *signs[1:]), strict=True)]
+
+    def _answers(self, calls: list[ToolCall], results: list[ToolResult | None], written: list[Json]) -> bool:
+        """What the calls of one message gave, right after it; whether any answer is more than words."""
         append, more = self.sheet.messages.append, False
-        append({"role": "assistant", "content": text or None, "tool_calls": written})
         for call, result, given in zip(calls, results, written, strict=True):
             if result is not None and type(result.content) is str:
                 text = result.content if result.content.isascii() else wording.mended(result.content)

@@ -1,8 +1,8 @@
 """OpenAI Responses: what a message of the user and the output of a tool may hold."""
 
-from quire.items import Audio, File, Image
+from quire.items import Audio, File, Image, Part
 from quire.providers import wording
-from quire.providers.media import inline_data, media_type
+from quire.providers.media import as_text, inline_data, media_type
 from quire.providers.native import file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.parts import IMAGES, Parts
@@ -10,9 +10,10 @@ from quire.providers.sheet import Json
 
 _PLACES = ("http://", "https://")
 _OFFICE = "application/vnd.openxmlformats-officedocument"
+_JSON = "application/json"
 _ENDINGS = {
     "application/pdf": "pdf",
-    "application/json": "json",
+    _JSON: "json",
     "application/msword": "doc",
     "application/rtf": "rtf",
     "application/vnd.ms-excel": "xls",
@@ -30,6 +31,10 @@ class InputParts(Parts):
     __slots__ = ()
 
     text_type = "input_text"
+
+    def _words(self, part: Part) -> str | None:
+        """The words of what is written as text; a file that this wire takes stays one."""
+        return None if isinstance(part, File) and media_type(part) == _JSON else as_text(part)
 
     def _carried(self, part: Image | Audio | File) -> Json | None:
         if isinstance(part, Image):

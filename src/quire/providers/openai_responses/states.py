@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from quire.items import Message, Opaque, Reasoning
-from quire.providers.binding import same_model, unusable
+from quire.providers.binding import Asked, unusable
 from quire.providers.downgrades import Change
 from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.sheet import Json, Sheet
@@ -44,10 +44,10 @@ def unpacked(state: Opaque | None) -> Json:
         return {}
 
 
-def phase_of(message: Message, model: str | None) -> str | None:
+def phase_of(message: Message, asked: Asked) -> str | None:
     """Which part of a turn the model said a message was, for the same model to read again."""
     state = message.state
-    if state is None or state.provider != NAME or model is None or not same_model(state.model, model):
+    if state is None or state.provider != NAME or not asked.made(state):
         return None
     phase = unpacked(state).get("phase")
     return phase if phase in ("commentary", "final_answer") else None
@@ -76,7 +76,7 @@ def block_of(reasoning: Reasoning, sheet: Sheet) -> Json | None:
 def _fault(state: Opaque | None, sheet: Sheet) -> tuple[Change, str] | None:
     if state is None or not state.data:
         return "reasoning_left_out", "this wire carries only sealed reasoning"
-    fault = unusable(state, NAME, sheet.model, lambda: _prefix(sheet, state.prefix), sheet.doubt(state))
+    fault = unusable(state, NAME, sheet.asked, lambda: _prefix(sheet, state.prefix), sheet.doubt(state))
     if fault:
         return fault
     data = unpacked(state)

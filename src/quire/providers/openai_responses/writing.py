@@ -107,7 +107,7 @@ class ResponsesWriter(FamilyWriter):
             if not media:
                 self.sheet.left_out(message)
             return None, media
-        phase = phase_of(message, self.sheet.model) if message.state else None
+        phase = phase_of(message, self.sheet.asked) if message.state else None
         # OpenAI takes it without a type, other servers of this wire do not.
         written: Json = {"type": "message", "role": "assistant", "content": text}
         if phase:

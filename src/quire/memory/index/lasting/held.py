@@ -1,7 +1,8 @@
 """What is held of a scope, as far as a question needs it: in tables, where it was in memory."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from functools import cached_property
 from typing import cast
 
 from quire.memory.index.holding import Holding
@@ -118,6 +119,31 @@ class _Orders:
         where, values = filtered(self._sight, Only(span=span))
         return self._sight.in_order(where, "at", values)
 
+    def during(self, span: tuple[float, float]) -> "_During":
+        return _During(self._sight, span)
+
     def newest_first(self, span: tuple[float, float] | None = None) -> Iterator[int]:
         where, values = filtered(self._sight, Only(span=span))
         return self._sight.in_order(where, "at DESC", values)
+
+
+class _During(Such):
+    """The leaves of a span of time."""
+
+    def __init__(self, sight: Sight, span: tuple[float, float]) -> None:
+        where, values = filtered(sight, Only(span=span))
+        super().__init__(sight, lambda fact: span[0] <= fact.at < span[1], where, values)
+        self._count = super().__len__()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def narrow(self, leaves: Set[int]) -> Set[int]:
+        """Those of some leaves that are of the span."""
+        if self._count < len(leaves):
+            return leaves & self._all
+        return self & leaves if isinstance(leaves, set) else leaves & self
+
+    @cached_property
+    def _all(self) -> set[int]:
+        return set(self)

@@ -43,7 +43,8 @@ class Lasting(Index):
         self._weights = weights or Weights()
         self._marks = Marks(tables, self._scope, self._dialect)
         self._lock = RLock()
-        self._sight: Sight | None = None
+        self.sight: Sight | None = None
+        """What is held in memory of the tables, once they were looked at."""
         self._closing = finalize(self, _close, tables)
         self._wipe()
 
@@ -140,10 +141,10 @@ class Lasting(Index):
             scope = scope_of(asked, self._scope, self._dialect)
             if scope is None:
                 return otherwise
-            sight, self._sight = self._sight, None  # not kept if reading fails midway
+            sight, self.sight = self.sight, None  # not kept if reading fails midway
             sight = Sight(asked, scope) if sight is None else sight.renewed(asked, scope)
             result = work(sight)
-            self._sight = sight
+            self.sight = sight
             return result
 
         with self._lock:

@@ -17,6 +17,10 @@ _MOST_BEARERS = 4_000_000
 """Words of leaves that are held in memory, twenty bytes for each: words are asked for again and again."""
 
 
+_FACTS_OF_A_LEAF, _BEARERS_OF_A_LEAF = 8, 175
+"""So many of each take as much memory as one leaf in an index that has all of it there."""
+
+
 class Sight:
     """One scope, within one transaction after another. What did not change since is not read again."""
 
@@ -29,6 +33,11 @@ class Sight:
         self._bearing = 0
         self._names: dict[int, tuple[str, str]] = {}
         self._oldest: list[int] = []
+
+    @property
+    def weight(self) -> int:
+        """What is held in memory, in leaves."""
+        return len(self._looked_at) // _FACTS_OF_A_LEAF + self._bearing // _BEARERS_OF_A_LEAF
 
     def renewed(self, asked: Asked, scope: Scope) -> "Sight":
         """What is seen now."""

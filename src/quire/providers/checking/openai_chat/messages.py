@@ -1,6 +1,7 @@
 """The messages of a request to the Chat Completions, in their order."""
 
 import re
+from typing import NamedTuple
 
 from quire.providers.checking.openai_chat.naming import LONGEST_CALL_ID, check_call_id
 from quire.providers.checking.openai_chat.pairing import Pairing
@@ -16,6 +17,15 @@ INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 _AUTHOR = re.compile(r"[^\s<|\\/>]+")
 _ELSEWHERE = re.compile(r"(?:^|/)(?:azure\w*|github_copilot)[/:]")
 _LONGEST_ELSEWHERE = 40
+_OPENAIS_OWN = re.compile(r"(?:^|[/:])(?:gpt-\d|chatgpt-|o\d)")
+
+
+class _Service(NamedTuple):
+    """What a service takes in messages of its model."""
+
+    longest_id: int
+    thinks: bool
+    """Whether it may take thoughts in the content: OpenAI's own models do not."""
 
 
 def check_messages(body: Fields, model: str | None) -> None:
@@ -24,7 +34,7 @@ def check_messages(body: Fields, model: str | None) -> None:
     if given is not None and not given:
         body.add("messages", "empty_messages", "is an empty list")
     instructions = not (model or "").rpartition("/")[2].startswith(WITHOUT_INSTRUCTIONS)
-    longest = _LONGEST_ELSEWHERE if _ELSEWHERE.search((model or "").lower()) else LONGEST_CALL_ID
+    service = _service((model or "").lower())
     pairing = Pairing(body.findings)
     for place, value in body.each("messages"):
         message = opened(body.findings, place, value)
@@ -37,14 +47,19 @@ def check_messages(body: Fields, model: str | None) -> None:
         else:
             if role in ("system", "developer") and not instructions:
                 message.add("role", "role_for_model", f"is {role}")
-            _check_message(message, role, pairing, longest)
+            _check_message(message, role, pairing, service)
     pairing.end()
 
 
-def _check_message(message: Fields, role: str, pairing: Pairing, longest: int) -> None:
+def _service(model: str) -> _Service:
+    longest = _LONGEST_ELSEWHERE if _ELSEWHERE.search(model) else LONGEST_CALL_ID
+    return _Service(longest, _OPENAIS_OWN.search(model) is None)
+
+
+def _check_message(message: Fields, role: str, pairing: Pairing, service: _Service) -> None:
     _check_author(message, role)
     if role == "assistant":
-        _check_assistant(message, pairing, longest)
+        _check_assistant(message, pairing, service)
         return
     if role == "tool":
         _check_result(message, pairing)
@@ -67,9 +82,9 @@ def _check_result(message: Fields, pairing: Pairing) -> None:
         pairing.answer(name, message.at("tool_call_id"))
 
 
-def _check_assistant(message: Fields, pairing: Pairing, longest: int) -> None:
+def _check_assistant(message: Fields, pairing: Pairing, service: _Service) -> None:
     if message.get("content") is not None or all(message.get(key) is None for key in INSTEAD_OF_CONTENT):
-        check_content(message, "assistant")
+        check_content(message, "assistant", thinks=service.thinks)
     message.optional_text("refusal")
     if message.get("function_call") is not None:
         function = message.object("function_call")
@@ -78,7 +93,7 @@ def _check_assistant(message: Fields, pairing: Pairing, longest: int) -> None:
     if message.get("tool_calls") is None:
         pairing.other()
     else:
-        _check_calls(message, pairing, longest)
+        _check_calls(message, pairing, service.longest_id)
 
 
 def _check_calls(message: Fields, pairing: Pairing, longest: int) -> None:

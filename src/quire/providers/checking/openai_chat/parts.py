@@ -10,9 +10,11 @@ PARTS: dict[str, frozenset[str]] = {
     "user": frozenset({"text", "image_url", "input_audio", "file"}),
     "assistant": frozenset({"text", "refusal"}),
 }
+THINKING = "thinking"
+"""A part of an assistant's content that some services of this wire give and take back, OpenAI itself not."""
 
 
-def check_content(message: Fields, role: str) -> None:
+def check_content(message: Fields, role: str, *, thinks: bool = False) -> None:
     """The content of a message that has to have one."""
     content = message.get("content")
     if isinstance(content, str):
@@ -22,16 +24,19 @@ def check_content(message: Fields, role: str) -> None:
     elif role == "function" or as_list(content) is None:
         message.add("content", "shape", f"is {type_of(content)} in a message with the role {role}")
     else:
-        _check_parts(message, role)
+        _check_parts(message, role, thinks)
 
 
-def _check_parts(message: Fields, role: str) -> None:
+def _check_parts(message: Fields, role: str, thinks: bool) -> None:
     for place, value in message.each("content"):
         part = opened(message.findings, place, value)
         kind = part.text("type") if part else None
         if part is None or kind is None:
             continue
-        if kind not in _CHECKS:
+        if kind == THINKING and thinks and as_list(part.get(THINKING)) is not None:
+            for inner, piece in part.each(THINKING):
+                opened(message.findings, inner, piece)
+        elif kind not in _CHECKS:
             part.add("type", "unknown_part", f"is {short(kind)}")
         elif kind not in PARTS.get(role, TEXT_ONLY):
             part.add("", "part_for_role", f"is {kind} in a message with the role {role}")

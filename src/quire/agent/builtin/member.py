@@ -1,0 +1,118 @@
+"""One agent that works for another: its tasks one after the other, and what comes back of each."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from quire.agent.agent import Agent
+from quire.agent.builtin.roles import Role
+from quire.agent.limits import Limits, Tally
+from quire.agent.reply import Reply
+from quire.compactors import in_words
+from quire.errors import cut
+from quire.items import Item, Message, ToolCall
+from quire.models import AnyModel, asking
+from quire.providers import Parsed
+from quire.session import Session
+from quire.session.metering import Metered
+
+_NO_LIMITS = Limits(requests=None, seconds=None)
+"""Of a task: the agent has its own, and who gave it has others."""
+
+_LONGEST_ASKED = 2_000
+"""Characters of what a person is asked that are passed on."""
+
+_SUMMARY = "Tell what was done here and what came of it, with every figure and name that matters:\n\n"
+
+
+class Member:
+    """One agent that was started in a role; it keeps its conversation from task to task."""
+
+    def __init__(self, name: str, role: Role, make: Callable[[], Agent]) -> None:
+        self.name = name
+        self.role = role
+        self._make = make
+        self._turn = asyncio.Lock()
+
+    @cached_property
+    def agent(self) -> Agent:
+        """Who does it; made when it is first needed."""
+        return self._make()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it does a task."""
+        return self._turn.locked()
+
+    async def do(self, task: str, timeout: float | None) -> str:
+        """Give it a task, after those before it; what comes back."""
+        async with self._turn:
+            with Tally(_NO_LIMITS, self.agent.session) as tally:
+                return await self._done(task, timeout, tally)
+
+    async def _done(self, task: str, timeout: float | None, tally: Tally) -> str:
+        time = asyncio.timeout(timeout)
+        try:
+            async with time:
+                reply = await self.agent.ask(task)
+        except TimeoutError:
+            if not time.expired():
+                raise
+            return f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
+        if reply.stop == "waiting":
+            asks = any(self._asks(call) for call in reply.waiting)
+            return "\n".join(self._wants(call, beside_question=asks) for call in reply.waiting)
+        if reply.stop != "done":
+            return f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
+        return await self._returned(task, reply, tally)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person is asked something by it."""
+        return any(standing == "waiting" for _, standing in self.agent.session.standing())
+
+    def _asks(self, call: ToolCall) -> bool:
+        return any(tool.name == call.name and tool.asks_person for tool in self.agent.tools)
+
+    def _wants(self, call: ToolCall, *, beside_question: bool) -> str:
+        """What a person is asked, for the one who can pass it on."""
+        asked = f"{cut(call.name)} with {_shown(call.arguments)}"
+        if self._asks(call):
+            return f"{self.name} asks the user by {asked}. The next task for {self.name} is the answer."
+        place = self.agent.session.place
+        said = (
+            f"{self.name} waits until a person approves of the call {cut(call.call_id)} of {asked}, "
+            f"in the conversation {place}."
+        )
+        if beside_question:
+            return f"{said} It goes on waiting when {self.name} has its answer."
+        return f"{said} A task for {self.name} before that takes the call back."
+
+    async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
+        if self.role.returns == "answer":
+            return reply.text
+        said = in_words((Message("user", task), *reply.items))  # of the history some may be left out by now
+        if self.role.returns == "all":
+            return said
+        if tally.is_spent:
+            return reply.text  # the words of a summary cost more
+        return await asking(_Kept(self.agent.model, self.agent.session))(_SUMMARY + said)
+
+
+class _Kept(Metered):
+    """A model whose use is kept where the conversation keeps what it spends."""
+
+    def __init__(self, model: AnyModel, session: Session) -> None:
+        super().__init__(model)
+        self._session = session
+
+    async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
+        """The model's answer; what it took is on the record, its words are not."""
+        parsed = await super().ask(items, **options)
+        await self._session.add_response(parsed._replace(items=(), model=parsed.model or self.name))
+        return parsed
+
+
+def _shown(arguments: str) -> str:
+    return arguments if len(arguments) <= _LONGEST_ASKED else f"{arguments[:_LONGEST_ASKED]}…"

@@ -1,0 +1,37 @@
+"""What goes with every call of a tool, whoever makes it: hooks are heard, and what it gave is kept."""
+
+from quire.agent.tools import Outcome
+from quire.errors import CodecError
+from quire.items import JSON, Note, ToolCall, ToolResult
+from quire.session import Called, Calling, Session
+
+
+async def refused_by_hooks(session: Session, call: ToolCall) -> str | None:
+    """Why a call may not be run, if a hook says so."""
+    try:
+        await session.hooks.fire_and_wait(Calling(session.place, call.name, call.arguments))
+    except Exception as fault:
+        return f"it was refused: {type(fault).__name__}"
+    return None
+
+
+async def told_to_hooks(session: Session, call: ToolCall, outcome: Outcome) -> None:
+    """Let hooks hear what a call gave."""
+    fault = outcome.stop_reason if outcome.is_error else None
+    heard = Called(session.place, call.name, call.arguments, outcome.content, fault)
+    await session.hooks.fire_and_wait(heard)
+
+
+async def kept(session: Session, call: ToolCall, outcome: Outcome) -> tuple[ToolResult, list[Note]]:
+    """What is recorded of an outcome: the result, and the notes beside it; those with a key are pooled."""
+    beside = [note for note in outcome.notes if note.key is None]
+    try:
+        JSON.encode(beside)
+        for note in outcome.notes:
+            if note.key is not None:
+                # before its result, which may speak of it
+                await session.put(note, given_by=call)
+    except CodecError as fault:
+        words = f"It was run, and what it gave could not be kept: {fault}."
+        return ToolResult(call.call_id, call.name, words, is_error=True), []
+    return ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error), beside

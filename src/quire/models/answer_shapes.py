@@ -1,0 +1,143 @@
+"""The shape that an answer is to have: what of its schema goes to a wire, and what has to be told in words.
+
+A model is held to a schema only where it is known to take one and its wire takes this one. Anywhere else it
+is told in words, and whoever asked looks at what comes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from quire.items import Item, Message
+from quire.providers.anthropic.strict_room import StrictRoom
+from quire.providers.definitions import Tool, read_tools
+from quire.providers.json_values import exact_copy, json_text
+from quire.providers.keywords import COUNTS, NUMBERS
+from quire.providers.parameters import parameters_of
+from quire.providers.pointers import is_recursive, schemas_in
+from quire.providers.routes import cloud_of
+from quire.providers.strictness import is_open, refusals
+from quire.state import View
+from quire.state.scroll import Scroll
+from quire.tokens.counter import Definition
+from quire.tokens.facts import facts_for
+
+_Json = dict[str, Any]
+_Schema = Mapping[str, Any]
+
+_LIMITS = NUMBERS | COUNTS | {"uniqueItems", "discriminator"}
+_WORDS = (
+    "Your answer, when you come to it, is JSON that fits this schema and nothing else, not the schema itself:"
+)
+_SAYS = frozenset(("type", "anyOf", "oneOf", "$ref", "enum", "const"))
+_BESIDE_TOOLS = {
+    "openai": "answer_schema",
+    "openai-responses": "answer_schema",
+    "gemini": "schema_beside_tools",
+}
+"""What a model must be known for to be sent a schema beside tools: others write that and never call."""
+
+
+class AnswerShape(NamedTuple):
+    """What a wire is sent of a schema, if it is sent one, and whether no answer can be another then.
+
+    `is_strict` is for a wire that wants to be told whether to keep to it word for word.
+    """
+
+    sent: _Json | None = None
+    is_held: bool = False
+    is_strict: bool = False
+
+
+def shape_for(
+    wire: str, model: str, schema: _Schema, tools: Sequence[Definition] = (), takes: bool | None = None
+) -> AnswerShape:
+    """What is sent of a schema to a model that is given these tools.
+
+    `takes` says whether the model is held to one, where somebody knows better than its facts.
+    """
+    features = _features(model, takes)
+    if "no_answer_schema" in features:
+        return AnswerShape()
+    if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
+        return AnswerShape()
+    plain = parameters_of(exact_copy(schema)[0])
+    if plain.lost:  # no wire is known to take another top than an object: it is sent as it is, or not at all
+        return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
+    shape = _SHAPES[wire](_closed(plain.schema), model, tools)
+    return shape if "answer_schema" in features else shape._replace(is_held=False)
+
+
+def told(schema: _Schema) -> Message:
+    """A schema in words. The same one is the same message, so that no cache is spoiled by it."""
+    words = f"{_WORDS}\n{json_text(schema, 'output')}"
+    return Message("system", words, id="answer-schema", created_at=0.0)
+
+
+def with_words(items: Sequence[Item], message: Message) -> Sequence[Item]:
+    """Items, and a message after them; what was rendered of a view is still gone on from."""
+    if isinstance(items, View):
+        return Scroll(view=items, after=(message,))
+    if isinstance(items, Scroll):
+        return Scroll(items.before, items.view, items.start, (*items.after, message))
+    return [*items, message]
+
+
+def _features(model: str, takes: bool | None) -> frozenset[str]:
+    known = frozenset[str](facts_for(model).features)
+    if takes is None:
+        return known
+    said, unsaid = ("answer_schema", "no_answer_schema") if takes else ("no_answer_schema", "answer_schema")
+    return known - {unsaid} | {said}
+
+
+def _openai(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
+    is_strict = not refusals(schema).openai
+    return AnswerShape(schema, is_strict, is_strict)
+
+
+def _anthropic(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
+    loose = _loosened(schema)
+    room = StrictRoom(by_cloud=cloud_of(model) is not None)
+    for tool in read_tools(tools):
+        room.refusal(tool)
+    if room.refusal(Tool("", "", loose, strict=True, refusals=refusals(loose))):
+        return AnswerShape()
+    return AnswerShape(loose, loose == schema)
+
+
+def _gemini(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
+    # What holds itself is refused, and where anything may stand, some models write nothing.
+    if is_recursive(schema) or any(map(_is_vague, schemas_in(schema))):
+        return AnswerShape()
+    return AnswerShape(schema, True)
+
+
+_SHAPES = {"openai": _openai, "openai-responses": _openai, "anthropic": _anthropic, "gemini": _gemini}
+
+
+def _is_vague(schema: _Json) -> bool:
+    return _SAYS.isdisjoint(schema) or (is_open(schema) and not schema.get("properties"))
+
+
+def _closed(schema: _Json) -> _Json:
+    """A schema whose objects have the properties they name and no others, unless it says otherwise."""
+    closed: _Json = exact_copy(schema)[0]
+    found = [*schemas_in(closed)]
+    if any("allOf" in inner for inner in found):  # of which one may name what another does not
+        return schema
+    for inner in found:
+        if inner.get("properties"):
+            inner.setdefault("additionalProperties", False)
+    return closed
+
+
+def _loosened(schema: _Json) -> _Json:
+    """A schema without what Anthropic's wire has no words for and that only sets limits."""
+    loose: _Json = exact_copy(schema)[0]
+    for inner in schemas_in(loose):
+        for key in _LIMITS.intersection(inner):
+            if key != "minItems" or inner[key] > 1:
+                del inner[key]
+        if "oneOf" in inner and "anyOf" not in inner:
+            inner["anyOf"] = inner.pop("oneOf")
+    return loose

@@ -1,0 +1,78 @@
+"""Chat Completions: what services of this wire refuse a message for, and what is put where it is gone.
+
+State may not go back to its model after an edit, nor to another one at all. Where a service refuses a call
+without it, it gets what its documentation, or all who call it, have stand for it.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from quire.providers.gemini.signing import PLACEHOLDER
+from quire.providers.sheet import Json
+from quire.tokens.facts import facts_for
+from quire.tokens.families import bare_name
+
+BLANK = " "
+"""Stands for thoughts that are gone: a text without any is taken for none."""
+
+THOUGHTS = ("reasoning_content", "reasoning")
+"""The names that thoughts have in words; a service has one of them, or both for the same words."""
+
+_THINKING = re.compile(r"deepseek-(?:v[4-9]|flash|pro|reasoner)|kimi-k(?:2[.p][5-9]|2-thinking|[3-9])")
+_ONLY_WITH_CALLS = re.compile(r"deepseek-(?:reasoner|r1)")
+
+
+class Wishes(NamedTuple):
+    """What a model's service wants beside messages with calls, whoever made them."""
+
+    thoughts: bool = False
+    """The field `reasoning_content` on each."""
+    signature: bool = False
+    """A signature on the first call of each."""
+    only_with_calls: bool = False
+    """No thoughts beside a message without calls: the first of these services answered 400 to them."""
+
+    @property
+    def any(self) -> bool:
+        """Whether a message with calls is more here than on OpenAI's own service."""
+        return self.thoughts or self.signature
+
+
+@lru_cache(256)  # it is asked for each reply, of the same few models
+def wishes_of(model: str | None) -> Wishes:
+    """What a service wants, by the name of its model."""
+    if model is None:
+        return Wishes()
+    name = bare_name(model).rpartition("/")[2]
+    return Wishes(
+        _THINKING.match(name) is not None,
+        "thought_signatures" in facts_for(model).features,
+        _ONLY_WITH_CALLS.match(name) is not None,
+    )
+
+
+def wanted_thoughts(model: str | None) -> Json:
+    """What stands beside a message with calls whose thoughts are not there."""
+    return {"reasoning_content": BLANK} if wishes_of(model).thoughts else {}
+
+
+def wanted_signature(model: str | None) -> Json:
+    """What stands on the first call of a message that has no signature."""
+    signature = {"google": {"thought_signature": PLACEHOLDER}}
+    return {"extra_content": signature} if wishes_of(model).signature else {}
+
+
+def in_place_of(fields: Mapping[str, Any]) -> Json:
+    """What goes back where the fields themselves may not, so that the message is not refused."""
+    blank: Json = {name: BLANK for name in THOUGHTS if name in fields}
+    signed = {name: _unsigned(value) for name, value in fields.items() if isinstance(value, Mapping)}
+    return blank | signed
+
+
+def _unsigned(value: Any) -> Any:
+    """A value with the placeholder for each signature in it, and nothing else."""
+    held = cast("Mapping[str, Any]", value)
+    told = {name: _unsigned(inner) for name, inner in held.items() if isinstance(inner, Mapping)}
+    return told | ({"thought_signature": PLACEHOLDER} if "thought_signature" in held else {})

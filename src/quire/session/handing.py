@@ -1,0 +1,90 @@
+"""What an agent gave to those who work for it, and what came back: briefs and answers stand in both places.
+
+Only those are looked at who are on the record of an agent. What a call gave is the message of the same words,
+and what came back is in the result of that call: other results may list what somebody below has said too.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from quire.items import Handoff, Message, ToolCall, ToolResult, text_of
+from quire.session.workspace import Written
+from quire.stores import Place
+from quire.stores.streams import CREW
+from quire.stores.tombstones import is_tombstone, texts_in
+
+
+class Handing:
+    """What conversations have handed to those below them, as far as it was read before it was emptied."""
+
+    def __init__(self) -> None:
+        self._names: defaultdict[Place, set[str]] = defaultdict(set)
+        self._calls: defaultdict[Place, dict[str, ToolCall]] = defaultdict(dict)
+        self._briefs: defaultdict[Place, dict[str, set[str]]] = defaultdict(dict)
+        self._results: defaultdict[Place, dict[str, ToolResult]] = defaultdict(dict)
+
+    def take(self, place: Place, recorded: Sequence[Written]) -> None:
+        """Take in what an agent has on its record; of one that nobody works for there is nothing."""
+        names = {item.to_agent for stream, item in recorded if stream == CREW and isinstance(item, Handoff)}
+        self._names[place] |= names
+        for _, item in recorded if self._names[place] else ():
+            if is_tombstone(item):
+                continue
+            if isinstance(item, ToolCall):
+                self._calls[place][item.call_id] = item
+                for text in texts_in(_decoded(item.arguments)):
+                    self._briefs[place].setdefault(text, set()).add(item.call_id)
+            elif isinstance(item, ToolResult):
+                self._results[place][item.call_id] = item
+
+    def given_to(self, place: Place) -> "Given | None":
+        """What one was given and gave back, if it is on the record of the one above it."""
+        above, found, name = place.conversation.rpartition("/")
+        parent = place._replace(conversation=above)
+        if not found or name not in self._names.get(parent, ()):
+            return None
+        return Given(parent, self._briefs[parent], self._calls[parent], self._results[parent])
+
+
+class Given:
+    """What one of those who work for an agent shares with it."""
+
+    def __init__(
+        self,
+        above: Place,
+        briefs: dict[str, set[str]],
+        calls: dict[str, ToolCall],
+        results: dict[str, ToolResult],
+    ) -> None:
+        self.above = above
+        self._briefs, self._calls, self._results = briefs, calls, results
+
+    def gone_with(
+        self, recorded: Sequence[Written], ids: Collection[str], named: Collection[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Messages that stand in calls and results that are gone, by their ids above, with their texts.
+
+        Without a text where it goes in any case: with its call, or with a result that was `named`. What else
+        a result holds may be nobody's secret.
+        """
+        messages = [item for _, item in recorded if isinstance(item, Message) and not is_tombstone(item)]
+        briefed = {call_id for message in messages for call_id in self._briefs.get(message.text, ())}
+        gone = {call_id for call_id in briefed if self._calls[call_id].id in ids}
+        results = [one for one in map(self._results.get, briefed) if one is not None and one.id in ids]
+        told = [(text_of(one.content), one.id in named) for one in results]
+        for message in filter(lambda message: message.text, messages):
+            text, holding = message.text, [is_named for words, is_named in told if message.text in words]
+            if any(holding) or not gone.isdisjoint(self._briefs.get(text, ())):
+                yield message.id, ""
+            elif holding:
+                yield message.id, text
+
+
+def _decoded(arguments: str) -> Any:
+    try:
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return arguments

@@ -1,0 +1,55 @@
+"""The scripts that measure are not measured here; that they still do it is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench"
+_OF_PEERS = "recall_bm25s"  # run by the Python that has the peers
+
+pytestmark = pytest.mark.skipif(
+    not BENCH.is_dir(), reason="the scripts are in the repository, not in a package"
+)
+
+
+def ran(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=BENCH, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_each_finds_what_it_uses() -> None:
+    names = sorted(path.stem for path in BENCH.glob("*.py") if path.stem != _OF_PEERS)
+    ran("-c", f"import {', '.join(names)}")
+
+
+def conversation() -> dict[str, Any]:
+    """Forty turns in two sessions, in the format of LoCoMo; one of them says where the boat lies."""
+    said = [f"I watched film number {number} yesterday evening." for number in range(40)]
+    said[7] = "My boat lies in the harbour of Bergen."
+    turns = [
+        {
+            "speaker": "Ana" if nth % 2 == 0 else "Bo",
+            "dia_id": f"D{nth // 20 + 1}:{nth % 20 + 1}",
+            "text": text,
+        }
+        for nth, text in enumerate(said)
+    ]
+    sessions = {"session_1": turns[:20], "session_2": turns[20:]}
+    dates = {f"session_{nth}_date_time": f"1:56 pm on {nth} May, 2023" for nth in (1, 2)}
+    asked = {"question": "In which harbour does the boat lie?", "evidence": ["D1:8"], "category": 4}
+    return {"sample_id": "made-up", "conversation": {**sessions, **dates}, "qa": [asked]}
+
+
+def test_recall_is_scored(tmp_path: Path) -> None:
+    path = tmp_path / "made-up.json"
+    path.write_text(json.dumps([conversation()]), encoding="utf-8")
+    told = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["methods"]
+    assert told["quire"]["ER"] == {"100": 100.0}
+    assert told["last"]["ER"] == {"100": 0.0}

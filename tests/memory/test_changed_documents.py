@@ -1,0 +1,75 @@
+"""Of a document that changed, the index puts what is new or stands elsewhere, and leaves the rest alone."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from quire.memory import Leaf, Memory
+from quire.memory.index import InProcess
+from quire.stores import MemoryStore
+
+SECTIONS = [f"# Part {number}\n\nThe lamp number {number} hangs here." for number in range(40)]
+
+
+class Watched(InProcess):
+    """An index that notes what is done to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
+
+    def put(
+        self,
+        leaves: Sequence[Leaf],
+        *,
+        vectors: Sequence[Sequence[float]] | None = None,
+        mark: tuple[str, bytes] | None = None,
+    ) -> None:
+        self.done += [f"put {leaf.order}" for leaf in leaves]
+        super().put(leaves, vectors=vectors, mark=mark)
+
+    def drop(self, source: str, transcript: str | None = None) -> None:
+        self.done.append("drop")
+        super().drop(source, transcript)
+
+
+def changed(sections: list[str]) -> tuple[Memory, Watched]:
+    index = Watched()
+    memory = Memory(MemoryStore(), "ana", index=index)
+    for text in (SECTIONS, sections):
+        index.done.clear()
+        memory.knowledge.add_text("\n\n".join(text), source="guide.md")
+        memory.catch_up()
+    return memory, index
+
+
+@pytest.mark.parametrize(
+    ("sections", "done"),
+    [
+        ([*SECTIONS[:7], "# Part 7\n\nThe heliotrope.", *SECTIONS[8:]], ["put 7"]),
+        ([*SECTIONS, "# More\n\nThe heliotrope."], ["put 40"]),
+        (SECTIONS[:-3], []),
+        ([*SECTIONS[:37], *SECTIONS[38:]], ["put 37", "put 38"]),
+        ([*SECTIONS[:38], "# New\n\nThe heliotrope.", *SECTIONS[38:]], ["put 38", "put 39", "put 40"]),
+        ([], ["drop"]),
+    ],
+)
+def test_only_what_changed_is_put(sections: list[str], done: list[str]) -> None:
+    memory, index = changed(sections)
+    assert index.done == done
+    assert len(index) == len(sections)
+    texts = [leaf.text for leaf in index.newest(100)]
+    assert sum("heliotrope" in text for text in texts) == "".join(sections).count("heliotrope")
+    assert bool(memory.search("heliotrope").hits) == ("heliotrope" in "".join(sections))
+
+
+def test_vectors_of_what_stays_stay() -> None:
+    index = Watched()
+    memory = Memory(MemoryStore(), "ana", index=index)
+    memory.knowledge.add_text("\n\n".join(SECTIONS), source="guide.md")
+    memory.catch_up()
+    leaves = index.newest(100)
+    index.set_vectors(leaves, [[1.0, 0.0]] * len(leaves))
+    memory.knowledge.add_text("\n\n".join(["# Part 0\n\nNew.", *SECTIONS[1:]]), source="guide.md")
+    memory.catch_up()
+    assert len(index._held.vectors) == len(SECTIONS) - 1  # pyright: ignore[reportPrivateUsage]
