@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import is_not
+from types import NoneType
 from typing import Any, NoReturn, cast
 
 from quire.errors import InvalidValue, TooLarge, WrongType
@@ -84,6 +85,8 @@ class Nothing(FrozenDict):
 
 NOTHING = dict.__new__(Nothing)
 
+_NUMBERS = frozenset((int, float, bool, NoneType))
+
 # How a frozen value gets what it holds, once: its own methods refuse.
 _fill_dict: Callable[[dict[str, Any], dict[str, Any]], None] = dict[str, Any].update
 _fill_list: Callable[[list[Any], list[Any]], None] = list[Any].extend
@@ -125,7 +128,7 @@ def _check_size(value: str | bytes) -> None:
 def _inner(value: Any, depth: int) -> Any:
     if depth == 1:
         raise InvalidValue(f"nested deeper than {MAX_DEPTH} levels, or holds itself")
-    return freeze(value, depth - 1)
+    return value if type(value) in _NUMBERS else freeze(value, depth - 1)
 
 
 def thaw(value: Any) -> Any:

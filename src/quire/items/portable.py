@@ -7,7 +7,7 @@ different is an error with its path.
 
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from quire.errors import Damaged, Unencodable, cut
@@ -15,6 +15,7 @@ from quire.items.frozen import FrozenDict, FrozenList, Nothing
 
 BYTES = "$bytes"
 DICT = "$dict"
+_TEXT = frozenset((str,))
 _PLAIN = frozenset((str, bool, type(None)))
 
 
@@ -25,13 +26,18 @@ def is_plain(value: Any) -> bool:
     """
     kind = cast(type[object], type(value))
     if kind is dict or kind is FrozenDict or kind is Nothing:
-        keys_are_plain = all(type(key) is str for key in value) and not _looks_like_a_tag(value)
-        return keys_are_plain and all(map(is_plain, value.values()))
+        keys_are_plain = _TEXT.issuperset(map(type, value)) and not _looks_like_a_tag(value)
+        return keys_are_plain and _all_plain(value.values())
     if kind is list or kind is FrozenList:
-        return all(map(is_plain, value))
+        return _all_plain(value)
     if kind is int:
         return _fits(value)
     return kind in _PLAIN or (kind is float and math.isfinite(value))
+
+
+def _all_plain(values: Iterable[Any]) -> bool:
+    # Most are texts, which every format has: only the others are worth a call.
+    return all(is_plain(value) for value in values if type(value) is not str)
 
 
 def portable(value: Any, path: str, tag_bytes: bool) -> Any:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
-from quire.tokens.numbers import MOST, whole
+from quire.tokens.numbers import MOST, count_of
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
@@ -25,7 +25,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            whole(getattr(self, name), f"Usage.{name}", least=0)
+            count_of(getattr(self, name), f"Usage.{name}")
         if self.cache_read + self.cache_write > self.input:
             raise InvalidValue("Usage.cache_read and cache_write are parts of Usage.input, yet above it")
         if self.reasoning > self.output:
