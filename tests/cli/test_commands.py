@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
+from tests.cli.conversing import run as quire
+
 QUESTION = {"role": "user", "content": "How is the weather?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"q":"x"}'}}
 CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
@@ -18,9 +20,9 @@ GOOD = [QUESTION, CALLED, RESULT]
 BAD = [QUESTION, RESULT]
 
 
-def quire(*arguments: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
+def process(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-c", "from quire.cli.door import main; main()", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def written(folder: Path, value: Any, name: str = "history.json") -> str:
@@ -30,12 +32,12 @@ def written(folder: Path, value: Any, name: str = "history.json") -> str:
 
 
 def test_a_good_history_has_no_fault(tmp_path: Path) -> None:
-    run = quire("check", written(tmp_path, GOOD), "--provider", "openai")
+    run = process("check", written(tmp_path, GOOD), "--provider", "openai")
     assert (run.returncode, run.stdout, run.stderr) == (0, "no fault\n", "")
 
 
 def test_a_bad_one_has_a_readable_list_and_exit_status_1(tmp_path: Path) -> None:
-    run = quire("check", written(tmp_path, {"messages": BAD}), "--provider", "openai")
+    run = process("check", written(tmp_path, {"messages": BAD}), "--provider", "openai")
     assert run.returncode == 1
     assert "messages[1]" in run.stdout and "orphan_tool_message" in run.stdout
     assert run.stdout.endswith("1 fault\n")
@@ -55,7 +57,7 @@ def test_faults_as_json(tmp_path: Path) -> None:
     run = quire("check", written(tmp_path, BAD), "--provider", "openai", "--json")
     (fault,) = json.loads(run.stdout)
     assert fault["rule"] == "orphan_tool_message"
-    assert run.returncode == 1
+    assert run.exit_code == 1
 
 
 def test_lines_may_be_messages_of_one_history_or_a_history_each(tmp_path: Path) -> None:
@@ -69,12 +71,12 @@ def test_lines_may_be_messages_of_one_history_or_a_history_each(tmp_path: Path) 
 
 def test_standard_input_and_a_repaired_history_on_standard_output() -> None:
     run = quire("check", "-", "--provider", "openai", "--fix", given=json.dumps([QUESTION, CALLED, QUESTION]))
-    assert run.returncode == 0
+    assert run.exit_code == 0
     repaired = json.loads(run.stdout)
     assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
     assert "unanswered_tool_call" in run.stderr and "answer_added" in run.stderr
     again = quire("check", "-", "--provider", "openai", given=run.stdout)
-    assert again.returncode == 0
+    assert again.exit_code == 0
 
 
 def test_a_repaired_payload_keeps_its_other_fields(tmp_path: Path) -> None:
@@ -82,15 +84,15 @@ def test_a_repaired_payload_keeps_its_other_fields(tmp_path: Path) -> None:
     payload = {"model": "gpt-4o", "temperature": 0.5, "messages": BAD}
     run = quire("check", written(tmp_path, payload), "--provider", "openai", "--fix", "--output", str(target))
     fixed = json.loads(target.read_text())
-    assert (run.returncode, fixed["temperature"], len(fixed["messages"])) == (0, 0.5, 1)
+    assert (run.exit_code, fixed["temperature"], len(fixed["messages"])) == (0, 0.5, 1)
 
 
 @pytest.mark.parametrize("wire", ["openai-responses", "anthropic", "gemini"])
 def test_there_and_back_again(wire: str, tmp_path: Path) -> None:
     there = tmp_path / "there.json"
     run = quire("convert", written(tmp_path, GOOD), "--from", "openai", "--to", wire, "-o", str(there))
-    assert run.returncode == 0, run.stderr
-    assert quire("check", str(there), "--provider", wire).returncode == 0
+    assert run.exit_code == 0, run.stderr
+    assert quire("check", str(there), "--provider", wire).exit_code == 0
     back = quire("convert", str(there), "--to", "openai")  # the format is guessed
     assert json.loads(back.stdout)["messages"] == GOOD
 
@@ -106,7 +108,7 @@ def test_what_a_format_cannot_carry_is_said(tmp_path: Path) -> None:
     audio = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
     history = written(tmp_path, [{"role": "user", "content": [audio]}])
     run = quire("convert", history, "--from", "openai", "--to", "anthropic")
-    assert run.returncode == 0
+    assert run.exit_code == 0
     assert "media_as_text" in run.stderr
 
 
@@ -134,15 +136,15 @@ def test_a_file_that_is_no_history_is_a_clear_error(value: str, says: str, tmp_p
     path = tmp_path / "bad.json"
     path.write_bytes(value.encode("utf-8", "surrogateescape"))
     run = quire("check", str(path), "--provider", "openai")
-    assert run.returncode == 2
+    assert run.exit_code == 2
     assert says in run.stderr and "Traceback" not in run.stderr
 
 
 def test_a_missing_file_and_an_unknown_provider_are_clear_errors(tmp_path: Path) -> None:
     missing = quire("check", str(tmp_path / "none.json"), "--provider", "openai")
-    assert (missing.returncode, "cannot be read" in missing.stderr) == (2, True)
+    assert (missing.exit_code, "cannot be read" in missing.stderr) == (2, True)
     unknown = quire("check", written(tmp_path, GOOD), "--provider", "claude")
-    assert unknown.returncode == 2
+    assert unknown.exit_code == 2
     assert "there are openai, openai-responses, anthropic, gemini" in unknown.stderr
 
 
@@ -150,7 +152,7 @@ def test_a_history_that_cannot_be_read_says_where(tmp_path: Path) -> None:
     run = quire(
         "convert", written(tmp_path, [{"role": "user", "content": 5}]), "--from", "openai", "--to", "gemini"
     )
-    assert run.returncode == 2
+    assert run.exit_code == 2
     assert "[0]" in run.stderr and "Traceback" not in run.stderr
 
 
@@ -159,7 +161,7 @@ def test_tokens_are_those_of_the_model_that_a_payload_names() -> None:
 
     def told(*options: str) -> dict[str, Any]:
         run = quire("tokens", "-", "--json", *options, given=json.dumps(payload))
-        assert run.returncode == 0, run.stderr
+        assert run.exit_code == 0, run.stderr
         found: dict[str, Any] = json.loads(run.stdout)
         return found
 

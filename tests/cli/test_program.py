@@ -151,7 +151,11 @@ def test_mistakes_are_told_in_words(
 ) -> None:
     run = quire(written(tmp_path, text), *arguments, cwd=tmp_path)
     assert run.returncode == 2 and expected in run.stderr and "Traceback" not in run.stderr
-    assert quire("nowhere.py", cwd=tmp_path).returncode == 2
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    run = quire("nowhere.py", cwd=tmp_path)
+    assert run.returncode == 2 and "nowhere.py" in run.stderr and "Traceback" not in run.stderr
 
 
 def test_a_kept_program_is_written_and_found_again(tmp_path: Path) -> None:
