@@ -28,6 +28,9 @@ def _chat(event: _Event) -> Iterator[Delta]:
     for choice in _objects(event.get("choices")):
         delta = _object(choice.get("delta") or choice.get("message"))
         yield _thought(delta.get("reasoning_content") or delta.get("reasoning"))
+        for chunk in _objects(delta.get("content")):
+            for piece in _objects(chunk.get("thinking")):
+                yield _thought(piece.get("text"))
         for call in _objects(delta.get("tool_calls")):
             # The name comes once, in the first piece of a call.
             yield _call(_object(call.get("function") or call.get("custom")).get("name"))

@@ -24,6 +24,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "vllm-model": {"reasoning": "I look.", "reasoning_content": "I look."},
     "openrouter/a/b": {"reasoning": "I look.", "reasoning_details": DETAILS},
     "litellm/claude": {"thinking_blocks": [{"type": "thinking", "thinking": "I look.", "signature": "c2ln"}]},
+    "litellm/signed": {"provider_specific_fields": {"thought_signatures": ["c2ln", "bmV4dA=="]}},
     "kimi-k2.5": {"reasoning_content": ""},
     "two-texts": {"reasoning": "I look.", "reasoning_content": "I look closely."},
 }

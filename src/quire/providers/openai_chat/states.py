@@ -25,7 +25,7 @@ BLOCKS = ("reasoning_details", "thinking_blocks")
 SIGNED = ("extra_content", "provider_specific_fields")
 """Where a signature is, on a call or on a message."""
 
-_SIGNATURE = "thought_signature"
+_SIGNATURE, _SIGNATURES = "thought_signature", "thought_signatures"
 _NO_WAY = "this wire carries only what a service of its own wants back"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -120,7 +120,10 @@ def _is_signed(value: Any) -> bool:
         return False
     held = cast("Mapping[str, Any]", value)
     inner = (cast("Mapping[str, Any]", one) for one in held.values() if isinstance(one, Mapping))
-    return any(isinstance(one.get(_SIGNATURE), str) for one in (held, *inner))
+    return any(
+        isinstance(one.get(_SIGNATURE), str) or bool(entries_in(one.get(_SIGNATURES)))
+        for one in (held, *inner)
+    )
 
 
 def _before(sheet: Sheet) -> str:
