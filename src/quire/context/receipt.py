@@ -3,7 +3,7 @@
 It is worked out when somebody asks. A context of ten thousand items costs nothing to explain until then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from quire.context.fit import Fitted
 from quire.context.printing import Row, as_html, as_table
 from quire.errors import UnknownId, WrongType, cut
 from quire.items import Item
+from quire.sections.quote import Quote
 from quire.tokens import Counter
 
 
@@ -64,6 +65,12 @@ class Receipt:
         own = sum(fitted.counted - fitted.answers for fitted in self._fitted if fitted.name == section)
         others = self.tokens - self._counter.total(own)
         return Room(max(self.available - others, 0), self._counter)
+
+    def quotes(self) -> Iterator[Quote]:
+        """What was recalled and is told, wherever it is from."""
+        for fitted in self._fitted:
+            if fitted.told is not None:
+                yield from fitted.told.quotes
 
     def lines(self) -> list[Line]:
         """Section by section."""

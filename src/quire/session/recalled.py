@@ -6,7 +6,6 @@ conversations only digests are noted, and of items their ids.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from quire.context import Context
 from quire.items import Item, Note
 from quire.sections.quote import Quote
 from quire.stores.recalls import digest_of
@@ -16,13 +15,6 @@ Rows = dict[str, list[list[str]]]
 
 ANY = "*"
 """In place of ids: a quote that tells of its source without saying of what."""
-
-
-def told_in(context: Context) -> Iterator[Quote]:
-    """What a context quotes."""
-    for fitted in context.receipt._fitted:  # pyright: ignore[reportPrivateUsage]
-        if fitted.told is not None:
-            yield from fitted.told.quotes
 
 
 def rows_of(quotes: Iterable[Quote], conversation: str, parts: Collection[str] = ()) -> Rows:

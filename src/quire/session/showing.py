@@ -20,7 +20,7 @@ from quire.session.events import Building, Built
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
 from quire.session.payloads import made_own
-from quire.session.recalled import rows_of, told_in
+from quire.session.recalled import rows_of
 from quire.session.receipts import Kept, Sending, Source, receipts_in
 from quire.session.redacting import Redaction
 from quire.session.remembering import memory_of
@@ -78,7 +78,7 @@ class Showing(Drafting):
         given = partial(self._ask, input, tools, inbox, parameters)
         fitted = partial(self._fitted, template, model=model, counter=counter, output=output)
         turn, context = await self._made(template, given, fitted, counter)
-        while new := self._new_sources(rows_of(told_in(context), self.place.conversation)):
+        while new := self._new_sources(rows_of(context.receipt.quotes(), self.place.conversation)):
             await self._aside(partial(self._link, new))
             turn, context = await self._made(template, given, fitted, counter)
         self._previous = (template, context)
@@ -247,7 +247,7 @@ class Showing(Drafting):
         """Keep what was rendered: it is about to be sent."""
         digest = self._digests.of(rendered.payload, wire.name)
         sending = Sending(context, wire.name, model, digest, sources)
-        rows = rows_of(told_in(context), self.place.conversation)
+        rows = rows_of(context.receipt.quotes(), self.place.conversation)
 
         def change(workspace: Workspace) -> list[Written]:
             if workspace.forgotten != forgotten:
