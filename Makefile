@@ -5,7 +5,6 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PIP_CONSTRAINT := constraints.txt
 # The suite starts many processes: each would compile the sources again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
-export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format fuzz bench docs changelog clean
