@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quire.items import Item, Note, Summary, now, use_clock
 from quire.models import Scripted
-from quire.session import Session, background, leases
+from quire.session import Session, carrying, leases
 from quire.session.leases import lease
 from quire.session.workspace import Written
 from quire.stores import MemoryStore
@@ -60,7 +60,7 @@ def test_a_plan_that_was_not_renewed_is_taken_up_whoever_began_it() -> None:
 
 
 def test_who_works_on_a_plan_says_so_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "RENEWAL", 0.001)
+    monkeypatch.setattr(carrying, "RENEWAL", 0.001)
 
     async def conversation() -> None:
         model, store = Slow(), MemoryStore()

@@ -10,11 +10,13 @@ from quire.session.events import Added, Adding
 from quire.session.families import is_related, merged_with
 from quire.session.forgetting import finish_forgetting
 from quire.session.ledger import Ledger
-from quire.session.merging import kept_of, outputs_named, summary_of, told_once, woven
+from quire.session.merging import kept_of, summary_of, told_once, woven
 from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
+from quire.session.outputs import outputs_named
 from quire.session.quoting import Quoting
 from quire.session.workspace import Workspace, Written
+from quire.session.writing import aside
 from quire.state import Transcript, View, fork_scoped
 from quire.stores import place_at
 from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, POOL, checked_name, free_name, labelled
@@ -103,31 +105,39 @@ class Branching(Quoting):
             return await self._merge_summary(child, model, agent_id)
         if keep not in ("all", "result"):
             raise InvalidValue("what is kept of a fork is all, its result or a summary")
-        guard = _Guard(self._ledger, child._ledger)
+        guard, theirs = await aside(lambda: self._guarded(child))
 
-        def kept(workspace: Workspace) -> list[Item]:
-            theirs = child._ledger.workspace.transcripts[MAIN]
-            return [item for _, item in kept_of(workspace, theirs, keep, agent_id)]
+        def kept(workspace: Workspace) -> tuple[Item, ...]:
+            return self._ready(item for _, item in kept_of(workspace, theirs, keep, agent_id))
 
-        new = kept(self._ledger.workspace)
-        ready = self._ready(new)
-        return await self._merged(child, guard, ready, lambda workspace: self._ready(kept(workspace)))
+        def now() -> tuple[Item, ...]:
+            with self._ledger.lock:
+                return kept(self._ledger.workspace)
+
+        return await self._merged(child, guard, await aside(now), kept)
 
     async def _merge_summary(
         self, child: "Branching", model: AnyModel, agent_id: str | None
     ) -> tuple[Item, ...]:
         self._check_writer(model)
-        metered, guard = Metered(model, self._prices), _Guard(self._ledger, child._ledger)
-        theirs = child._ledger.workspace.transcripts[MAIN]
-        known = sorted({one for rows in child._recalled().values() for row in rows for one in row})
+        metered = Metered(model, self._prices)
+        guard, theirs = await aside(lambda: self._guarded(child))
+        rows = await aside(child._recalled)
+        known = sorted({one for listed in rows.values() for row in listed for one in row})
         summary = await summary_of(
             self._ledger.workspace, theirs, asking(metered), agent_id, self._redact, known
         )
         spent = metered.written()
-        self._ledger.commit(lambda _: spent)
-        guard.check()
+        await aside(lambda: self._ledger.commit(lambda _: spent))
+        await aside(guard.check)
         new = () if summary is None else self._ready((summary,))
         return await self._merged(child, guard, new, lambda workspace: told_once(workspace, new))
+
+    def _guarded(self, child: "Branching") -> "tuple[_Guard, Transcript]":
+        """What a fork did, as it stands now, and who sees to it that nothing of it is forgotten meanwhile."""
+        guard = _Guard(self._ledger, child._ledger)
+        with child._ledger.lock:
+            return guard, child._ledger.workspace.transcripts[MAIN].copy()
 
     async def _merged(
         self,
@@ -136,10 +146,18 @@ class Branching(Quoting):
         new: Sequence[Item],
         kept: Callable[[Workspace], Sequence[Item]],
     ) -> tuple[Item, ...]:
-        """Write what a fork did, as it is when it is written; hooks hear of it as it is now."""
+        """Write what a fork did, once hooks have heard of it."""
         if not new:
             return ()
         await self.hooks.fire_and_wait(Adding(self.place, MAIN, tuple(new)))
+        return await aside(
+            lambda: self._write_merged(child, guard, kept),
+            lambda items: self.hooks.fire_and_wait(Added(self.place, MAIN, items)),
+        )
+
+    def _write_merged(
+        self, child: "Branching", guard: "_Guard", kept: Callable[[Workspace], Sequence[Item]]
+    ) -> tuple[Item, ...]:
         link = self._linked(child)
         recalled = child._recalled()
         if sources := self._new_sources(recalled):
@@ -152,9 +170,7 @@ class Branching(Quoting):
             written = [*(Written(MAIN, item) for item in items), *(Written(POOL, note) for note in moved)]
             return [*written, *link, *self._noted(recalled, workspace)] if items else []
 
-        items = tuple(item for stream, item in self._ledger.commit(change) if stream == MAIN)
-        await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
-        return items
+        return tuple(item for stream, item in self._ledger.commit(change) if stream == MAIN)
 
     def _linked(self, child: "Branching") -> list[Written]:
         """Say of what is merged where else it is, so that it is forgotten there too; what is to be said here.

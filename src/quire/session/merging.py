@@ -5,14 +5,13 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
 from quire.compactors.telling import in_words
 from quire.errors import Conflict, cut
-from quire.items import Item, Mask, Note, Summary, ToolCall, ToolResult
+from quire.items import Item, Note, Summary, ToolCall, ToolResult
 from quire.session.receipts import bare, is_receipt, shifted
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Redact, redacted
-from quire.state import Pool, Transcript, View, merge_all, merge_result, plan_summary
+from quire.state import Transcript, View, merge_all, merge_result, plan_summary
 from quire.stores.streams import MAIN, RECEIPTS, USAGE
 from quire.stores.tombstones import TOLD
 
@@ -29,28 +28,6 @@ def kept_of(
     """What a merge writes: tried on a copy, since only what is stored has happened."""
     merge = merge_all if keep == "all" else merge_result
     return [Written(MAIN, item) for item in merge(workspace.transcripts[MAIN].copy(), child, agent_id)]
-
-
-def outputs_named(merged: Sequence[Item], theirs: Pool, ours: Pool) -> list[Note]:
-    """The long outputs in a fork's pool that something merged names by a handle, and that are not here."""
-    stubs = [
-        one.stub if isinstance(one, Mask) else one.text
-        for one in merged
-        if isinstance(one, Mask | ToolResult)
-    ]
-    return [
-        note
-        for note in theirs
-        if note.key is not None
-        and note.key.startswith(HANDLE)
-        and note.key not in ours
-        and any(_plain_handle(note.key) in stub for stub in stubs)
-    ]
-
-
-def _plain_handle(key: str) -> str:
-    """The handle of the first part of an output that is in several."""
-    return key[: len(HANDLE) + HANDLE_DIGITS]
 
 
 def joined(drafted: Sequence[Written], workspace: Workspace, began_at: int) -> list[Written]:

@@ -1,11 +1,12 @@
 """The pool of a session: notes by key, each change of it recorded and heard."""
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple
+from contextlib import suppress
+from functools import cached_property, partial
 
-from quire.errors import InvalidValue, WrongType
-from quire.items import Hide, Item, Note, Span, ToolCall
+from quire.errors import InvalidValue, UnknownKey, WrongType
+from quire.items import Item, Note, ToolCall
+from quire.session.deciding import Change, Decide, Deciding
 from quire.session.events import (
     Added,
     Adding,
@@ -18,19 +19,13 @@ from quire.session.events import (
     Removing,
 )
 from quire.session.meanwhile import Meanwhile
+from quire.session.outputs import bounded_notes, is_output
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Verbs
 from quire.state import Pool
 from quire.stores.streams import POOL
 from quire.stores.tombstones import is_tombstone
 from quire.tokens.numbers import whole
-
-
-class _Told(NamedTuple):
-    """What hooks hear of a change before it is made, and after."""
-
-    before: tuple[Event, ...]
-    after: tuple[Event, ...]
 
 
 class Pooling(Verbs):
@@ -47,12 +42,8 @@ class Pooling(Verbs):
     def keep(self, note: Note) -> Note:
         """Put a note into the pool; one of the same key gives its place to it."""
         ready = self._ready_note(note)
-        told = self._told_of(ready)
-        for event in told.before:
-            self.hooks.fire(event)
-        self._ledger.commit(lambda workspace: self._kept(workspace, ready))
-        for event in told.after:
-            self.hooks.fire(event)
+        decide = partial(self._keeping, ready)
+        self._make(decide(self._ledger.workspace), decide)
         return ready
 
     async def put(self, note: Note, *, given_by: ToolCall | None = None) -> Note:
@@ -62,56 +53,33 @@ class Pooling(Verbs):
         since the call began.
         """
         ready = self._ready_note(note)
-        told = self._told_of(ready)
-        for event in told.before:
-            await self.hooks.fire_and_wait(event)
 
-        def change(workspace: Workspace) -> list[Written]:
+        def decide(workspace: Workspace) -> Change:
             (left,) = self._left_of([ready], [] if given_by is None else [given_by], workspace)
-            return [] if is_tombstone(left) else self._kept(workspace, ready)
+            return Change() if is_tombstone(left) else self._keeping(ready, workspace)
 
-        async def tell(written: list[Written]) -> None:
-            for event in told.after if written else ():
-                await self.hooks.fire_and_wait(event)
-
-        await self._aside(lambda: self._ledger.commit(change), tell)
+        await self._make_aside(self._keeping(ready, self._ledger.workspace), decide)
         return ready
 
     def drop(self, key: str) -> Note:
         """Take a note out of the pool, and give it."""
-        note = self._ledger.workspace.pool.get(key)
-        self.hooks.fire(Removing(self.place, note))
-        self._ledger.commit(lambda workspace: [_out(workspace.pool.get(key))])
-        self.hooks.fire(Removed(self.place, note))
-        return note
+        decide = partial(self._dropping, key)
+        return self._make(self._looked(decide), decide).leaving[0]
 
     async def take(self, key: str) -> Note:
         """`drop` without blocking the loop; hooks may be async."""
-        note = self._ledger.workspace.pool.get(key)
-        await self.hooks.fire_and_wait(Removing(self.place, note))
-        await self._aside(
-            lambda: self._ledger.commit(lambda workspace: [_out(workspace.pool.get(key))]),
-            lambda _: self.hooks.fire_and_wait(Removed(self.place, note)),
-        )
-        return note
-
-    async def take_all(self) -> list[Note]:
-        """`clear_pool` without blocking the loop; hooks may be async."""
-        notes = tuple(self._ledger.workspace.pool)
-        await self.hooks.fire_and_wait(Clearing(self.place, notes))
-        await self._aside(
-            lambda: self._ledger.commit(lambda workspace: [_out(note) for note in workspace.pool]),
-            lambda _: self.hooks.fire_and_wait(Cleared(self.place, notes)),
-        )
-        return list(notes)
+        decide = partial(self._dropping, key)
+        first = await self._aside(lambda: self._looked(decide))
+        return (await self._make_aside(first, decide)).leaving[0]
 
     def clear_pool(self) -> list[Note]:
         """Take all notes out of the pool, and give them."""
-        notes = tuple(self._ledger.workspace.pool)
-        self.hooks.fire(Clearing(self.place, notes))
-        self._ledger.commit(lambda workspace: [_out(note) for note in workspace.pool])
-        self.hooks.fire(Cleared(self.place, notes))
-        return list(notes)
+        return list(self._make(self._looked(self._clearing), self._clearing).leaving)
+
+    async def take_all(self) -> list[Note]:
+        """`clear_pool` without blocking the loop; hooks may be async."""
+        first = await self._aside(lambda: self._looked(self._clearing))
+        return list((await self._make_aside(first, self._clearing)).leaving)
 
     @cached_property
     def _underway(self) -> dict[str, Meanwhile]:
@@ -136,24 +104,60 @@ class Pooling(Verbs):
         assert isinstance(ready, Note)
         return ready
 
-    def _told_of(self, note: Note) -> _Told:
-        leaving = self._leaving(self._ledger.workspace, note)
-        evicting = tuple(Evicting(self.place, one, note) for one in leaving)
-        evicted = tuple(Evicted(self.place, one, note) for one in leaving)
-        return _Told(
-            (*evicting, Adding(self.place, POOL, (note,))), (*evicted, Added(self.place, POOL, (note,)))
-        )
+    def _looked(self, decide: Decide) -> Change:
+        """What is decided on what is known here, or, where that is nothing, on what others have written."""
+        with suppress(UnknownKey):
+            known = decide(self._ledger.workspace)
+            if known.leaving:
+                return known
+        self._ledger.catch_up()
+        return decide(self._ledger.workspace)
 
-    def _kept(self, workspace: Workspace, note: Note) -> list[Written]:
-        return [*map(_out, self._leaving(workspace, note)), Written(POOL, note)]
+    def _make(self, first: Change, decide: Decide) -> Change:
+        deciding = Deciding(first, decide)
+        while not deciding.is_made:
+            for event in deciding.untold():
+                self.hooks.fire(event)
+            self._ledger.commit(deciding.written)
+        for event in deciding.change.after:
+            self.hooks.fire(event)
+        return deciding.change
+
+    async def _make_aside(self, first: Change, decide: Decide) -> Change:
+        deciding = Deciding(first, decide)
+
+        async def tell(_: list[Written]) -> None:
+            for event in deciding.change.after if deciding.is_made else ():
+                await self.hooks.fire_and_wait(event)
+
+        while not deciding.is_made:
+            for event in deciding.untold():
+                await self.hooks.fire_and_wait(event)
+            await self._aside(lambda: self._ledger.commit(deciding.written), tell)
+        return deciding.change
+
+    def _keeping(self, note: Note, workspace: Workspace) -> Change:
+        leaving = tuple(self._leaving(workspace, note))
+        before: list[Event] = [Evicting(self.place, one, note) for one in leaving]
+        after: list[Event] = [Evicted(self.place, one, note) for one in leaving]
+        before.append(Adding(self.place, POOL, (note,)))
+        after.append(Added(self.place, POOL, (note,)))
+        return Change(leaving, note, tuple(before), tuple(after))
+
+    def _dropping(self, key: str, workspace: Workspace) -> Change:
+        note = workspace.pool.get(key)
+        return Change((note,), None, (Removing(self.place, note),), (Removed(self.place, note),))
+
+    def _clearing(self, workspace: Workspace) -> Change:
+        notes = tuple(workspace.pool)
+        return Change(notes, None, (Clearing(self.place, notes),), (Cleared(self.place, notes),))
 
     def _leaving(self, workspace: Workspace, note: Note) -> list[Note]:
         """The oldest notes that have to go for this one."""
-        if self._pool_limit is None or note.key in workspace.pool:
+        if self._pool_limit is None or note.key in workspace.pool or is_output(note):
             return []
-        over = len(workspace.pool) + 1 - whole(self._pool_limit, "a limit", least=1)
-        return list(workspace.pool)[: max(over, 0)]
-
-
-def _out(note: Note) -> Written:
-    return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key}))
+        limit = whole(self._pool_limit, "a limit", least=1)
+        if len(workspace.pool) < limit:
+            return []
+        bounded = bounded_notes(workspace)
+        return bounded[: max(len(bounded) + 1 - limit, 0)]

@@ -184,4 +184,5 @@ class Session(Showing):
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.__exit__(kind, fault, trace)
-        await self.close()
+        # Who is cancelled or has failed does not wait for a model: whoever comes next takes it up.
+        await self.close("wait" if kind is None else "hand over")

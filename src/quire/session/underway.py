@@ -75,10 +75,11 @@ class Underway:
 
     def let_go(self, *, is_handed_over: bool) -> None:
         """Leave the plan to whoever takes it up, now or when the next turn finds it."""
-        if self._marker is not None:
-            left = handed_over if is_handed_over else broken_off
-            self._replace(self._marker, left(self._marker))
-            self._marker = None
+        with self._ledger.lock:  # it may come to its end meanwhile
+            if self._marker is not None:
+                left = handed_over if is_handed_over else broken_off
+                self._replace(self._marker, left(self._marker))
+                self._marker = None
 
     def note_broken_off(self, plan: Plan) -> None:
         """Note that there was no time for a plan that is due: the turn that finds this waits for it."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
-from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall
+from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall, ToolResult
 from quire.session.recalled import listed_in
 from quire.session.spending import Spending
 from quire.session.steps import Steps
@@ -43,6 +43,8 @@ def mark_of(item: Item) -> bytes:
     return blake2b(JSON.encode_item(item), digest_size=16).digest()
 
 
+_OF_CALLS = (ToolCall, ToolResult)
+
 Origin = Callable[[Note], Transcript]
 """The past that a fork begins with, given the note that says which."""
 
@@ -56,6 +58,7 @@ class Workspace:
         """What says where this conversation was forked from."""
         self.version = 0
         self.transcripts: dict[str, Transcript] = {MAIN: Transcript()}
+        self._called_in: frozenset[str] = frozenset()  # transcripts in which calls may wait
         self._inherited: dict[str, int] = {}  # how much of a transcript is from before this log began
         self.pool = Pool()
         self.spending = Spending()
@@ -85,6 +88,8 @@ class Workspace:
         self.version += 1
         self._versions[name].append(self.version)
         self.transcripts[name].append(item)
+        if type(item) in _OF_CALLS:
+            self._see_calls(name, (item,))
 
     def check(self, written: Sequence[Written]) -> None:
         """An error where the entries could not be applied; nothing is changed."""
@@ -108,6 +113,7 @@ class Workspace:
         """The state of a log that begins where this one stands."""
         child = Workspace(self._origin)
         child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
+        child._called_in = self._called_in
         child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
         child.pool = self.pool.fork()
         child.spending = self.spending + Spending()
@@ -154,7 +160,18 @@ class Workspace:
 
     def pending(self) -> list[ToolCall]:
         """The calls that wait for a result, of all transcripts."""
-        return [call for one in self.transcripts.values() for call in one.view.pending()]
+        names: Iterable[str] = self._called_in
+        if len(self._called_in) > 1:  # in the order of the transcripts, of which there may be thousands
+            names = [name for name in self.transcripts if name in self._called_in]
+        return [call for name in names for call in self.transcripts[name].view.pending()]
+
+    def _see_calls(self, name: str, items: Sequence[Item]) -> None:
+        """Take note of whether calls may wait in a transcript, which has these items now."""
+        kinds = {type(item) for item in items}
+        if ToolCall in kinds:
+            self._called_in |= {name}
+        if ToolResult in kinds and not self.transcripts[name].view.pending():
+            self._called_in -= {name}
 
     def _apply(self, stream: str, items: list[Item]) -> None:
         first = self.version + 1
@@ -162,6 +179,7 @@ class Workspace:
         self._versions[stream].extend(range(first, self.version + 1))
         if not is_own(stream):
             self._transcript(stream).extend(items)
+            self._see_calls(stream, items)
         elif stream == POOL:
             self._pool(items)
         elif stream == ORIGIN:
@@ -195,6 +213,7 @@ class Workspace:
         for item in items:
             self.transcripts[MAIN] = self._past(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
+            self._called_in |= {MAIN}
             self.origin = item if isinstance(item, Note) else None
 
     def _past(self, origin: Item) -> Transcript:

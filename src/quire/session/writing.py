@@ -121,7 +121,7 @@ class Desk:
         """What some work with the store gives, once hooks were told; a slow store works in a thread."""
         if self._ledger.store.is_quick and not self.hooks:
             return work()
-        return await finished(asyncio.to_thread(work), then)
+        return await aside(work, then)
 
     def _transcript(self, name: str) -> Transcript:
         transcripts = self._ledger.workspace.transcripts
@@ -148,11 +148,11 @@ class Desk:
         return ready if self._redact is None else tuple(redacted(self._redact, item) for item in ready)
 
 
-async def finished(work: Awaitable[T], then: Callable[[T], Awaitable[None]]) -> T:
-    """What some work gives, once `then` was told. A cancellation waits: no thread is called back."""
+async def aside(work: Callable[[], T], then: Callable[[T], Awaitable[None]] = _nothing) -> T:
+    """What work in a thread gives, once `then` was told. A cancellation waits: no thread is called back."""
 
     async def whole() -> T:
-        done = await work
+        done = await asyncio.to_thread(work)
         await then(done)
         return done
 
@@ -229,10 +229,18 @@ class Verbs(Desk):
         return cast(T, self._append((cast(Item, item),), to, is_new=is_new)[0])
 
     def _called(self, call_id: str, to: str) -> str:
-        for call in self.view(to).pending():
-            if call.call_id == call_id:
-                return call.name
-        raise UnknownId(f"no call {cut(call_id)!r} waits for a result: say the name of the tool")
+        name = self._waits(call_id, to)
+        if name is None:
+            self._ledger.catch_up()  # it may be another's
+            name = self._waits(call_id, to)
+        if name is None:
+            raise UnknownId(f"no call {cut(call_id)!r} waits for a result: say the name of the tool")
+        return name
+
+    def _waits(self, call_id: str, to: str) -> str | None:
+        """The name of the tool of a call that is known to wait."""
+        calls = self.view(to).pending() if to in self.transcripts else ()
+        return next((call.name for call in calls if call.call_id == call_id), None)
 
 
 def _last_edit(recorded: Sequence[Item]) -> str:
