@@ -28,6 +28,11 @@ from quire.models.failing import Told, failure_of, seconds_until
         ),
         (Told(400, "content_policy_violation"), Refused, False),
         (Told(), ModelFailed, False),
+        (Told(kinds="429"), RateLimited, True),
+        (Told(kinds="upstream_error 503"), Overloaded, True),
+        (Told(kinds="502 Bad Gateway"), ModelFailed, True),
+        (Told(kinds="there are 503 of them"), ModelFailed, False),
+        (Told(kinds="1503"), ModelFailed, False),
     ],
 )
 def test_errors_are_told_apart(told: Told, error: type[ModelFailed], again: bool) -> None:

@@ -48,7 +48,7 @@ class Answerer:
         handoffs: Sequence[Speaks] = (),
     ) -> None:
         given, told = _session_and_words(session)
-        self.model = Model(model) if isinstance(model, str) else model
+        self.model = _model_of(model)
         self.limits = limits or Limits()
         self.speaker = speaker_of(
             named(name, "the name of an agent"),
@@ -228,3 +228,11 @@ def _session_and_words(given: Session | str) -> tuple[Session, str]:
     if not isinstance(given, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"an agent has a session or instructions, not {type(given).__name__}")
     return given, ""
+
+
+def _model_of(given: AnyModel | str) -> AnyModel:
+    if isinstance(given, str):
+        return Model(given)
+    if not callable(getattr(given, "send", None)):
+        raise WrongType(f"an agent has a model, or the name of one, not {type(given).__name__}")
+    return given

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from quire.items import Item, Message
 from quire.providers.anthropic.strict_room import StrictRoom
 from quire.providers.definitions import Tool, read_tools
-from quire.providers.json_values import exact_copy, json_text
-from quire.providers.keywords import COUNTS, NUMBERS
+from quire.providers.json_values import entries_in, exact_copy, json_text
+from quire.providers.keywords import COUNTS, NUMBERS, is_number
 from quire.providers.parameters import parameters_of
 from quire.providers.pointers import is_recursive, schemas_in
 from quire.providers.routes import cloud_of
@@ -29,6 +29,18 @@ _WORDS = (
     "Your answer, when you come to it, is JSON that fits this schema and nothing else, not the schema itself:"
 )
 _SAYS = frozenset(("type", "anyOf", "oneOf", "$ref", "enum", "const"))
+_LISTED = frozenset(
+    (
+        *("$id", "$defs", "$ref", "$anchor", "type", "format", "enum", "items", "prefixItems", "minItems"),
+        *("maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties"),
+        *("required", "propertyOrdering"),
+        # These say something and limit nothing.
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
+        *("$schema", "$comment"),
+    )
+)
+"""The keywords that Gemini knows; others it passes over."""
+
 _BESIDE_TOOLS = {
     "openai": "answer_schema",
     "openai-responses": "answer_schema",
@@ -109,7 +121,8 @@ def _gemini(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerSha
     # What holds itself is refused, and where anything may stand, some models write nothing.
     if is_recursive(schema) or any(map(_is_vague, schemas_in(schema))):
         return AnswerShape()
-    return AnswerShape(schema, True)
+    listed = _listed(schema)
+    return AnswerShape(listed, all(map(_is_listed, schemas_in(listed))))
 
 
 _SHAPES = {"openai": _openai, "openai-responses": _openai, "anthropic": _anthropic, "gemini": _gemini}
@@ -129,6 +142,27 @@ def _closed(schema: _Json) -> _Json:
         if inner.get("properties"):
             inner.setdefault("additionalProperties", False)
     return closed
+
+
+def _listed(schema: _Json) -> _Json:
+    """A schema in the words that Gemini lists, as far as they say the same."""
+    listed: _Json = exact_copy(schema)[0]
+    for inner in schemas_in(listed):
+        inner.pop("discriminator", None)  # what it points to may have been moved, and the choices say it too
+        if "const" in inner and inner["const"] is None:
+            inner["type"] = "null"
+            del inner["const"]
+        elif _is_word_or_number(inner.get("const")):
+            inner["enum"] = [inner.pop("const")]
+    return listed
+
+
+def _is_listed(schema: _Json) -> bool:
+    return _LISTED.issuperset(schema) and all(map(_is_word_or_number, entries_in(schema.get("enum"))))
+
+
+def _is_word_or_number(value: Any) -> bool:
+    return isinstance(value, str) or is_number(value)
 
 
 def _loosened(schema: _Json) -> _Json:

@@ -38,6 +38,7 @@ _SHAPE = re.compile(
     r"response_?format|json_?schema|json[ _]mode|structured|output_config|output_format|text\.format", re.I
 )
 _NUMBERS = re.compile(r"\d{3,}")
+_STATUS = re.compile("[45][0-9][0-9]")
 
 
 class Told(NamedTuple):
@@ -58,10 +59,13 @@ class Failure(NamedTuple):
     after: float | None = None
     of_shape: bool = False
     """Whether it was turned down for the shape that its answer was to have."""
+    once: bool = False
+    """Whether it is worth no more than one other try."""
 
 
 def failure_of(model: str, told: Told) -> Failure:
     """The failure that a provider tells of."""
+    told = told._replace(status=told.status or _status_in(told.kinds))
     error, again = _judged(model, told)
     if told.words:
         said = told.words if len(told.words) <= _LONGEST else f"{told.words[:_LONGEST]}…"
@@ -103,6 +107,13 @@ def _judged(model: str, told: Told) -> tuple[ModelFailed, bool]:
     return ModelFailed(answered), status == 409 or (status or 0) >= 500 or _BROKEN.search(kinds) is not None
 
 
+def _status_in(kinds: str) -> int | None:
+    """The status among codes: who only passes on what another says sends it under a status of its own."""
+    codes = kinds.split()
+    ends = (code for code in (*codes[:1], *codes[-1:]) if _STATUS.fullmatch(code))  # within, it may be words
+    return next(map(int, ends), None)
+
+
 def _answered(model: str, told: Told) -> str:
     return f"{model} failed{_code(told)}"
 
@@ -110,7 +121,7 @@ def _answered(model: str, told: Told) -> str:
 def _code(told: Told) -> str:
     # Codes are short words; anything else may be somebody's text, and stays out of the message.
     codes = [code for code in told.kinds.split() if re.fullmatch(r"[\w.-]{1,60}", code)]
-    said = " ".join([*([str(told.status)] if told.status else []), *codes])
+    said = " ".join(dict.fromkeys([*([str(told.status)] if told.status else []), *codes]))
     return f" ({cut(said)})" if said else ""
 
 

@@ -18,8 +18,9 @@ from quire.models.patience import Patience, Retries, patience_of, retries_of
 from quire.models.per_loop import PerLoop
 from quire.models.requests import request_for, spare_request
 from quire.models.retrying import persisting, yielding
+from quire.models.services import options_for
 from quire.models.terms import Terms, checked
-from quire.models.whole import CarefulReader, WholeReader, may_come_next_time, refuse_unfinished
+from quire.models.whole import CarefulReader, WholeReader
 from quire.providers import Rendered, StreamReader, provider_for
 
 _Json = dict[str, Any]
@@ -101,14 +102,15 @@ class Model(Asks):
         """The answer to exactly this payload; nothing is asked before it is read."""
         if not isinstance(rendered, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"what is sent is a Rendered, not {type(rendered).__name__}")
-        terms["options"] = {**self._options, **(checked(terms).get("options") or {})}
+        given = checked(terms).get("options") or {}
+        terms["options"] = {**self._service_options(), **self._options, **given}
         if self._known().client == LOCAL:
             return self._weights().send(rendered, stream=stream, **terms)
         asked = (self.wire, rendered, self.name, terms, self._answer_schema)
         request, spare = request_for(*asked), partial(self._unshaped, *asked)
-        reader = CarefulReader(partial(self._reader, rendered, stream=stream), self.name)
-        events = self._events(request, spare, reader, stream=stream)
-        return Answering(events, reader, beside(self.wire, rendered.names))
+        found = beside(self.wire, rendered.names)
+        reader = CarefulReader(partial(self._reader, rendered, stream=stream), self.name, found)
+        return Answering(self._events(request, spare, reader, stream=stream), reader, found)
 
     async def close(self) -> None:
         """Let go of connections, and of weights."""
@@ -136,21 +138,20 @@ class Model(Asks):
         client, total = await self._clients.get(), self._patience.total
         until = None if total is None else asyncio.get_running_loop().time() + total
         begin = partial(yielding, partial(client.events, stream=stream), request, spare, client.explain)
-        for is_last in (self._retries.times == 0, True):
-            async with aclosing(persisting(begin, client.explain, self._retries, until, self.name)) as events:
-                async for event in events:
-                    # Many may be there at once, and others want to work, or to cancel this.
-                    await asyncio.sleep(0)
-                    yield event
-            if is_last or not may_come_next_time(reader.close()):
-                break
-            reader.begin_again()
-        refuse_unfinished(reader.close(), self.name)
+        async with aclosing(persisting(begin, client.explain, self._retries, until, reader)) as events:
+            async for event in events:
+                # Many may be there at once, and others want to work, or to cancel this.
+                await asyncio.sleep(0)
+                yield event
 
     def _known(self) -> Named:
         if self._found is None:
             raise unknown_name(self._given)
         return self._found
+
+    def _service_options(self) -> Mapping[str, Any]:
+        found = self._known()
+        return options_for(found.wire, self._base_url or found.base_url, self._client)
 
     def _weights(self) -> Local:
         if self._local is None:

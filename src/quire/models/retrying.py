@@ -1,4 +1,4 @@
-"""Asking again where that may help: before anything has come, and never after."""
+"""Asking again where that may help: before the first piece of an answer has come, and never after."""
 
 import asyncio
 import logging
@@ -10,6 +10,7 @@ from typing import Any
 from quire.errors import QuireError
 from quire.models.failing import Failure
 from quire.models.patience import Retries
+from quire.models.whole import CarefulReader
 
 logger = logging.getLogger("quire.models")
 
@@ -20,28 +21,34 @@ _Explain = Callable[[Exception], Failure]
 
 
 async def persisting(
-    begin: _Begin, explain: _Explain, retries: Retries, until: float | None, name: str
+    begin: _Begin, explain: _Explain, retries: Retries, until: float | None, reader: CarefulReader
 ) -> AsyncGenerator[Any, None]:
-    """The events of a request, which is begun again if it fails before the first of them.
+    """The events of a request, which is begun again if it fails before the first piece of an answer.
 
+    Whoever is given the events feeds them to `reader`; one that came before a failure is forgotten there.
     `until` is the time of the loop at which all ends, what is tried again included.
     """
+    tried_once = False
     for tried in count(1):
-        events, came = begin(), False
+        fault: Exception | None = None
         try:
-            async with aclosing(events):
+            async with aclosing(begin()) as events:
                 while (event := await _next(events, until)) is not None:
-                    came = True
                     yield event
-            return
+            failure = reader.failure()
         except QuireError:
             raise  # a mistake of the caller's, or something that is missing here
-        except Exception as fault:
-            failure = explain(fault)
-            wait = None if came or not failure.again else retries.wait(tried, failure.after)
-            if wait is None or (until is not None and asyncio.get_running_loop().time() + wait >= until):
-                raise failure.error from fault
-            logger.info("%s: %s, asked again in %.1f s", name, type(failure.error).__name__, wait)
+        except Exception as raised:
+            fault, failure = raised, explain(raised)
+        if failure is None:
+            return
+        is_worth_it = failure.again and not (failure.once and tried_once) and not reader.has_come()
+        wait = retries.wait(tried, failure.after) if is_worth_it else None
+        if wait is None or (until is not None and asyncio.get_running_loop().time() + wait >= until):
+            raise failure.error from fault
+        logger.info("%s: %s, asked again in %.1f s", reader.model, type(failure.error).__name__, wait)
+        tried_once = tried_once or failure.once
+        reader.begin_again()
         await asyncio.sleep(wait)
 
 

@@ -1,11 +1,12 @@
 """Answers that came to their end: one that is read in one piece, and what is no end at all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from quire.errors import CodecError, ModelFailed, Refused, WrongType
-from quire.items import Message
-from quire.models.failing import Told, failure_of
+from quire.items import Item, Message, Reasoning
+from quire.models.answering import Delta
+from quire.models.failing import Failure, Told, failure_of
 from quire.models.replies import words_of
 from quire.providers import Parsed, Provider, Rendered, StreamReader
 
@@ -33,12 +34,19 @@ class WholeReader:
 
 
 class CarefulReader:
-    """Reads with another, for which what came may be no answer at all: that is the model's failure."""
+    """Reads with another, for which what came may be no answer at all: that is the model's failure.
 
-    def __init__(self, make: Callable[[], StreamReader], model: str) -> None:
+    `beside` finds thoughts and calls in an event: with them a listener is told of an answer as with words.
+    """
+
+    def __init__(
+        self, make: Callable[[], StreamReader], model: str, beside: Callable[[Any], Iterable[Delta]]
+    ) -> None:
         self._make = make
         self._reader = make()
-        self._model = model
+        self.model = model
+        self._beside = beside
+        self._is_told = False
 
     def begin_again(self) -> None:
         """Forget what was read: the answer comes once more."""
@@ -47,37 +55,47 @@ class CarefulReader:
     def feed(self, event: Any) -> str:
         """Take an event; the words that it added."""
         try:
-            return self._reader.feed(event)
+            words = self._reader.feed(event)
         except (CodecError, WrongType) as fault:
-            raise ModelFailed(f"the answer of {self._model} could not be read") from fault
+            raise ModelFailed(f"the answer of {self.model} could not be read") from fault
+        self._is_told = self._is_told or bool(words or list(self._beside(event)))
+        return words
+
+    def failure(self) -> Failure | None:
+        """What is wrong with the answer, where nothing more comes."""
+        return unfinished(self.close(), self.model)
+
+    def has_come(self) -> bool:
+        """Whether a piece of the answer was told, or is worth keeping; to be asked where it broke off."""
+        return self._is_told or not all(map(_is_empty, self.close().items))
 
     def close(self) -> Parsed:
         """The answer so far; one that cannot be put together is an error and nothing else."""
         try:
             return self._reader.close()
         except (CodecError, WrongType):
-            return Parsed((), model=self._model, error="unreadable")
+            return Parsed((), model=self.model, error="unreadable")
 
 
-def may_come_next_time(parsed: Parsed) -> bool:
-    """Whether nothing came of an answer, for a reason that passes."""
-    kinds = (parsed.error or "").partition(": ")[0].split()
-    return not parsed.items and not _PASSING.isdisjoint(kinds)
-
-
-def refuse_unfinished(parsed: Parsed, model: str) -> None:
-    """Raise if an answer ended by an error that it tells of, in the middle, or with nothing but a refusal.
+def unfinished(parsed: Parsed, model: str) -> Failure | None:
+    """The failure of an answer that ended by an error, in the middle, or with nothing but a refusal.
 
     Who refuses in words has answered: that is for the caller to judge, by `finish`.
     """
     if parsed.error is not None:
         kinds, _, words = parsed.error.partition(": ")
-        raise failure_of(model, Told(kinds=kinds, words=words or kinds)).error
+        failure = failure_of(model, Told(kinds=kinds, words=words or kinds))
+        passes = not _PASSING.isdisjoint(kinds.split())
+        return failure._replace(again=True, after=0.0, once=True) if passes else failure
     if any(isinstance(item, Message) and item.interrupted for item in parsed.items):
-        raise ModelFailed(f"the answer of {model} broke off in the middle")
-    if parsed.items:
-        return
-    if parsed.finish == "refused":
-        raise Refused(f"{model} refused to answer")
-    if parsed.finish == "other":
-        raise ModelFailed(f"{model} broke off before it said anything")
+        return Failure(ModelFailed(f"the answer of {model} broke off in the middle"))
+    if parsed.finish == "other" and all(isinstance(item, Reasoning) for item in parsed.items):
+        return Failure(ModelFailed(f"{model} broke off before it said anything"), again=True)
+    if parsed.finish == "refused" and not parsed.items:
+        return Failure(Refused(f"{model} refused to answer"))
+    return None
+
+
+def _is_empty(item: Item) -> bool:
+    """Whether it is a thought that has begun and has no words yet."""
+    return isinstance(item, Reasoning) and not item.text and item.state is None

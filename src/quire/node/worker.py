@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
 from typing import Literal, Unpack
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
@@ -10,6 +9,7 @@ from quire.agent.builtin.crew import members_of
 from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
+from quire.node.telling import Telling
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -96,23 +96,40 @@ class Worker:
             pass
 
     async def _answer(self, ask: Callable[[Agent], Awaitable[Reply]]) -> Reply:
-        self._arrive()
+        agent = await self._take_turn()
         try:
-            async with self._turn:
-                return await ask(self._ready())
+            return await ask(agent)
         finally:
-            self._leave()
+            self._end_turn()
 
     async def _told(
         self, begin: Callable[[Agent], AsyncGenerator[Delta, None]]
     ) -> AsyncGenerator[Delta, None]:
+        agent = await self._take_turn()
+        telling = Telling(lambda: begin(agent), self._end_turn)
+        try:
+            while (delta := await telling.next()) is not None:
+                yield delta
+        finally:
+            await telling.stop()
+
+    async def _take_turn(self) -> Agent:
+        """The agent, once those before are answered. Whoever has it ends the turn."""
         self._arrive()
         try:
-            async with self._turn, aclosing(begin(self._ready())) as deltas:
-                async for delta in deltas:
-                    yield delta
-        finally:
+            await self._turn.acquire()
+        except BaseException:
             self._leave()
+            raise
+        try:
+            return self._ready()
+        except BaseException:
+            self._end_turn()
+            raise
+
+    def _end_turn(self) -> None:
+        self._turn.release()
+        self._leave()
 
     def _arrive(self) -> None:
         if self._agent is not None:

@@ -217,6 +217,11 @@ def test_what_has_no_effect_here_is_taken_and_told(caplog: pytest.LogCaptureFixt
         ({"colour": "red"}, TypeError),
         ({"enable_filesystem": True, "filesystem_visibility": "moon"}, ValueError),
         ({"max_iterations": 0}, ValueError),
+        ({"max_messages_in_short_term_memory": 0}, ValueError),
+        ({"max_tokens_in_short_term_memory": "many"}, TypeError),
+        ({"subagents": {"clerk": {}}}, ValueError),
+        ({"subagents": {"clerk": {"instructions": " "}}}, ValueError),
+        ({"subagents": {"clerk": {"instructions": 7}}}, TypeError),
     ],
 )
 def test_what_is_wrong_is_said_when_the_agent_is_started(wrong: Any, fault: type[Exception]) -> None:

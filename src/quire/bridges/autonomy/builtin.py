@@ -14,6 +14,7 @@ from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel
 from quire.session import Session
 from quire.tokens.counter import Definition
+from quire.tokens.numbers import named
 from quire.tokens.schemas import read_definition, single_definitions
 
 _HEADING = "These tools come with you; use them where they help:"
@@ -87,7 +88,9 @@ def _role(name: str, told: Mapping[str, Any], model: AnyModel, limits: Limits) -
     if unknown:
         names = ", ".join(cut(str(one)) for one in sorted(map(str, unknown)))
         raise InvalidValue(f"the subagent {cut(name)!r} has no option {names}")
-    instructions = str(told.get("instructions") or "")
+    instructions = named(told.get("instructions", ""), f"instructions of the subagent {cut(name)!r}")
+    if not instructions.strip():
+        raise InvalidValue(f"the subagent {cut(name)!r} has no instructions")
     own = Limits(
         requests=told.get("max_iterations", limits.requests),
         seconds=told.get("max_execution_time", limits.seconds),

@@ -88,6 +88,9 @@ class Hosted:
         self.memory = Memory.over(lambda scope, conversation: node.session(name, scope, conversation))
         self._limits = Limits(requests=setup.max_iterations, seconds=setup.max_execution_time)
         self._setup = setup
+        for most in ("max_messages_in_short_term_memory", "max_tokens_in_short_term_memory"):
+            if getattr(setup, most) is not None:
+                whole(getattr(setup, most), most, least=1)
         self.template = _template(instructions, setup, self.model)
         self._tools = [
             *asking_and_files(
@@ -130,9 +133,7 @@ class Hosted:
             own = engine_sections(self.template, self.memory, self.name)
             most = self._setup.max_tokens_in_short_term_memory
             grow = [one.name for one in own if _may_be_cut(one)]
-            shares = (
-                {} if most is None else {name: Share(maximum=whole(most, "tokens", least=1)) for name in grow}
-            )
+            shares = {} if most is None else {name: Share(maximum=most) for name in grow}
             budget = replace(budget_for(self.model), shares=shares)
             self._seen = sections, Template(*own, budget=budget, model=self.model.name)
         return self._seen[1]
