@@ -38,6 +38,12 @@ class Prefix:
         twin._empty, twin._digest, twin._count = self._empty, self._digest.copy(), self._count
         return twin
 
+    def anew(self) -> "Prefix":
+        """A digest that begins with the same, for messages of which some that were counted have changed."""
+        twin = Prefix()
+        twin._empty, twin._digest, twin.asked = self._empty, self._empty.copy(), self.asked
+        return twin
+
     def of(self, messages: Sequence[Any]) -> str:
         """The digest of all these messages. The last one may still grow, so it is not counted for good."""
         settled = len(messages) - 1

@@ -7,7 +7,7 @@ a field is left out, and each is noted.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary, ToolResult
+from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary, ToolCall, ToolResult
 from quire.items.frozen import thaw
 from quire.providers import wording
 from quire.providers.media import is_garbled
@@ -87,6 +87,11 @@ def fields_beside(item: Item, wire: str) -> Json:
 def formed(kind: str, *wires: str) -> dict[str, Any]:
     """The extras of a call of its own kind, which these wires can take back as it was."""
     return {FORM: {"kind": kind, "wires": list(wires)}}
+
+
+def is_common(call: ToolCall) -> bool:
+    """Whether a call is one of a function with nothing beside it, which all wires write alike."""
+    return FORM not in call.extras and BESIDE not in call.extras
 
 
 def form_of(item: Item, wire: str) -> str | None:

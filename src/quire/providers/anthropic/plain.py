@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.anthropic.tooling import input_of
-from quire.providers.native import BESIDE, FORM
+from quire.providers.native import BESIDE, is_common
 from quire.providers.properties import renamed
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
@@ -80,7 +80,7 @@ def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, 
         written, is_mended = input_of(item.arguments)
         if name is None or is_mended or call_id in given or not takes(call_id) or item.agent_id != agent:
             break
-        if item.extras and FORM in item.extras:
+        if item.extras and not is_common(item):
             break
         if item.name in parameters:
             written = renamed(written, parameters[item.name])

@@ -6,6 +6,7 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, Message, ToolCall
 from quire.providers.anthropic.abilities import NAME
+from quire.providers.anthropic.calling import beside_call
 from quire.providers.anthropic.thinking import reasoning_of
 from quire.providers.json_values import json_text
 from quire.providers.native import beside
@@ -108,7 +109,7 @@ def _call(block: Json, answer: Answer, path: str) -> ToolCall:
     tool = answer.tool(name)
     given = answer.arguments(tool, block.get("input"))
     text = given if isinstance(given, str) else json_text({} if given is None else given, f"{path}.input")
-    return ToolCall(call_id, tool, text)
+    return ToolCall(call_id, tool, text, extras=beside_call(block))
 
 
 def _count(told: Json, key: str) -> int:

@@ -2,17 +2,21 @@
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from quire.items import Item, Message
-from quire.providers.anthropic.reading import finish_of, is_call, outputs, usage_of
-from quire.providers.json_values import entries_in
-from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json, words_in
+from quire.providers.anthropic.arriving import Block, begun_by
+from quire.providers.anthropic.reading import finish_of, outputs, usage_of
+from quire.providers.provider import (
+    Answer,
+    Parsed,
+    error_in,
+    in_their_places,
+    place_of,
+    plain_json,
+    words_in,
+)
 from quire.providers.sheet import Json
-from quire.providers.wording import mended
-
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
 class MessageStream:
@@ -21,10 +25,7 @@ class MessageStream:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._model = ""
-        self._blocks: dict[int, Json] = {}
-        self._open: set[int] = set()
-        self._arguments: dict[int, str] = {}
-        self._given: set[int] = set()  # blocks whose arguments came whole
+        self._blocks: list[Block] = []
         self._usage: Json = {}
         self._stopped: str | None = None
         self._error: str | None = None
@@ -64,59 +65,48 @@ class MessageStream:
         return self._parsed
 
     def _items(self) -> list[Item]:
-        places = sorted(self._blocks)
-        if finish_of(self._stopped) == "length" and self._is_bare_call(places[-1:]):
-            places.pop()  # the model ran out of room before its first argument
-        blocks = [
-            block
-            for index in places
-            if (block := self._blocks[index])
-            and (index not in self._open or block.get("type") in ("text", "thinking"))
-        ]
-        items = outputs(blocks, self._answer, self._model, "$.content")
+        blocks = in_their_places([(block.place, block) for block in self._blocks])
+        if finish_of(self._stopped) == "length" and blocks and blocks[-1].is_bare_call():
+            blocks.pop()  # the model ran out of room before its first argument
+        held = [block.fields for block in blocks if block.is_kept()]
+        items = outputs(held, self._answer, self._model, "$.content")
         if self._stopped is None:
             said = [place for place, item in enumerate(items) if isinstance(item, Message)]
             for place in said[-1:]:
                 items[place] = replace(items[place], interrupted=True)
         return items
 
-    def _is_bare_call(self, places: list[int]) -> bool:
-        """Whether there is a call at a place to which no arguments came."""
-        return is_call([self._blocks[index] for index in places if index not in self._given])
-
     def _start(self, message: Json) -> None:
         self._model = words_in(message.get("model"))
         self._used(message.get("usage"))
 
-    def _begin(self, index: int, block: Json) -> str:
-        self._blocks[index] = block = dict(block)
-        self._open.add(index)
-        return words_in(block.get("text")) if block.get("type") == "text" else ""
+    def _begin(self, place: int | None, fields: Json) -> str:
+        self._blocks.append(Block(place, dict(fields)))
+        return words_in(fields.get("text")) if fields.get("type") == "text" else ""
 
-    def _grow(self, index: int, delta: Json) -> str:
-        block, kind = self._blocks.setdefault(index, {}), words_in(delta.get("type"))
-        if kind == "input_json_delta":
-            self._arguments[index] = self._arguments.get(index, "") + words_in(delta.get("partial_json"))
-        elif kind == "citations_delta":
-            block["citations"] = [*entries_in(block.get("citations")), delta.get("citation")]
-        elif kind == "compaction_delta":
-            block |= {key: value for key, value in delta.items() if key != "type" and value is not None}
-        elif kind in _DELTAS:
-            field = _DELTAS[kind]
-            block[field] = words_in(block.get(field)) + words_in(delta.get(field))
-        return words_in(delta.get("text")) if kind == "text_delta" else ""
+    def _grow(self, place: int | None, delta: Json) -> str:
+        block = self._open(place)
+        if block is None:
+            block = Block(place, begun_by(delta))
+            self._blocks.append(block)
+        block.grow(delta)
+        return words_in(delta.get("text")) if delta.get("type") == "text_delta" else ""
 
-    def _end(self, index: int) -> None:
-        self._open.discard(index)
-        text = self._arguments.pop(index, "")
-        if not text.strip() or index not in self._blocks:
-            return
-        try:
-            self._blocks[index]["input"] = _decoded(text)
-            self._given.add(index)
-        except msgspec.DecodeError:
-            # Blocks are ended also where the model ran out of room in the middle of one.
-            self._blocks[index] = {}
+    def _end(self, place: int | None) -> None:
+        block = self._open(place)
+        if block is not None:
+            block.end()
+
+    def _open(self, place: int | None) -> Block | None:
+        """The block that an event is about: the last that has not ended, at the place that is said."""
+        return next(
+            (
+                block
+                for block in reversed(self._blocks)
+                if block.is_open and (place is None or block.place in (None, place))
+            ),
+            None,
+        )
 
     def _used(self, usage: Any) -> None:
         """Counts are of the whole answer so far: a later one takes the place of an earlier one."""
@@ -126,12 +116,3 @@ class MessageStream:
 
 def _object(event: Json, name: str) -> Json:
     return plain_json(event.get(name) or {})
-
-
-def _decoded(text: str) -> Any:
-    """The input that a text stands for, or the text itself where it is no object."""
-    try:
-        decoded: Any = msgspec.json.decode(mended(text))
-    except RecursionError:
-        return text
-    return decoded if isinstance(decoded, dict) else text  # pyright: ignore[reportUnknownVariableType]

@@ -1,19 +1,23 @@
 """Anthropic Messages: reasoning as the blocks it came in, and back.
 
-The state of a `Reasoning` is a small JSON object: `signature` of thinking whose words are the item's text,
-`redacted` for thinking without words, or `block` for all else that no item stands for, such as what the
-provider's own tools left in the answer, or what it made of a history that it compacted.
+The state of a `Reasoning` is a small JSON object: `signature` of thinking whose words are the item's text, an
+empty one where its service signs none and wants it back all the same; `redacted` for thinking without words;
+or `block` for all else that no item stands for, such as what the provider's own tools left in the answer, or
+what it made of a history that it compacted.
 """
 
-from typing import Any, cast
+from collections.abc import Collection
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from quire.items import Opaque, Reasoning
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.json_values import json_text
+from quire.providers.openai_chat.wishes import BLANK
 from quire.providers.provider import Answer, words_in
 from quire.providers.sheet import Json
+from quire.providers.thinkers import is_unsealed
 from quire.providers.wording import mended
 
 _ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
@@ -31,6 +35,8 @@ def block_of(item: Reasoning) -> Json | None:
     match data:
         case {"signature": str(signature)} if signature:
             return {"type": "thinking", "thinking": mended(item.text), "signature": signature}
+        case {"signature": ""} if item.state and is_unsealed(item.state.model):
+            return unsigned(mended(item.text))
         case {"redacted": str(redacted)} if redacted:
             return {"type": "redacted_thinking", "data": redacted}
         case {"block": {"type": str(kind)} as block} if kind in _KEPT or _is_served(kind):
@@ -39,21 +45,56 @@ def block_of(item: Reasoning) -> Json | None:
             return None
 
 
-def lone(blocks: list[Json]) -> list[Json]:
-    """What the provider's own tools left of which the other half is missing: a question, or one before it."""
+def unsigned(words: str = "") -> Json:
+    """Thinking as services have it that sign none; a blank stands for words that are gone."""
+    return {"type": "thinking", "thinking": words or BLANK, "signature": ""}
+
+
+class Halves(NamedTuple):
+    """What tools of the provider left in a turn: what is to be left out, and what goes beyond the turn."""
+
+    lone: list[Json]
+    waiting: dict[str, Json]
+    """Questions that a later turn may answer, by their ids."""
+    answered: set[str]
+    """The ids of questions of earlier turns that this one answers."""
+
+
+def halves(blocks: list[Json], asked_before: Collection[str]) -> Halves:
+    """The questions and answers among the blocks of a turn that are not both in it.
+
+    Where the model called tools in the same turn, an answer may come in the next one.
+    """
     served = [block for block in blocks if _is_served(block["type"])]
     waiting: dict[str, Json] = {}
+    answered: set[str] = set()
     whole: set[int] = set()
     for block in served:
-        asked = block["type"] in _ASKED
-        call_id = block.get("id" if asked else "tool_use_id")
-        if not isinstance(call_id, str):
-            continue
-        if asked:
-            waiting[call_id] = block
-        elif (question := waiting.pop(call_id, None)) is not None:
-            whole |= {id(question), id(block)}
-    return [block for block in served if id(block) not in whole]
+        question, answer = asked_in(block), answered_in(block)
+        if question is not None and question not in asked_before:
+            waiting[question] = block
+        elif answer in waiting:
+            whole |= {id(waiting.pop(answer)), id(block)}
+        elif answer is not None and answer in asked_before and answer not in answered:
+            answered.add(answer)
+            whole.add(id(block))
+    if not any(block["type"] == "tool_use" for block in blocks):
+        waiting = {}
+    whole |= {id(block) for block in waiting.values()}
+    return Halves([block for block in served if id(block) not in whole], waiting, answered)
+
+
+def asked_in(block: Json) -> str | None:
+    """The id of the question that a block is; none if it is something else."""
+    call_id = block.get("id") if block["type"] in _ASKED else None
+    return call_id if isinstance(call_id, str) else None
+
+
+def answered_in(block: Json) -> str | None:
+    """The id of the question that a block answers, for a tool of the provider."""
+    kind = block["type"]
+    call_id = block.get("tool_use_id") if _is_served(kind) and kind not in _ASKED else None
+    return call_id if isinstance(call_id, str) else None
 
 
 def reasoning_of(block: Json, answer: Answer, model: str, path: str) -> Reasoning:
@@ -62,6 +103,8 @@ def reasoning_of(block: Json, answer: Answer, model: str, path: str) -> Reasonin
         case {"type": "thinking"}:
             signature = block.get("signature")
             data: Json = {"signature": signature} if isinstance(signature, str) and signature else {}
+            if is_unsealed(answer.model or model):
+                data = data or {"signature": ""}
             return Reasoning(words_in(block.get("thinking")), _state(data, answer, model, path))
         case {"type": "redacted_thinking"}:
             sealed = words_in(block.get("data"))

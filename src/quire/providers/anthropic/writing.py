@@ -1,28 +1,30 @@
 """Anthropic Messages: turns as messages of content blocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from quire.items import ConfigChange, Item, Message, Note, Reasoning, Summary, ToolCall, parts_of
 from quire.providers import wording
-from quire.providers.anthropic import limits
 from quire.providers.anthropic.abilities import NAME, Abilities, abilities_of
 from quire.providers.anthropic.binding import Bound
 from quire.providers.anthropic.blocks import Blocks, is_blank, text_block
+from quire.providers.anthropic.calling import said_of
+from quire.providers.anthropic.deferred import Deferred
+from quire.providers.anthropic.fitting import fitted
 from quire.providers.anthropic.marks import End, mark
 from quire.providers.anthropic.order import Order
 from quire.providers.anthropic.plain import write_plain
 from quire.providers.anthropic.results import Results
-from quire.providers.anthropic.thinking import THOUGHTS
+from quire.providers.anthropic.thinking import THOUGHTS, answered_in, asked_in, block_of, unsigned
 from quire.providers.anthropic.tooling import Tooling, definitions, input_of, marked, stand_ins
 from quire.providers.anthropic.turns import Turns
-from quire.providers.anthropic.weighing import HEAVY
 from quire.providers.binding import Prefix
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split
 from quire.providers.names import alphabet
 from quire.providers.native import said
+from quire.providers.openai_chat.wishes import wishes_of
 from quire.providers.properties import renamed
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
@@ -35,8 +37,8 @@ class MessagesWriter:
     """Writes messages; leading instructions are apart from them, as `system`."""
 
     __slots__ = (
-        *("_abilities", "_blocks", "_bound", "_known", "_mark", "_results", "_settled_system"),
-        *("_system", "_tools", "_turns", "sheet"),
+        *("_abilities", "_blocks", "_bound", "_deferred", "_known", "_mark", "_results"),
+        *("_settled_system", "_system", "_tools", "_turns", "sheet"),
     )
 
     def __init__(self, sheet: Sheet, abilities: Abilities, tooling: Tooling) -> None:
@@ -45,11 +47,12 @@ class MessagesWriter:
         self._tools, self._mark = tooling
         self._system: list[Json] = []
         self._known: dict[str, str] = {}  # tools called so far, by their names here
-        self._begin(Blocks(sheet, abilities), Turns(sheet))
+        offered = frozenset(str(tool.get("name")) for tool in self._tools)
+        self._begin(Blocks(sheet, abilities, offered), Turns(sheet), Deferred(sheet))
         self._seed()
 
-    def _begin(self, blocks: Blocks, turns: Turns) -> None:
-        self._blocks, self._turns = blocks, turns
+    def _begin(self, blocks: Blocks, turns: Turns, deferred: Deferred) -> None:
+        self._blocks, self._turns, self._deferred = blocks, turns, deferred
         self._bound = Bound(self.sheet, turns)
         self._results = Results(self.sheet, blocks)
         self._settled_system = len(self._system)  # of a branch: before anything volatile came
@@ -60,7 +63,7 @@ class MessagesWriter:
         twin.sheet = sheet = self.sheet.branch()
         twin._abilities, twin._tools, twin._mark = self._abilities, self._tools, self._mark
         twin._system, twin._known = self._system.copy(), self._known.copy()
-        twin._begin(self._blocks.branch(sheet), self._turns.branch(sheet))
+        twin._begin(self._blocks.branch(sheet), self._turns.branch(sheet), self._deferred.branch(sheet))
         return twin
 
     def bound(self) -> bool:
@@ -69,12 +72,15 @@ class MessagesWriter:
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once; a branch has too little to write for that."""
-        if self.sheet.ids.is_branch:
+        if self.sheet.ids.is_branch or self._deferred.ids:
             return start
-        return write_plain(items, start, stop, self.sheet, self._known)
+        # Where thinking is wanted beside calls, no call is plain, because no tool has a name.
+        names = {} if wishes_of(self.sheet.asked.name).thoughts else self._known
+        return write_plain(items, start, stop, self.sheet, names)
 
     def user(self, item: Message | Note | Summary) -> None:
         """Something said to the model."""
+        self._move_on()
         own = self._blocks.own(item) if type(item) is Note else None
         if own is not None:
             self._turns.say([own])
@@ -91,6 +97,7 @@ class MessagesWriter:
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Instructions: apart from the messages as long as nothing was said, else where they stand."""
+        self._move_on()
         block = text_block(self.sheet.words(item))
         if block is None:
             self.sheet.left_out(item)
@@ -107,36 +114,75 @@ class MessagesWriter:
         """A reply of words alone."""
         content = item.content
         if type(content) is str and not is_blank(content):
+            self._move_on()
             self._turns.answer([{"type": "text", "text": wording.mended(content)}])
         else:
             self.reply(Reply([item], [], []))
 
     def reply(self, reply: Reply) -> None:
         """A reply: thinking, words and calls, then what the calls gave."""
-        outputs, calls, results = reply
+        self._await(reply)
+        order, moved = Order(self.sheet), list[Json]()
+        ids = self._take(reply, order, moved)
+        blocks = self._ordered(order, bool(reply.calls))
+        if blocks:
+            self._turns.answer(blocks)
+        self._deferred.settle(order.waiting, order.answered)
+        moved = self._results.of(reply.calls, reply.results, ids) + moved
+        if moved:
+            self._turns.say(moved)
+
+    def _take(self, reply: Reply, order: Order, moved: list[Json]) -> list[str]:
+        """Hand over what is written for each output, and media that come later; the ids of the calls."""
         ids: list[str] = []
-        order = Order(self.sheet)
-        moved: list[Json] = []
-        for output in outputs:
+        asked = set(self._deferred.ids)
+        for output in reply.outputs:
             if type(output) is Reasoning:
-                block = self._bound.thought(output, bool(calls))
+                block = self._bound.thought(output, bool(reply.calls))
                 self._blocks.weigh(output, block or {})
                 order.take(output, [] if block is None else [block])
+                if block is not None and (question := asked_in(block)):
+                    asked.add(question)
             elif type(output) is Message:
                 words, media = self._said(output)
                 order.take(output, words)
                 moved += media
             elif type(output) is ToolCall:
-                call = self._call(output)
+                call = self._call(output) | said_of(output, asked, self.sheet)
                 ids.append(call["id"])
                 order.take(output, [call])
-        blocks = order.blocks()
-        self._bound.settle(any(block["type"] in THOUGHTS for block in blocks))
-        if blocks:
-            self._turns.answer(blocks)
-        moved = self._results.of(calls, results, ids) + moved
-        if moved:
-            self._turns.say(moved)
+        return ids
+
+    def _ordered(self, order: Order, calls: bool) -> list[Json]:
+        """The blocks of a reply, with thinking where its service wants some beside calls."""
+        blocks = order.blocks(self._deferred.ids)
+        if not calls and (gone := self._deferred.unanswered(order.answered)):
+            self._deferred.take_back(gone)
+            if any(block["type"] in THOUGHTS for block in blocks):
+                self.sheet.note(None, "state_stale", "thinking: what came before it changed")
+                blocks = [block for block in blocks if block["type"] not in THOUGHTS]
+        thinks = any(block["type"] in THOUGHTS for block in blocks)
+        self._bound.settle(thinks)
+        if calls and not thinks and wishes_of(self.sheet.asked.name).thoughts:
+            return [unsigned(), *blocks]
+        return blocks
+
+    def _move_on(self) -> None:
+        """Take back the questions that wait: something else is said than what they wait for."""
+        if self._deferred.ids:
+            self._deferred.take_back(set(self._deferred.ids))
+
+    def _await(self, reply: Reply) -> None:
+        """Take back the questions that a reply leaves open, unless it goes on to wait for them.
+
+        Before its thinking is looked at, which is good only after the turns as they are sent.
+        """
+        if not self._deferred.ids:
+            return
+        blocks = [block_of(output) for output in reply.outputs if type(output) is Reasoning]
+        gone = self._deferred.unanswered({answered_in(block) for block in blocks if block})
+        if gone and not (reply.calls and self._bound.follows(reply.outputs)):
+            self._deferred.take_back(gone)
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
@@ -169,33 +215,10 @@ class MessagesWriter:
             self.sheet.note(None, "fields_left_out", "tools that are loaded later carry no mark of a cache")
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
-        """The turns without what a request cannot hold, nor thinking that is bound to what had to go."""
+        """The turns without what a request cannot hold; stand-ins for tools change what stands before all."""
         start = 0 if self._known and not self._tools else len(turns)
-        for places, reason in self._excess(turns):
-            if places:
-                self._note_gone(turns, places, reason)
-                turns = limits.without_media(turns, places)
-                start = min(start, *(place.message for place in places))
-        if self._abilities.bound and start < len(turns):
-            turns, count = limits.without_thinking(turns, start)
-            if count:
-                self.sheet.note(None, "state_stale", f"{count} blocks of thinking: what came before changed")
-        return turns
-
-    def _note_gone(self, turns: list[Json], places: list[limits.Place], reason: str) -> None:
-        """Name each item that something was taken from."""
-        owners = (self._blocks.owners.get(id(limits.at_place(turns, place))) for place in places)
-        for item in {owner[1].id: owner[1] for owner in owners if owner}.values():
-            self.sheet.note(item, "media_as_text", f"{reason} than one request takes")
-
-    def _excess(self, turns: list[Json]) -> Iterator[tuple[list[limits.Place], str]]:
-        """Media that have to go, first by their number and size, then by the bytes of what is left."""
-        places = limits.images_to_drop(turns, self._blocks, self._abilities.images)
-        yield places, "there are more images, or larger ones,"
-        if self._blocks.weight > HEAVY:
-            left = limits.without_media(turns, places)
-            beside, largest = [self._system, self._tools], self._abilities.largest
-            yield limits.heavy_to_drop(left, beside, largest), "the media have more bytes"
+        beside = [self._system, self._tools]
+        return fitted(turns, start, self._blocks, self._abilities, beside, self.sheet)
 
     def _settled_end(self, turns: list[Json]) -> End | None:
         """The last block that comes before all that is volatile."""

@@ -10,7 +10,7 @@ from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.gemini.arguments import read_arguments
 from quire.providers.gemini.replies import Replies
 from quire.providers.gemini.responses import GIVEN_AS
-from quire.providers.native import BESIDE, FORM
+from quire.providers.native import BESIDE, is_common
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
@@ -83,7 +83,7 @@ def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, 
         if names.get(name) != name or call_id in given or item.state is not None or item.agent_id != agent:
             break
         arguments = read_arguments(item.arguments)
-        if arguments is None or not takes(call_id) or (item.extras and FORM in item.extras):
+        if arguments is None or not takes(call_id) or (item.extras and not is_common(item)):
             break
         given[call_id] = call_id
         calls.append({"id": call_id, "name": name, "args": arguments})

@@ -19,6 +19,7 @@ from quire.providers.gemini.signing import (
 )
 from quire.providers.media import as_text
 from quire.providers.sheet import Json, Sheet
+from quire.tokens.facts import facts_for
 
 
 class Moved(NamedTuple):
@@ -32,12 +33,20 @@ class Moved(NamedTuple):
 class Replies:
     """Writes parts of the model, before the content that they go into is begun."""
 
-    __slots__ = ("_sheet", "known", "signs")
+    __slots__ = ("_sheet", "known")
 
-    def __init__(self, sheet: Sheet, signs: bool) -> None:
+    def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
-        self.signs = signs  # whether calls must be signed
         self.known: dict[str, str] = {}  # tool names met so far, as they are here
+
+    @property
+    def signs(self) -> bool:
+        """Whether calls must be signed.
+
+        They are too where nobody can tell who reads them: older models take what stands for a signature.
+        """
+        name = self._sheet.asked.name
+        return name is None or "thought_signatures" in facts_for(name).features
 
     def parts(self, outputs: list[Output]) -> tuple[list[Json], list[Moved]]:
         """The parts of a reply, in order, and media that it cannot carry."""
@@ -125,7 +134,8 @@ class Replies:
         Only calls since the user last spoke are checked for it. It is written on all the same: taking it away
         once the turn is over would change what was sent before, and with it the prefix.
         """
-        self._sheet.note(item, "state_foreign", "a placeholder stands for this model's signature")
+        if self._sheet.asked.name:  # else no signature is known to be missing
+            self._sheet.note(item, "state_foreign", "a placeholder stands for this model's signature")
         return _signed(part, PLACEHOLDER)
 
     def name(self, name: str) -> str:

@@ -35,19 +35,19 @@ class ContentWriter:
     are refused when they do not come right after the user or after an answer.
     """
 
-    __slots__ = ("_parts", "_replies", "_toolbox", "sheet")
+    __slots__ = ("_nests", "_parts", "_replies", "_toolbox", "sheet")
 
-    def __init__(self, sheet: Sheet, parts: Parts, replies: Replies, toolbox: Toolbox) -> None:
+    def __init__(self, sheet: Sheet, parts: Parts, toolbox: Toolbox, nests: bool) -> None:
         self.sheet = sheet
         self._parts = parts
-        self._replies = replies
+        self._replies = Replies(sheet)
         self._toolbox = toolbox
+        self._nests = nests  # whether answers to calls may hold media
 
     def branch(self) -> "ContentWriter":
         """The same writer, to be finished."""
         sheet = self.sheet.branch()
-        replies = Replies(sheet, self._replies.signs)
-        return ContentWriter(sheet, self._parts.branch(sheet), replies, self._toolbox)
+        return ContentWriter(sheet, self._parts.branch(sheet), self._toolbox, self._nests)
 
     def bound(self) -> bool:
         """No: signatures are not checked against what else was sent."""
@@ -135,8 +135,7 @@ class ContentWriter:
             return answer, []
         text, media = split(result.parts)
         answer["response"] = response_of(result, text)
-        # Models that sign their calls are those that take media in answers.
-        nested = [(part, in_result(part) if self._replies.signs else None) for part in media]
+        nested = [(part, in_result(part) if self._nests else None) for part in media]
         carried = [written for _, written in nested if written]
         if carried:
             answer["parts"] = carried
@@ -172,4 +171,5 @@ def begin(model: str | None, tools: Sequence[Tool]) -> ContentWriter:
     sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
     toolbox = Toolbox(tools, sheet, mixes and not on_vertex)
     parts = Parts(sheet, unknown or "web_addresses" in facts.features)
-    return ContentWriter(sheet, parts, Replies(sheet, "thought_signatures" in facts.features), toolbox)
+    # Models that sign their calls are those that take media in answers; who is not named may take none.
+    return ContentWriter(sheet, parts, toolbox, "thought_signatures" in facts.features)

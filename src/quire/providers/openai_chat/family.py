@@ -23,8 +23,7 @@ WritesTool = Callable[[Tool, Sheet], Json | None]
 WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Table, Table], int]
 
 _TOOL_NAMES = alphabet(64)
-_LONGEST_KEY = 64
-_KEPT = 40  # of a longer key, so that people still know it
+_LENGTH_OF_KEY = 32  # digits of a digest: enough for no two to be the same, and half of what is taken
 _BREAKPOINT = {"mode": "explicit"}
 _VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
 
@@ -36,6 +35,8 @@ class Manners(NamedTuple):
     """The role of instructions; `user` where the model takes none."""
     media: frozenset[str]
     breakpoints: bool
+    keyed: bool
+    """Whether the model has a prompt cache with keys: many who speak this wire refuse a field of OpenAI's."""
 
 
 def manners_of(model: str | None) -> Manners:
@@ -51,7 +52,9 @@ def manners_of(model: str | None) -> Manners:
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
-    return Manners(instructions, media, "cache_breakpoints" in features or _is_marked(model))
+    marked = "cache_breakpoints" in features or _is_marked(model)
+    caches = facts.provider == "openai" and facts.cache_minimum is not None
+    return Manners(instructions, media, marked, marked or caches)
 
 
 def _is_marked(model: str | None) -> bool:
@@ -132,7 +135,7 @@ class FamilyWriter:
         payload: dict[str, Any] = {self.history: messages}
         if self._tools:
             payload["tools"] = self._tools.copy()
-        if marks and marks.plan.key:
+        if marks and marks.plan.key and self._manners.keyed:
             payload["prompt_cache_key"] = cache_key(marks.plan.key)
         return payload
 
@@ -170,8 +173,5 @@ class FamilyWriter:
 
 
 def cache_key(key: str) -> str:
-    """A key as OpenAI takes it: of a longer one a digest is the end, so that no two become one."""
-    if len(key) <= _LONGEST_KEY:
-        return wording.mended(key)
-    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{wording.mended(key[:_KEPT])}-{digest}"[:_LONGEST_KEY]
+    """A key as OpenAI is sent it: a digest, since it may be an address, and so have somebody's name in it."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH_OF_KEY]

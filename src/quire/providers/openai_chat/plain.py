@@ -7,7 +7,7 @@ writer would, and stops before a turn that has anything else.
 from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.providers.native import BESIDE, FORM
+from quire.providers.native import BESIDE, is_common
 from quire.providers.openai_chat.limits import LONGEST_ID, MOST_CALLS
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import failed, mended
@@ -75,7 +75,7 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
         call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
         if name is None or call_id in given or not arguments.isascii() or call.agent_id != agent:
             return _taken_back(sheet, calls, mark, start)
-        if call.state is not None or (call.extras and FORM in call.extras):
+        if call.state is not None or (call.extras and not is_common(call)):
             return _taken_back(sheet, calls, mark, start)
         # Nearly all ids are identifiers, and asking that is cheaper than asking a pattern.
         if not (call_id.isidentifier() and call_id.isascii() and len(call_id) <= LONGEST_ID) and not takes(

@@ -70,9 +70,12 @@ class ChatStream:
             if self._audio:
                 message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
             message |= {**self._thoughts, **self._signed}
-            message["tool_calls"] = [call for call in self._calls if self._is_kept(call)]
+            message["tool_calls"] = [call for call in self._calls if call[call["type"]]["name"]]
             parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
-            self._parsed = parsed._replace(error=self._error or self._unheard())
+            if any(map(self._is_unnamed, self._calls)):
+                # What was said and called beside it is good, and was heard by now.
+                parsed = parsed._replace(finish="other", error="a call came without a name")
+            self._parsed = parsed._replace(error=self._error or parsed.error or self._unheard())
         return self._parsed
 
     def _unheard(self) -> str | None:
@@ -97,10 +100,10 @@ class ChatStream:
             self._call({"index": "function_call", "id": "function_call", "function": delta["function_call"]})
         return said + words_in(delta.get("refusal"))
 
-    def _is_kept(self, call: Json) -> bool:
-        """Whether a call is to be read; a piece with nothing in it is none, nor is one without a name yet."""
+    def _is_unnamed(self, call: Json) -> bool:
+        """Whether nobody can tell what a call is of; a piece with nothing in it is none, nor one cut off."""
         inner = call[call["type"]]
-        return bool(inner["name"] or (self._reason and (call["id"] or inner[_CALLED[call["type"]]])))
+        return bool(self._reason and not inner["name"] and (call["id"] or inner[_CALLED[call["type"]]]))
 
     def _call(self, piece: Json) -> None:
         call = self._called(piece)
@@ -119,12 +122,24 @@ class ChatStream:
         """The call that a piece is of, which may be a new one."""
         index, call_id = _index(piece.get("index")), words_in(piece.get("id"))
         call = self._places.get(index)
-        # Some services count every call as the first; another id is another call.
-        another = call is not None and call_id and call["id"] and call["id"] != call_id
-        if call is None or another or (not call_id and _begins_anew(call, piece)):
+        if call is not None and call_id and call["id"] not in ("", call_id):
+            call = self._with_other_id(call, piece, call_id)
+        elif call is not None and not call_id and _begins_anew(call, piece):
+            call = None
+        if call is None:
             call = self._places[index] = _nothing_called()
             self._calls.append(call)
         return call
+
+    def _with_other_id(self, call: Json, piece: Json, call_id: str) -> Json | None:
+        """The call that a piece is of whose id is not that of the call at its place.
+
+        Some services count every call as the first, so that another id is another call. Others make up an id
+        for each piece; they name a call once, where it begins.
+        """
+        if any(fields(piece.get(kind) or {}, kind).get("name") for kind in _CALLED):
+            return None
+        return next((known for known in self._calls if known["id"] == call_id), call)
 
 
 def _begins_anew(call: Json, piece: Json) -> bool:

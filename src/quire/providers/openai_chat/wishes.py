@@ -20,7 +20,10 @@ BLANK = " "
 THOUGHTS = ("reasoning_content", "reasoning")
 """The names that thoughts have in words; a service has one of them, or both for the same words."""
 
-_THINKING = re.compile(r"deepseek-(?:v[4-9]|flash|pro|reasoner)|kimi-k(?:2[.p][5-9]|2-thinking|[3-9])")
+_THINKING = re.compile(
+    r"deepseek-(?:v[4-9]|flash|pro|reasoner)|kimi-(?:k(?:2[.p][5-9]|2-thinking|[3-9])|for-coding)"
+    r"|(?:xiaomi-)?mimo-v[2-9]"
+)
 _ONLY_WITH_CALLS = re.compile(r"deepseek-(?:reasoner|r1)")
 
 

@@ -9,7 +9,7 @@ from quire.providers.json_values import json_text
 from quire.providers.native import native_note
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
 from quire.providers.openai_responses.outputs import Maker, outputs_of
-from quire.providers.openai_responses.states import NAME
+from quire.providers.openai_responses.states import KEPT, NAME
 from quire.providers.provider import Answer, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import unmarked
@@ -17,7 +17,7 @@ from quire.providers.wording import unmarked
 _NAMELESS = "unknown"
 _FOR_FUNCTIONS = ("function_call_output", "custom_tool_call_output")
 _OF_ITS_ITEM = ("type", "id", "call_id", "name", "status", "execution", "output")
-_PUT_OUT = ("reasoning", "compaction", "mcp_list_tools", "mcp_approval_request")
+_PUT_OUT = KEPT | {"reasoning", "program_output"}
 
 
 def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
@@ -61,10 +61,12 @@ class _Reader:
             self._said(item, path)
         elif not isinstance(kind, str):
             raise Damaged("a type is a text", f"{path}.type")
+        elif kind in _PUT_OUT or kind.endswith("_call"):
+            self._put_out(item, path)
         elif kind.endswith("_output") and isinstance(self._call_id(item), str):
             self._answered({**item, "call_id": self._call_id(item)}, path)
-        elif kind.endswith("_call") or kind in _PUT_OUT:
-            self._put_out(item, path)
+        elif kind.endswith("_output") and kind not in _FOR_FUNCTIONS:
+            self._put_out(item, path)  # a tool that the service itself ran
         else:
             self.items.append(native_note(item, NAME))
 

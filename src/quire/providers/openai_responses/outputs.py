@@ -12,10 +12,12 @@ from quire.providers.native import formed
 from quire.providers.openai_chat.blocks import decoded, read_content, text_at
 from quire.providers.openai_chat.customs import custom
 from quire.providers.openai_chat.outputs import arguments_in
-from quire.providers.openai_responses.states import NAME, packed
+from quire.providers.openai_responses.calling import beside_call
+from quire.providers.openai_responses.states import NAME, SEALS, is_texts, packed
 from quire.providers.sheet import Json
 
 _OWN = ("type", "id", "call_id", "name", "status")
+_OF_CALLS = ("namespace", "caller", "async")
 
 
 class Maker(NamedTuple):
@@ -39,9 +41,12 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
             return [Message("assistant", (Image(data=decoded(item["result"], f"{path}.result")),))]
         case str() as kind if kind.endswith("_call") and isinstance(item.get("call_id"), str):
             # A tool of the service's that the caller runs: whoever answers knows its fields.
-            inner = {name: value for name, value in item.items() if name not in _OWN}
+            own = _OWN if kind != "custom_tool_call" else (*_OWN, *_OF_CALLS)
+            inner = {name: value for name, value in item.items() if name not in own}
             called = _call({"name": kind, **item}, path, maker, json_text(inner, path))
-            return [replace(called, extras=custom() if kind == "custom_tool_call" else formed(kind))]
+            if kind == "custom_tool_call":
+                return [replace(called, extras={**custom(), **called.extras})]
+            return [replace(called, extras=formed(kind))]
         case _:
             return [Reasoning(state=packed(maker.model, item, maker.prefix, path))]
 
@@ -57,8 +62,9 @@ def _said(item: Json, path: str, maker: Maker) -> list[Item]:
 
 def _thought(item: Json, path: str, maker: Maker) -> Reasoning:
     data: Json = {"id": item.get("id"), "summary": item.get("summary") or []}
-    if isinstance(item.get("encrypted_content"), str):
-        data["encrypted_content"] = item["encrypted_content"]
+    data |= {name: item[name] for name in SEALS if isinstance(item.get(name), str)}
+    if is_texts(item.get("content")):
+        data["content"] = item["content"]
     text = _texts(item.get("summary")) or _texts(item.get("content"))
     return Reasoning(text, packed(maker.model, data, maker.prefix, path))
 
@@ -74,4 +80,4 @@ def _call(item: Json, path: str, maker: Maker, arguments: str) -> ToolCall:
     call_id, name = text_at(item, "call_id", path), text_at(item, "name", path)
     if not call_id or not name:
         raise Damaged("a call has an id and a name", path)
-    return ToolCall(call_id, maker.tool(name), arguments)
+    return ToolCall(call_id, maker.tool(name), arguments, extras=beside_call(item))

@@ -7,7 +7,7 @@ writer would, and stops before a turn that has anything else.
 from collections.abc import Mapping, Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.providers.native import BESIDE, FORM
+from quire.providers.native import BESIDE, is_common
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import failed, mended
 
@@ -58,7 +58,7 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Mapping[st
     mark, place, calls = len(messages), start, list[str]()
     while type(call := items[place]) is ToolCall:
         call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
-        known = name is not None and call.agent_id == agent and not (call.extras and FORM in call.extras)
+        known = name is not None and call.agent_id == agent and (not call.extras or is_common(call))
         if not known or call_id in given or not takes(call_id) or not arguments.isascii():
             return _taken_back(sheet, calls, mark, start)
         given[call_id] = call_id

@@ -1,6 +1,7 @@
 """OpenAI Responses: what only the model can read, as it is kept in items and sent back.
 
-Reasoning is kept with its id, to which the service binds its encrypted content. Whatever else a model puts
+Reasoning is kept with its id, to which the service binds its encrypted content; that of open models has its
+words in its place. Whatever else a model puts
 out and nobody has to answer (a search that it ran, a compaction) is kept whole. Ids of messages and calls
 are not kept: an item that has one is refused without its reasoning, and one that has none never is.
 """
@@ -18,11 +19,16 @@ from quire.providers.sheet import Json, Sheet
 
 NAME = "openai-responses"
 
+SEALS = ("encrypted_content", "signature", "format")
+"""What a service sealed its reasoning with: OpenAI has the first, routers to other models the rest."""
+
 _UNREADABLE = "its state cannot be read"
 
 _REASONING_ID = re.compile(r"rs[A-Za-z0-9_-]{0,62}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_KEPT = frozenset(("compaction", "mcp_list_tools", "mcp_approval_request", "agent_message", "program"))
+KEPT = frozenset(("compaction", "mcp_list_tools", "mcp_approval_request", "agent_message", "program"))
+"""What a model puts out and nobody answers, beside its reasoning and what tools of the service left."""
+
 _FROM_ITEMS = frozenset(
     ("function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
 )
@@ -65,12 +71,8 @@ def block_of(reasoning: Reasoning, sheet: Sheet) -> Json | None:
         return None
     if data.get("type", "reasoning") != "reasoning":
         return data
-    return {
-        "type": "reasoning",
-        "id": data["id"],
-        "summary": data.get("summary") or [],
-        "encrypted_content": data["encrypted_content"],
-    }
+    told = {name: data[name] for name in (*SEALS, "content") if name in data}
+    return {"type": "reasoning", "id": data["id"], "summary": data.get("summary") or [], **told}
 
 
 def _fault(state: Opaque | None, sheet: Sheet) -> tuple[Change, str] | None:
@@ -83,10 +85,12 @@ def _fault(state: Opaque | None, sheet: Sheet) -> tuple[Change, str] | None:
     kind = data.get("type", "reasoning")
     if kind != "reasoning":
         return None if _goes_back(kind, data.get("id")) else ("reasoning_left_out", _UNREADABLE)
-    if not isinstance(data.get("id"), str) or not isinstance(data.get("encrypted_content"), str):
+    content = data.get("content")
+    if not isinstance(data.get("id"), str) or not (isinstance(data.get(SEALS[0]), str) or content):
         return "reasoning_left_out", "its encrypted content was not kept"
     readable = _REASONING_ID.fullmatch(data["id"]) and _is_summary(data.get("summary") or [])
-    return None if readable else ("reasoning_left_out", _UNREADABLE)
+    whole = readable and (content is None or is_texts(content))
+    return None if whole else ("reasoning_left_out", _UNREADABLE)
 
 
 def _goes_back(kind: Any, item_id: Any) -> bool:
@@ -94,7 +98,12 @@ def _goes_back(kind: Any, item_id: Any) -> bool:
     if not isinstance(kind, str) or kind in _FROM_ITEMS:
         return False
     named = item_id is None or (isinstance(item_id, str) and _ID.fullmatch(item_id) is not None)
-    return named and (kind in _KEPT or kind.endswith(("_call", "_output")))
+    return named and (kind in KEPT or kind.endswith(("_call", "_output")))
+
+
+def is_texts(content: Any) -> bool:
+    """Whether reasoning has its words beside it, as open models give them."""
+    return bool(content) and _is_summary(content)
 
 
 def _is_summary(summary: Any) -> bool:

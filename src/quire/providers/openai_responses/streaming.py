@@ -6,8 +6,9 @@ import msgspec
 
 from quire.items import Item, Message
 from quire.providers.openai_chat.blocks import entries, fields
+from quire.providers.openai_responses.arriving import Arrivals
 from quire.providers.openai_responses.reading import assembled
-from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json
+from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json, words_in
 from quire.providers.sheet import Json
 
 _WORDS = ("response.output_text.delta", "response.refusal.delta")
@@ -19,9 +20,7 @@ class ResponsesStream:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._done: dict[int, Json] = {}
-        self._words: dict[int, list[str]] = {}  # of messages that are not done
-        self._phases: dict[int, Any] = {}
+        self._items = Arrivals()
         self._response: Json = {}
         self._ended = False
         self._error: str | None = None
@@ -30,18 +29,17 @@ class ResponsesStream:
     def feed(self, event: Any) -> str:
         """Take an event; the words of the answer that it added."""
         values = plain_json(event)
-        kind, index = values.get("type"), place_of(values.get("output_index"), "output_index")
+        kind, place = values.get("type"), place_of(values.get("output_index"), "output_index")
         if kind in _WORDS:
-            delta = values.get("delta")
-            words = delta if isinstance(delta, str) else ""
-            self._words.setdefault(index, []).append(words)
+            words = words_in(values.get("delta"))
+            self._items.say(place, values.get("item_id"), words)
             return words
         if kind == "response.output_item.added":
-            self._phases[index] = fields(values.get("item") or {}, "item").get("phase")
+            self._items.begin(place, fields(values.get("item") or {}, "item"))
         elif kind == "error":
             self._error = error_in(values.get("error") or values)
         elif kind == "response.output_item.done":
-            self._done[index] = fields(values.get("item"), "item")
+            self._items.finish(place, fields(values.get("item"), "item"))
         elif isinstance(kind, str) and values.get("response") is not None:
             self._response = fields(values["response"], "response")
             self._ended = kind in _ENDS
@@ -55,20 +53,14 @@ class ResponsesStream:
         return self._parsed
 
     def _whole(self) -> Parsed:
-        # Some services end with a response whose output is empty: what was done is what there is.
+        # Some services end with a response whose output is empty: what came before is what there is.
         output = entries(self._response.get("output") or (), "response.output")
-        kept = {**dict(enumerate(output)), **self._done}
-        return assembled(self._response, [kept[index] for index in sorted(kept)], self._answer)
+        return assembled(self._response, output or self._items.so_far(), self._answer)
 
     def _cut_off(self) -> Parsed:
-        kept = {index: self._begun(index) for index in self._words if any(self._words[index])} | self._done
         body = {**self._response, "status": "in_progress"}
-        parsed = assembled(body, [kept[index] for index in sorted(kept)], self._answer)
+        parsed = assembled(body, self._items.so_far(), self._answer)
         return parsed._replace(items=_interrupted(parsed.items))
-
-    def _begun(self, index: int) -> Json:
-        text = {"type": "output_text", "text": "".join(self._words[index])}
-        return {"type": "message", "phase": self._phases.get(index), "content": [text]}
 
 
 def _interrupted(items: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -13,7 +13,7 @@ _OWN = frozenset(
     (
         *("apply_patch", "code_interpreter", "computer", "computer_use", "computer_use_preview", "custom"),
         *("file_search", "function", "image_generation", "local_shell", "mcp", "namespace", "shell"),
-        *("tool_search", "web_search", "web_search_preview"),
+        *("programmatic_tool_calling", "tool_search", "web_search", "web_search_preview"),
     )
 )
 _DATED = ("web_search_", "computer_use_")

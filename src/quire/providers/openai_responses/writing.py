@@ -11,6 +11,7 @@ from quire.providers.names import alphabet
 from quire.providers.native import native_block
 from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
+from quire.providers.openai_responses.calling import CALLER, has_program, said_of
 from quire.providers.openai_responses.parts import InputParts
 from quire.providers.openai_responses.plain import write_plain
 from quire.providers.openai_responses.references import sendable
@@ -59,15 +60,15 @@ class ResponsesWriter(FamilyWriter):
         append = self.sheet.messages.append
         held: list[tuple[Item, Json]] = []  # reasoning, until what it led to is written
         moved: list[tuple[Message, _Media]] = []
-        ids: list[str] = []
+        called: list[Json] = []
         for output, block in zip(reply.outputs, self._sealed(reply), strict=True):
             if type(output) is Message:
                 block, media = self._said(output)
                 moved.append((output, media))
             elif type(output) is ToolCall:
                 block = self._call(output)
-                ids.append(block["call_id"])
-            if block is not None and held and str(block.get("type")).endswith("_output"):
+                called.append(block)
+            if block is not None and self._answers_nothing(block, bool(held)):
                 self.sheet.note(output, "reasoning_left_out", "what it answers is not there")
             elif block is not None:
                 held.append((output, block))
@@ -76,11 +77,20 @@ class ResponsesWriter(FamilyWriter):
                     held.clear()
         for reasoning, _ in held:
             self.sheet.note(reasoning, "reasoning_left_out", "what it led to is not there")
-        for call, result, call_id in zip(reply.calls, reply.results, ids, strict=True):
-            kind = "function_call_output" if input_of(call) is None else "custom_tool_call_output"
-            append({"type": kind, "call_id": call_id, "output": self._answer(call, result)})
+        for call, result, written in zip(reply.calls, reply.results, called, strict=True):
+            answer: Json = {"type": f"{written['type']}_output", "call_id": written["call_id"]}
+            answer["output"] = self._answer(call, result)
+            append(answer | ({CALLER: written[CALLER]} if CALLER in written else {}))
         for message, media in moved:
             self._moved(message, media)
+
+    def _answers_nothing(self, block: Json, after_reasoning: bool) -> bool:
+        """Whether a block is an output whose call, or whose program, is not right before it."""
+        if block.get("type") == "program_output" and not has_program(
+            self.sheet.messages, block.get("call_id")
+        ):
+            return True
+        return after_reasoning and str(block.get("type")).endswith("_output")
 
     def _sealed(self, reply: Reply) -> list[Json | None]:
         """For each output what goes back of its state, all of them asked before the turn is begun."""
@@ -116,16 +126,18 @@ class ResponsesWriter(FamilyWriter):
 
     def _call(self, call: ToolCall) -> Json:
         text, call_id = input_of(call), self.sheet.call_id(call, call.call_id)
+        more = said_of(call, self.sheet) if call.extras else {}
         if text is not None:
             # Such a tool is declared by its own name, whatever that is made of.
             name = wording.mended(call.name)
-            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": text}
+            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": text, **more}
         arguments = wording.mended(call.arguments)
         return {
             "type": "function_call",
             "call_id": call_id,
             "name": self._name(call),
             "arguments": arguments,
+            **more,
         }
 
     def _answer(self, call: ToolCall, result: ToolResult | None) -> str | list[Json]:

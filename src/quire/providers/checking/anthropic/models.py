@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from quire.errors import InvalidValue
 from quire.providers.routes import Cloud, cloud_of
+from quire.providers.thinkers import is_unsealed
 from quire.tokens.facts import facts_for
 
 _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
@@ -37,6 +38,10 @@ class Model:
     def refuses_system_messages(self) -> bool:
         """Whether instructions may only stand at the top."""
         return _PREVIEW in self.name or (self._version is not None and self._version < (4, 8))
+
+    def signs_thinking(self) -> bool:
+        """Whether thinking goes back with a signature: some that speak this wire give none, and want none."""
+        return not is_unsealed(self.name)
 
     def wants_user_first(self) -> bool:
         """Whether the first message may not be the assistant's: so it is on Bedrock, told by its names."""

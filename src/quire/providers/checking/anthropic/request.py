@@ -57,7 +57,7 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
 def _check_messages(body: Fields, model: Model) -> list[Message]:
     findings = body.findings
     messages = read_messages(findings, body.get("messages"))
-    images = sum(map(check_blocks, messages))
+    images = sum(check_blocks(message, signed=model.signs_thinking()) for message in messages)
     check_citations(findings, messages)
     check_pictures(findings, messages, model, images)
     if images > model.most_images():

@@ -1,0 +1,74 @@
+"""Anthropic Messages: a block of a stream, as it comes."""
+
+from typing import Any
+
+import msgspec
+
+from quire.providers.anthropic.reading import is_call
+from quire.providers.json_values import entries_in
+from quire.providers.provider import words_in
+from quire.providers.sheet import Json
+from quire.providers.wording import mended
+
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class Block:
+    """A block from where it begins to where it ends, which is told also where its place is not."""
+
+    __slots__ = ("_arguments", "_given", "fields", "is_open", "place")
+
+    def __init__(self, place: int | None, fields: Json) -> None:
+        self.place = place
+        self.fields = fields
+        self.is_open = True
+        self._arguments = ""
+        self._given = False  # whether arguments came, and whole
+
+    def grow(self, delta: Json) -> None:
+        """Take a piece."""
+        fields, kind = self.fields, words_in(delta.get("type"))
+        if kind == "input_json_delta":
+            self._arguments += words_in(delta.get("partial_json"))
+        elif kind == "citations_delta":
+            fields["citations"] = [*entries_in(fields.get("citations")), delta.get("citation")]
+        elif kind == "compaction_delta":
+            fields |= {key: value for key, value in delta.items() if key != "type" and value is not None}
+        elif kind in _DELTAS:
+            name = _DELTAS[kind]
+            fields[name] = words_in(fields.get(name)) + words_in(delta.get(name))
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self.is_open = False
+        if not self._arguments.strip():
+            return
+        try:
+            self.fields["input"] = _decoded(self._arguments)
+            self._given = True
+        except msgspec.DecodeError:
+            # Blocks are ended also where the model ran out of room in the middle of one.
+            self.fields = {}
+
+    def is_kept(self) -> bool:
+        """Whether it is whole, or the beginning of it is worth something."""
+        return bool(self.fields) and (not self.is_open or self.fields.get("type") in ("text", "thinking"))
+
+    def is_bare_call(self) -> bool:
+        """Whether it is a call to which no arguments came."""
+        return not self._given and is_call([self.fields])
+
+
+def begun_by(delta: Json) -> Json:
+    """What a block is that was never said to begin, by the first piece of it."""
+    name = _DELTAS.get(words_in(delta.get("type")))
+    return {} if name is None else {"type": "text" if name == "text" else "thinking"}
+
+
+def _decoded(text: str) -> Any:
+    """The input that a text stands for, or the text itself where it is no object."""
+    try:
+        decoded: Any = msgspec.json.decode(mended(text))
+    except RecursionError:
+        return text
+    return decoded if isinstance(decoded, dict) else text  # pyright: ignore[reportUnknownVariableType]
