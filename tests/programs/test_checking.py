@@ -225,6 +225,7 @@ ANSWERS = {
     "a block that was cut off": ("```python\nx = 1\nx", "x = 1\nx"),
     "an indented block": ("- so:\n  ```python\n  if 1:\n      x = 2\n  ```", "if 1:\n    x = 2"),
     "bare text": ("x = 1\nx\n", "x = 1\nx"),
+    "lines of another machine": ("```python\r\nx = 1\r\nx\r\n```\r\nThat is it.\r\n", "x = 1\nx"),
     "waves": ("~~~python\n1\n~~~", "1"),
 }
 

@@ -103,13 +103,14 @@ async def _done(
 ) -> dict[str, Any]:
     """What there is to say of it at the end."""
     from quire.cli.answering_models import closed
+    from quire.programs.values import plain
 
     try:
         if not keep:
             return _told(await coder.answer(defined.task, given, tell=tell))
         kept = await coder.keep(defined.task, tell=tell)
         if given is not None:
-            return {**_kept(kept), "value": await kept.run(given, tell=tell)}
+            return {**_kept(kept), "value": plain(await kept.run(given, tell=tell))}
         if kept.path is None:
             raise StoreFailed(
                 "the program was written, and could not be kept: there is no place for its file"

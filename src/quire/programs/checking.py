@@ -1,6 +1,7 @@
 """A program in a model's answer, found and checked: what is wrong is said with its line."""
 
 import ast
+import asyncio
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -34,6 +35,7 @@ class Program(msgspec.Struct, frozen=True):
 
 def code_in(answer: str) -> str:
     """The program in a model's answer: its fenced blocks, those of Python where one says so, or all."""
+    answer = answer.replace("\r\n", "\n")
     blocks = [(match[2].lower(), _flush(match[3])) for match in _FENCE.finditer(answer)]
     said = [text for language, text in blocks if language in _PYTHON]
     code = "\n".join(said or [text for _, text in blocks] or [answer]).strip("\n").rstrip()
@@ -54,16 +56,24 @@ async def checked(
     """
     tree, declared = tree_of(code), declared_in(stubs)
     functions = {name for name in declared.functions if name in names}
+    # A long program takes its time: beside the loop it holds up nobody.
+    calls = await asyncio.to_thread(_looked_through, code, tree, declared, functions)
+    if output is not None and not declares_output(stubs):
+        stubs = f"{stubs}\n{stubs_of((), None, output)}"
+    await sandbox.check(code, stubs)
+    return Program(code, calls)
+
+
+def _looked_through(
+    code: str, tree: ast.Module, declared: Declared, functions: Collection[str]
+) -> tuple[str, ...]:
+    """The functions that a program may call, or the fault that its tree shows."""
     for faults in (_bound_again(tree, functions), _types_used(tree, declared), _unawaited(tree, functions)):
         first = min(faults, default=None)
         if first is not None:
             line, kind, text = first
             raise ProgramFault(kind, at_line(code, line, text), line)
-    if output is not None and not declares_output(stubs):
-        stubs = f"{stubs}\n{stubs_of((), None, output)}"
-    await sandbox.check(code, stubs)
-    used = (name for _, name in uses(tree))
-    return Program(code, tuple(dict.fromkeys(name for name in used if name in functions)))
+    return tuple(dict.fromkeys(name for _, name in uses(tree) if name in functions))
 
 
 def _bound_again(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:

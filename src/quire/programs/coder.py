@@ -1,5 +1,6 @@
 """The coder: who answers tasks with programs that a model writes, at once or to be kept."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +16,14 @@ from quire.programs.bounds import Bounds
 from quire.programs.checking import Program, checked
 from quire.programs.events import Checked, Tell, listening
 from quire.programs.faults import ProgramFault
-from quire.programs.keeping import KeptProgram, Shelf
+from quire.programs.keeping import KeptProgram
 from quire.programs.performing import Performance, Stage, perform, perform_in_main
 from quire.programs.pricing import Cost, Price, cost_of_model, price_of
 from quire.programs.prompting import RUN, prompt_for
 from quire.programs.recording import ATTEMPT, begin, record_run
 from quire.programs.replaying import MadeCalls
 from quire.programs.sandbox import Sandbox, shared_sandbox
+from quire.programs.shelf import Shelf
 from quire.programs.task import Task
 from quire.programs.values import as_text, given_once
 from quire.session import Session
@@ -85,8 +87,8 @@ class Coder:
         self, task: Task, given: Mapping[str, Any] | None = None, /, *, tell: Tell | None = None, **input: Any
     ) -> Answer:
         """The answer of a program that is written for this input; `ProgramFailed` if none comes to one."""
-        values = _checked(task).read(given_once(given, input))
-        said = Message("user", as_text(values))
+        values = await _read(task, given_once(given, input))
+        said = Message("user", await asyncio.to_thread(as_text, values))
         tell, made = listening(tell), MadeCalls(self._stage.bounds.handed)
         stage = self._stage._replace(made=made)
         attempts = await self._begun(task, values, tell, made)
@@ -109,7 +111,7 @@ class Coder:
         **input: Any,
     ) -> Answer:
         """The answer of a program that is at hand: it is checked and run, and no model is asked for it."""
-        values = _checked(task).read(given_once(given, input))
+        values = await _read(task, given_once(given, input))
         program = await self._ways.check(code, task)
         done = await perform_in_main(self._stage, task, program, values, listening(tell))
         return Answer(done.value, program, done.printed, self._ways.price(program, task), ())
@@ -126,7 +128,7 @@ class Coder:
                 raise ProgramFailed(task.name, _tries(attempts))
             best = ready[0].ready
             found = await self._shelf.put(task, model, best.program, best.price)
-        return KeptProgram(task, found, self._stage)
+        return KeptProgram(task, found, self._stage, self._shelf)
 
     async def _begun(
         self, task: Task, values: dict[str, Any] | None, tell: Tell, made: MadeCalls
@@ -171,6 +173,11 @@ def estimate(program: Program, task: Task) -> Price:
     """What a program is taken to cost: its calls, by the facts of the models that it asks."""
     models = {name: cost_of_model(model.name) for name, model in task.models.items()}
     return price_of(program.code, {**dict.fromkeys(task.tools, Cost()), **models})
+
+
+async def _read(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task is given, read beside the loop: there may be much of it."""
+    return await asyncio.to_thread(_checked(task).read, given)
 
 
 def _checked(task: Task) -> Task:

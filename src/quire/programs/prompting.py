@@ -18,11 +18,13 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
 - The variables and functions that are declared to you exist already: do not define or import them, and give
   their names to nothing else. Types are declared for annotations alone: write `{"a": 1}`, not `Output(a=1)`.
 - Declared functions are async: write `await search("x")` at the top level. To call several at once, write
-  `import asyncio` and `a, b = await asyncio.gather(search("x"), search("y"))`.
-- A function that fails raises: catch it where the program can go on without it.
+  `import asyncio` and `a, b = await asyncio.gather(search("x"), search("y"))`. `gather` takes no keywords.
+- A function that fails raises: catch it where the program can go on without it. To go on where one of
+  several fails, catch it in an async function of your own, and gather calls of that.
 - There are no files, no network, no processes and no packages. Of Python's own modules there are asyncio,
   json, re, math, datetime, collections, itertools, functools, random, decimal and dataclasses, among others.
-- There is no class inheritance, no yield, no async for or async with, no del, no create_task.
+- There is no class inheritance, no yield, no async for or async with, no del, no create_task, no function
+  in re.sub, no str.index and no str.maketrans. A generator expression is gone through at once.
 - Each call costs time and money: make no more calls than the task needs."""
 
 _MOST = 4_000

@@ -11,7 +11,7 @@ _BUILTIN = ("bool", "dict", "float", "int", "list", "str")
 _DEEPEST = 12
 _MOST_DEFINED = 100
 _MOST_VALUES = 50
-_COMMENT = 120
+_COMMENT = 200
 
 
 class Types:
@@ -96,7 +96,7 @@ class Types:
     def _typed_dict(self, name: str, kinds: Mapping[str, str], schemas: Mapping[str, Any]) -> str:
         typed = self.word("TypedDict")
         if all(self._plain_key(key) for key in kinds):
-            rows = (f"    {key}: {kind}{_comment(schemas[key])}" for key, kind in kinds.items())
+            rows = (f"    {key}: {kind}{comment(schemas[key])}" for key, kind in kinds.items())
             return "\n".join([f"class {name}({typed}):", *rows])
         rows = (f"{key!r}: {kind}" for key, kind in kinds.items())
         return f'{name} = {typed}("{name}", {{{", ".join(rows)}}})'
@@ -148,9 +148,17 @@ class Types:
         return found
 
 
-def _comment(schema: Any) -> str:
+def described(schema: Any) -> str:
+    """What a schema says of itself, on one line and not too long; empty where it says nothing."""
     told = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
-    if not isinstance(told, str) or not told.strip():
+    if not isinstance(told, str):
         return ""
     clean = " ".join(told.encode("utf-8", "replace").decode().split())
-    return "  # " + "".join(sign for sign in clean if sign.isprintable())[:_COMMENT]
+    shown = "".join(sign for sign in clean if sign.isprintable())
+    return shown if len(shown) <= _COMMENT else f"{shown[:_COMMENT]}…"
+
+
+def comment(schema: Any) -> str:
+    """The same as a comment at the end of a line."""
+    told = described(schema)
+    return f"  # {told}" if told else ""

@@ -113,11 +113,32 @@ def returned_by(tool: Tool) -> Json | None:
     if tool.kind == "generator":
         return None
     try:
-        hints = hints_of(written_function(tool.function), {})
-        returned = hints["return"]
-        return None if _is_told(returned) else Shaped(returned).schema or None
+        returned = _said_to_give(tool)
+        return None if _is_told(returned) else _written_as(returned) or None
     except (KeyError, NameError, WrongType, InvalidValue):
         return None
+
+
+def _said_to_give(tool: Tool) -> Any:
+    """The type that a tool gives: a bridge's may be told of it apart from the annotations of its function."""
+    schema = getattr(tool, "output_schema", None)
+    return hints_of(written_function(tool.function), {})["return"] if schema is None else schema
+
+
+def _written_as(kind: Any) -> Json:
+    """The schema of values as they are written: a model of pydantic may write other names than it reads."""
+    if not _holds_model(kind):
+        return Shaped(kind).schema
+    from pydantic import TypeAdapter
+
+    try:
+        return TypeAdapter(kind).json_schema(mode="serialization")
+    except Exception:  # pydantic has many ways to say that it cannot
+        return Shaped(kind).schema
+
+
+def _holds_model(kind: Any) -> bool:
+    return hasattr(kind, "model_json_schema") or any(map(_holds_model, get_args(kind)))
 
 
 def _whole(value: Any) -> Any:

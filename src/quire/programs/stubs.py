@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, NamedTuple, cast
 
-from quire.programs.schema_types import Types
+from quire.programs.schema_types import Types, comment, described
 from quire.programs.values import legal_name
 
 _LONGEST_DESCRIPTION = 2_000
+_LONGEST_DEFAULT = 60
+_LARGEST_SHOWN = 10**18
 
 
 class Declared(NamedTuple):
@@ -35,10 +37,10 @@ def stubs_of(
     answer = _output(types, output)
     calls = [_function(types, name, one) for name, one in zip(names, functions, strict=False)]
     variables = [
-        f"{name}: {types.of(schema, name, inputs)}"
+        f"{name}: {types.of(schema, name, inputs)}{comment(schema)}"
         for name, schema in zip(names[len(functions) :], given.values(), strict=True)
     ]
-    parts = [types.header, _shown(names), *types.definitions, answer, *calls, "\n".join(variables)]
+    parts = [types.header, *types.definitions, answer, *calls, "\n".join(variables)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -47,11 +49,6 @@ def _legal_names(names: Sequence[str]) -> list[str]:
     for name in names:
         found.append(legal_name(name, found))
     return found
-
-
-def _shown(names: Sequence[str]) -> str:
-    """A list of all names where one begins with an underscore: the checker takes that for a private one."""
-    return f"__all__ = {[*names, 'Output']}" if any(name.startswith("_") for name in names) else ""
 
 
 def _output(types: Types, schema: Mapping[str, Any] | None) -> str:
@@ -64,7 +61,15 @@ def _function(types: Types, name: str, declared: Declared) -> str:
     if declared.returns is not None:
         returns = types.of(declared.returns, f"{name}_result", declared.returns)
     parameters = ", ".join(_parameters(types, name, declared.parameters))
-    return f"async def {name}({parameters}) -> {returns}:\n    {_docstring(declared.description)}\n    ..."
+    return f"async def {name}({parameters}) -> {returns}:\n    {_docstring(_told(declared))}\n    ..."
+
+
+def _told(declared: Declared) -> str:
+    """What a function does, and what is said of its parameters: those that have no legal name too."""
+    properties = _properties(declared.parameters)
+    rows = [f"    {name}: {told}" for name, one in properties.items() if (told := described(one))]
+    description = declared.description[:_LONGEST_DESCRIPTION].strip()
+    return "\n".join([description, "", "Args:", *rows, ""]) if rows else description
 
 
 def _parameters(types: Types, function: str, schema: Mapping[str, Any]) -> list[str]:
@@ -74,10 +79,30 @@ def _parameters(types: Types, function: str, schema: Mapping[str, Any]) -> list[
     legal = [name for name in properties if _is_legal(name)]
     said = {name: types.of(properties[name], f"{function}_{name}", schema) for name in legal}
     found = [f"{name}: {said[name]}" for name in legal if name in needed]
-    found += [f"{name}: {said[name]} = ..." for name in legal if name not in needed]
+    found += [f"{name}: {said[name]} = {_default(properties[name])}" for name in legal if name not in needed]
     if len(legal) < len(properties) or schema.get("additionalProperties"):
         found.append(f"**others: {types.word('Any')}")
     return found
+
+
+def _default(schema: Any) -> str:
+    """A default as Python text; three dots where there is none that a line has room for."""
+    value: Any = ...
+    if isinstance(schema, Mapping):
+        value = cast("Mapping[str, Any]", schema).get("default", ...)
+    match value:
+        case [] | ():
+            return "[]"
+        case {} if not value:
+            return "{}"
+        case None | bool():
+            return repr(value)
+        case str() if len(value) <= _LONGEST_DEFAULT:
+            return repr(value)
+        case int() | float() if abs(value) < _LARGEST_SHOWN:
+            return repr(value)
+        case _:
+            return "..."
 
 
 def _is_legal(name: str) -> bool:
@@ -95,7 +120,8 @@ def _properties(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def _docstring(description: str) -> str:
     """A description between quotes, whatever is in it."""
-    text = description[:_LONGEST_DESCRIPTION].strip().encode("utf-8", "replace").decode()
+    text = description.lstrip().encode("utf-8", "replace").decode()
     clean = "".join(sign for sign in text if sign.isprintable() or sign == "\n")
     escaped = clean.replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n    ")
+    escaped = escaped.replace("\n    \n", "\n\n")
     return f'"""{escaped} """' if escaped.endswith('"') else f'"""{escaped}"""'

@@ -10,6 +10,7 @@ import msgspec
 
 from quire.agent import Tool, tools_of
 from quire.agent.tools.shapes import Misfit
+from quire.agent.tools.tool import order_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Model
 from quire.programs.faults import ProgramFault
@@ -112,7 +113,7 @@ class Task:
     @cached_property
     def version(self) -> str:
         """A digest of all that a program depends on: the same as long as that is the same."""
-        told = {
+        told: dict[str, Any] = {
             "form": _FORM,
             "name": self.name,
             "description": self.description,
@@ -121,6 +122,8 @@ class Task:
             "tools": [(name, tool.version, returned_by(tool)) for name, tool in self.tools.items()],
             "models": [(name, model.name) for name, model in self.models.items()],
         }
+        if order := order_of(self.input):  # whoever has it as a tool gives its input by place
+            told["order"] = order
         return blake2b(msgspec.json.encode(plain(told), order="sorted"), digest_size=16).hexdigest()
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 import builtins
 import json
 import keyword
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, cast
 from unicodedata import normalize
 
 import msgspec
@@ -52,6 +52,24 @@ def size_of(value: Any) -> int:
         return len(msgspec.json.encode(value))
     except _UNWRITABLE:  # such as a large number, or half of a sign
         return len(json.dumps(value, default=str, skipkeys=True))
+
+
+def writable(value: Any) -> Any:
+    """A plain value whose texts can be written as UTF-8: a name of a file may hold half of a sign."""
+    try:
+        msgspec.json.encode(value)
+    except _UNWRITABLE:  # a large number is no fault, and hides none
+        return _mended_within(value)
+    return value
+
+
+def _mended_within(value: Any) -> Any:
+    if isinstance(value, str):
+        return mended(value)
+    if isinstance(value, dict):
+        rows = cast("Mapping[Any, Any]", value).items()
+        return {_mended_within(key): _mended_within(one) for key, one in rows}
+    return [*map(_mended_within, cast("Iterable[Any]", value))] if isinstance(value, list | tuple) else value
 
 
 def _written(value: Any) -> str:

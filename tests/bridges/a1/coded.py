@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from quire.bridges.a1 import LLM, Agent, Context, Runtime, tool
+from quire.bridges.a1 import LLM, Agent, Context, Runtime, set_runtime, tool
 from quire.models import Scripted
 
 T = TypeVar("T")
@@ -56,10 +56,12 @@ def written(*programs: str) -> list[str]:
 
 
 def writing(*programs: str, **options: Any) -> Runtime:
-    """A runtime whose model writes these programs, one for each time that it is asked; the last again."""
+    """A runtime at work whose model writes these programs, one each time that it is asked; the last again."""
     replies = iter(written(*programs))
     last = written(programs[-1])[0]
-    return Runtime(generate=Scripted(lambda _: next(replies, last)), **options)
+    runtime = Runtime(generate=Scripted(lambda _: next(replies, last)), **options)
+    set_runtime(runtime)
+    return runtime
 
 
 def seller(*tools: Any, **options: Any) -> Agent:

@@ -192,7 +192,8 @@ def test_the_runtime_that_runs_a_program_is_the_one_at_work_in_it(runtime: Runti
         get_context("notes").user("seen")
         return "ok"
 
-    run(own.jit(seller(note), lamps=3))
+    with runtime:
+        run(own.jit(seller(note), lamps=3))
     assert len(own.CTX["notes"]) == 1 and dict(runtime.CTX) == {}
 
 

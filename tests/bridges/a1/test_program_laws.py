@@ -79,7 +79,8 @@ def test_main_is_whole_after_anything(done: list[tuple[Deed, str]]) -> None:
             first.generate = writing(program, strategy=ONE).generate
             first.strategy = ONE
             before = first.get_context().messages
-            await deed(first, program)
+            with first:
+                await deed(first, program)
             main = first.get_context()
             is_failed = program == PROGRAMS[-1] and deed in (jit, call_compiled, execute_compiled)
             assert deed is clear or (

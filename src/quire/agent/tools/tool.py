@@ -135,7 +135,8 @@ class Tool:
     @property
     def version(self) -> str:
         """A digest of what models are told of it: the same as long as that is the same."""
-        told = msgspec.json.encode(self.definition, order="sorted")
+        order = order_of(self.definition["parameters"])
+        told = msgspec.json.encode((self.definition, order) if order else self.definition, order="sorted")
         return blake2b(told, digest_size=8).hexdigest()
 
     def needs_approval(self, arguments: str | Mapping[str, Any]) -> bool:
@@ -150,6 +151,15 @@ class Tool:
             return bool(self.approve(read))
         except Exception:  # who cannot say that a call is harmless has not said so
             return True
+
+
+def order_of(schema: Mapping[str, Any]) -> list[str]:
+    """The names of parameters in order: by it they have their places. None where that is the alphabet's.
+
+    A digest is made of a sorted schema, which does not have it.
+    """
+    names = [*schema.get("properties", {})]
+    return [] if names == sorted(names) else names
 
 
 def _words_of(function: Callable[..., Any]) -> str | None:

@@ -1,13 +1,16 @@
 """A program that was written ahead of time, as a tool of A1's."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from quire.bridges.a1.agents import Agent
 from quire.bridges.a1.coding import stage_of
+from quire.bridges.a1.current import at_work
 from quire.bridges.a1.tools import Tool
 from quire.programs.events import nobody
 from quire.programs.keeping import KeptProgram
-from quire.programs.performing import perform_as_tool, perform_in_main
+from quire.programs.performing import Stage, perform_as_tool, perform_in_main
 from quire.programs.recording import record_run
 
 if TYPE_CHECKING:
@@ -17,21 +20,21 @@ if TYPE_CHECKING:
 class Compiled(Tool):
     """An agent's program. Called, it records what the program calls; `execute` records input and output too.
 
-    Both record in the runtime's `main`, and only what succeeded; of what failed, calls are in an `attempt_*`.
-    As a tool of others it records nothing: the call of it and what it gave are theirs to record.
+    Both record in `main` of the runtime that is at work, or of the one that compiled it where none is, and
+    only what succeeded; of what failed, calls are in an `attempt_*`. As a tool of others it records nothing:
+    the call of it and what it gave are theirs to record, in the conversation that it is called in.
     """
 
     def __init__(self, agent: Agent, program: KeptProgram, runtime: "Runtime") -> None:
-        async def answered(**values: Any) -> Any:
-            return await program(**values)
-
         super().__init__(
             name=agent.name,
-            execute=answered,
+            execute=program.function,
             description=agent.description,
             input_schema=agent.input_schema,
             output_schema=agent.output_schema,
         )
+        self.function = program.function
+        self.__dict__["signature"] = program.signature
         self.agent = agent
         self.program = program
         self.execute = self._recorded
@@ -44,23 +47,29 @@ class Compiled(Tool):
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The answer for an input; calls and questions of the program are in `main`, and nothing else."""
-        runtime, task = self._runtime, self.program.task
-        values = task.read(self._input(args, kwargs))
-        with runtime:
-            stage = stage_of(runtime)
-            done = await perform_as_tool(stage, task, self.program.program, values, nobody)
+        values = self._input(args, kwargs)
+        async with self._stage() as (stage, runtime):
+            done = await perform_as_tool(stage, self.program.task, self.program.program, values, nobody)
             await record_run(stage.session, stage.main, done.deeds)
             runtime.has_grown()
         return done.value
 
     async def _recorded(self, *args: Any, **kwargs: Any) -> Any:
         """The answer for an input; on success input, calls and answer are in `main`."""
-        runtime, task = self._runtime, self.program.task
-        values = task.read(self._input(args, kwargs))
-        with runtime:
-            done = await perform_in_main(stage_of(runtime), task, self.program.program, values, nobody)
+        values = self._input(args, kwargs)
+        async with self._stage() as (stage, runtime):
+            done = await perform_in_main(stage, self.program.task, self.program.program, values, nobody)
             runtime.has_grown()
         return done.value
 
+    @asynccontextmanager
+    async def _stage(self) -> "AsyncGenerator[tuple[Stage, Runtime], None]":
+        """Where it is run: by what it was compiled for, in the contexts of whoever calls it."""
+        runtime = at_work() or self._runtime
+        with runtime:
+            stage = stage_of(runtime)._replace(sandbox=self._runtime.sandbox)
+            async with self.program.heeding(nobody):
+                yield stage, runtime
+
     def _input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        return self.agent.given(self._by_name(args, kwargs))
+        return self.program.task.read(self.agent.given(self._by_name(args, kwargs)))

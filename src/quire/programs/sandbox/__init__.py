@@ -13,7 +13,7 @@ from quire.models.per_loop import PerLoop
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
 from quire.programs.sandbox.diagnosing import typed_fault
-from quire.programs.sandbox.lacking import check_builtins
+from quire.programs.sandbox.lacking import check_lacking
 from quire.programs.sandbox.plain import NotPlain
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
@@ -63,7 +63,10 @@ class Sandbox:
     ) -> Ran:
         """Run a program to its answer or to a `ProgramFault`; no host call is under way after it."""
         begun = perf_counter()
-        text, values = answering(code, bounds.answer), given_values(inputs or {})
+        tree_of(code)
+        # What is large takes its time: beside the loop it holds up nobody.
+        values = await asyncio.to_thread(given_values, inputs or {})
+        text = await asyncio.to_thread(answering, code, bounds.answer, {*values, *(functions or {})})
         workers = await self._workers.get()
         async with workers.admitted(bounds.wall) as until:
             seat = workers.seat(bounds)
@@ -79,11 +82,19 @@ class Sandbox:
 
     async def check(self, code: str, stubs: str) -> None:
         """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
+        await asyncio.to_thread(check_lacking, code, tree_of(code), stubs)
+        found = await self._looked_at(code, stubs)
+        if found is not None and found.kind == "types":
+            found = await self._looked_at(code, stubs, loosely=True)
+        if found is not None:
+            raise found
+
+    async def _looked_at(self, code: str, stubs: str, *, loosely: bool = False) -> ProgramFault | None:
+        """What the type checker finds."""
         from pydantic_monty import MontyError
 
         tree = tree_of(code)
-        check_builtins(code, tree, stubs)
-        text, declared = declaring(code, stubs)
+        text, declared = await asyncio.to_thread(declaring, code, stubs, loosely=loosely)
         workers = await self._workers.get()
 
         def fault(session: "MontySession") -> ProgramFault | None:
@@ -98,11 +109,9 @@ class Sandbox:
                 _CHECKING, type_check=True, type_check_stubs=declared, type_check_format="json"
             )
             try:
-                found = await seat.open(fault)
+                return await seat.open(fault)
             finally:
                 await seat.leave()
-        if found is not None:
-            raise found
 
     async def close(self) -> None:
         """End the workers of this loop; they start again where another program is run."""
@@ -129,7 +138,7 @@ async def _ending(
         raise ProgramFault("limit", f"it took longer than {bounds.wall} s", printed=str(printed)) from None
     except MontyError as error:
         if not printed.over:
-            raise fault_of(error, code, str(printed)) from None
+            raise fault_of(error, code, str(printed), run.raised) from None
     except BaseException:
         seat.stop()
         raise

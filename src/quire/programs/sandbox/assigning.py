@@ -7,6 +7,8 @@ import ast
 import re
 from functools import lru_cache
 
+from quire.programs.sandbox.parsing import expression_of
+
 _SAID = (
     re.compile(r"Object of type `(?P<found>[^`]+)` is not assignable to `(?P<wanted>[^`]+)`"),
     re.compile(r".*\b[Ee]xpected `(?P<wanted>[^`]+)`, found `(?P<found>[^`]+)`"),
@@ -48,7 +50,7 @@ def _read(said: str) -> ast.expr:
             depth = 1
         else:
             kept.append(part)
-    return ast.parse("".join(kept), mode="eval").body
+    return expression_of("".join(kept))
 
 
 class _Fitting:

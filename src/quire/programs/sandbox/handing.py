@@ -5,7 +5,7 @@ from typing import Any
 
 from quire.programs.bounds import Bounds
 from quire.programs.sandbox.plain import Copying, TooLarge
-from quire.programs.values import size_of
+from quire.programs.values import size_of, writable
 
 
 class Handed:
@@ -26,9 +26,9 @@ class Handed:
             self._count(copying.size)
 
     def gave(self, value: Any) -> Any:
-        """What functions gave to the program, as it is."""
+        """What functions gave to the program, in texts that can be written."""
         self._count(size_of(value))
-        return value
+        return writable(value)
 
     def _count(self, size: int) -> None:
         self._left -= size

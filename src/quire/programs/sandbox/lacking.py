@@ -1,4 +1,4 @@
-"""Names of Python itself in a program: the sandbox has only some of them, and its checker knows others."""
+"""What of Python itself a program uses and the sandbox has not, though its checker may know it."""
 
 import ast
 import builtins
@@ -30,18 +30,51 @@ NO_FILES = frozenset(("open",))
 """Those that are there, and of no use: there are no files."""
 
 
-def check_builtins(code: str, tree: ast.Module, stubs: str) -> None:
-    """Raise a `ProgramFault` where a program uses a name of Python itself that is not there."""
-    line, name = min(_lacking(tree, stubs), default=(0, ""))
-    if name:
-        why = "there are no files" if name in NO_FILES else "the sandbox has only a part of Python"
-        text = f"there is no `{name}`: {why}: write it another way"
+_GATHERING = (
+    "`asyncio.gather` takes no keywords here: to go on where a call fails, "
+    "catch that in an async function of your own, and gather its calls"
+)
+
+
+def check_lacking(code: str, tree: ast.Module, stubs: str) -> None:
+    """Raise a `ProgramFault` where a program uses what Python has and the sandbox has not."""
+    line, text = min((*_builtins_lacking(tree, stubs), *_keywords_lacking(tree)), default=(0, ""))
+    if text:
         raise ProgramFault("missing", at_line(code, line, text), line)
 
 
-def _lacking(tree: ast.Module, stubs: str) -> Iterator[tuple[int, str]]:
+def _builtins_lacking(tree: ast.Module, stubs: str) -> Iterator[tuple[int, str]]:
     declared = declared_in(stubs)
     own = {*declared.functions, *declared.variables, *declared.types, *(name for _, name in bindings(tree))}
     for line, name in uses(tree):
         if name not in BUILTINS and name not in own and hasattr(builtins, name):
-            yield line, name
+            why = "there are no files" if name in NO_FILES else "the sandbox has only a part of Python"
+            yield line, f"there is no `{name}`: {why}: write it another way"
+
+
+def _keywords_lacking(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Calls of `gather` that say how: it would refuse them once all that it gathers has begun."""
+    imported = [(node, one) for node in ast.walk(tree) for one in _imports(node)]
+    modules = {one.asname or one.name for node, one in imported if isinstance(node, ast.Import)}
+    gathers = {one.asname or one.name for node, one in imported if isinstance(node, ast.ImportFrom)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "gather"), keywords=[_, *_]) if (
+                name in modules
+            ):
+                yield node.lineno, _GATHERING
+            case ast.Call(func=ast.Name(id=name), keywords=[_, *_]) if name in gathers:
+                yield node.lineno, _GATHERING
+            case _:
+                pass
+
+
+def _imports(node: ast.AST) -> Iterator[ast.alias]:
+    """What a statement imports of `asyncio`, or that itself; of `asyncio` only what gathers."""
+    match node:
+        case ast.Import(names=names):
+            yield from (one for one in names if one.name == "asyncio")
+        case ast.ImportFrom(module="asyncio", names=names):
+            yield from (one for one in names if one.name == "gather")
+        case _:
+            pass

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
+from quire.programs.sandbox.parsing import module_of
+
 _DEFINED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _TYPE_PARAMETERS = ("TypeVar", "ParamSpec", "TypeVarTuple")
 """Newer Pythons have them, by these names."""
@@ -28,7 +30,7 @@ class Declared(NamedTuple):
 @lru_cache(64)
 def declared_in(stubs: str) -> Declared:
     """The names at the top level of stubs."""
-    body = ast.parse(stubs).body
+    body = module_of(stubs).body
     functions = tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     variables = tuple(name for node in body if isinstance(node, ast.AnnAssign) for name in _names(node))
     types = {name for node in body for name in _names(node)}.difference(functions, variables, ["__all__"])

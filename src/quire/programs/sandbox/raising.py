@@ -2,6 +2,7 @@
 
 import builtins
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from quire.programs.faults import Kind, ProgramFault, at_line
@@ -25,10 +26,12 @@ _LIMITS = re.compile(
 _LACKING = re.compile(
     r"does not yet support|not supported in this environment|cannot suspend in this synchronous context"
     r"|^(No module named|cannot import|Wildcard imports)"
+    r"|^callable replacement is not yet supported|^'list' object is not an iterator$"
 )
 _LIMIT_KINDS = {"MemoryError", "RecursionError", "TimeoutError", "RuntimeError"}
-_LACKING_KINDS = {"NotImplementedError", "ModuleNotFoundError", "ImportError", "RuntimeError"}
+_LACKING_KINDS = {"NotImplementedError", "ModuleNotFoundError", "ImportError", "RuntimeError", "TypeError"}
 _MODULE_LACKS = re.compile(r"^module '\w+' has no attribute ")
+_TYPE_LACKS = re.compile(r"^(?:type object )?'(\w+)'(?: object)? has no attribute '(\w+)'")
 _UNDEFINED = re.compile(r"^name '(\w+)' is not defined")
 
 
@@ -37,13 +40,25 @@ def raised_inside(error: BaseException) -> Any:
     kinds = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
     name = next((kind for kind in kinds if kind in _KNOWN), "RuntimeError")
     # A KeyError prints its argument in quotes, and the one in the sandbox will do so again.
-    bare = isinstance(error, KeyError) and len(error.args) == 1 and str(error) == repr(error.args[0])
-    text = str(error.args[0]) if bare else str(error)
+    said = _words(error)
+    bare = isinstance(error, KeyError) and len(error.args) == 1 and said == repr(error.args[0])
+    text = str(error.args[0]) if bare else said
     return {"exc_type": name, "message": (text or type(error).__name__)[:_LONGEST_MESSAGE]}
 
 
-def fault_of(error: "MontyError", code: str, printed: str) -> ProgramFault:
-    """What a program died of, with its line; lines of ours stood before it as it was given."""
+def _words(error: BaseException) -> str:
+    """What an error says; one of somebody's own may fail at that."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def fault_of(error: "MontyError", code: str, printed: str, raised: Collection[str] = ()) -> ProgramFault:
+    """What a program died of, with its line; lines of ours stood before it as it was given.
+
+    `raised` is what functions said that it called: whatever that reads like, the program did not lack it.
+    """
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError, MontyTypingError
 
     if isinstance(error, MontyCrashedError):
@@ -57,7 +72,7 @@ def fault_of(error: "MontyError", code: str, printed: str) -> ProgramFault:
     ends, message = code.count("\n") + 1, error.display("msg")
     within = [line for line in lines if 0 < line <= ends]
     name, line = _name_of(error), within[-1] if within else None
-    kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message)
+    kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
     if kind in ("raised", "names") and max(lines, default=0) > ends:
         return ProgramFault("answer", _no_answer(name, message), printed=printed)
     return ProgramFault(kind, at_line(code, line, f"{name}: {message}{_lacking(kind)}"), line, printed)
@@ -67,17 +82,25 @@ def _name_of(error: Any) -> str:
     return str(error.display("type-msg")).partition(":")[0]
 
 
-def _kind(name: str, message: str) -> Kind:
+def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
+    if message in raised:
+        return "raised"
     if name in ("MemoryError", "RecursionError") or (name in _LIMIT_KINDS and _LIMITS.search(message)):
         return "limit"
     if name in _LACKING_KINDS and _LACKING.search(message):
         return "missing"
-    if name == "AttributeError" and _MODULE_LACKS.search(message):
+    if name == "AttributeError" and (_MODULE_LACKS.search(message) or _is_pythons(message)):
         return "missing"
     undefined = _UNDEFINED.match(message) if name == "NameError" else None
     if undefined:
         return "missing" if hasattr(builtins, undefined[1]) else "names"
     return "syntax" if name in ("SyntaxError", "IndentationError") else "raised"
+
+
+def _is_pythons(message: str) -> bool:
+    """Whether this says that a type has not what it has in Python."""
+    lacks = _TYPE_LACKS.match(message)
+    return lacks is not None and hasattr(getattr(builtins, lacks[1], None), lacks[2])
 
 
 def _lacking(kind: Kind) -> str:

@@ -17,6 +17,7 @@ from quire.programs.sandbox.plain import NotPlain, TooLarge
 from quire.programs.sandbox.raising import raised_inside
 from quire.programs.sandbox.shown import as_value, name_of
 from quire.programs.sandbox.workers import Seat
+from quire.programs.values import writable
 
 if TYPE_CHECKING:
     from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontySession, NameLookupSnapshot
@@ -46,6 +47,8 @@ class Run:
         self._bounds = bounds
         self._handed = Handed(bounds)
         self._under_way: dict[int, asyncio.Task[Any]] = {}
+        self.raised: set[str] = set()
+        """What functions said that failed: the program may die of it, and it is no fault of its own."""
         self.calls = 0
 
     async def through(self, begin: "Callable[[MontySession], Any]") -> Any:
@@ -139,10 +142,16 @@ class Run:
     async def _waited(self, snapshot: "FutureSnapshot") -> _Pause:
         pending = {number: self._under_way[number] for number in snapshot.pending_call_ids}
         await asyncio.wait(pending.values(), return_when=asyncio.FIRST_COMPLETED)
-        results = {number: _outcome(task) for number, task in pending.items() if task.done()}
-        for number in results:
+        done = {number: task for number, task in pending.items() if task.done()}
+        for number in done:
             del self._under_way[number]
-        return await self._on(lambda: snapshot.resume(self._handed.gave(results)))
+        return await self._on(lambda: snapshot.resume(self._gave(done)))
+
+    def _gave(self, done: Mapping[int, asyncio.Task[Any]]) -> Any:
+        """What calls came to. In the thread of the seat: large values take their time."""
+        gave = self._handed.gave({number: _outcome(task) for number, task in done.items()})
+        self.raised.update(one["message"] for one in gave.values() if "message" in one)
+        return gave
 
     async def _looked_up(self, snapshot: "NameLookupSnapshot") -> _Pause:
         name = snapshot.variable_name
@@ -164,7 +173,7 @@ def given_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
     if wrong:
         raise InvalidValue(f"a program can have no input of the name {cut(str(wrong[0]))!r}")
     try:
-        return {name: msgspec.to_builtins(value) for name, value in inputs.items()}
+        return {name: writable(msgspec.to_builtins(value)) for name, value in inputs.items()}
     except (TypeError, ValueError, RecursionError) as error:
         raise WrongType(f"an input of a program is no plain value: {cut(str(error))}") from None
 

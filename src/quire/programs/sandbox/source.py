@@ -3,11 +3,15 @@
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from quire.programs.faults import ProgramFault, at_line
-from quire.programs.sandbox.naming import uses
+from quire.programs.sandbox.iterating import iterators_marked, map_ahead
+from quire.programs.sandbox.loosening import loose_stubs, loosened
+from quire.programs.sandbox.marking import Text
+from quire.programs.sandbox.naming import declared_in
+from quire.programs.sandbox.parsing import module_of
 
 LONGEST = 50_000
 """Characters of a program: it is read here, where nothing else goes on meanwhile."""
@@ -29,12 +33,6 @@ except TypeError as _quire_error:
     _quire_text = [f"{{_quire_error}}", _quire_answer]
 _quire_text
 """
-_MAP = "map = lambda _function, *_several: [_function(*_each) for _each in zip(*_several)]"
-"""The sandbox's own can call no function that is waited for. It is a list at once, as this is."""
-
-_MAP_FOR_NEXT = "map = lambda _function, *_several: iter([_function(*_each) for _each in zip(*_several)])"
-"""For programs that take the next of it: a list has none, and what has one cannot be handed over."""
-
 _EITHER = """try:
     _quire_answer = output
 except NameError:
@@ -66,7 +64,7 @@ def _parsed(code: str) -> ast.Module:
         with warnings.catch_warnings():
             # An odd escape in a program is no warning about the code of whoever runs it.
             warnings.simplefilter("ignore")
-            return ast.parse(code)
+            return module_of(code)
     except SyntaxError as wrong:
         text = at_line(code, wrong.lineno, f"SyntaxError: {wrong.msg}")
         raise ProgramFault("syntax", text, wrong.lineno) from None
@@ -74,33 +72,47 @@ def _parsed(code: str) -> ast.Module:
         raise ProgramFault("syntax", f"this is no program: {type(wrong).__name__}: {wrong}") from None
 
 
-def answering(code: str, most: int) -> str:
+def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     """The program with an ending that hands out its answer as JSON, within `most` characters and one more.
 
     It begins with one line of ours. What is no JSON comes as it is, with the reason: a set is taken too.
+    `taken` are the names of what the program is given.
     """
-    tree = tree_of(code)
+    tree, text = tree_of(code), Text(code)
     sets, last = _answers(tree)
-    ahead = _map_for(tree) if "map" in code else ""
-    if last is not None:
-        code = _named(code, last, "_quire_last")
+    marks = [*([] if last is None else _named(text, last, "_quire_last"))]
+    marks += iterators_marked(text, tree, taken)
     taking = _EITHER if sets else "_quire_answer = _quire_last"
-    return f"{ahead}\n{code}" + _ENDING.format(taking=taking, most=most + 1)
+    ending = _ENDING.format(taking=taking, most=most + 1)
+    return f"{map_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
 
 
-def declaring(code: str, stubs: str) -> tuple[str, str]:
+def declaring(code: str, stubs: str, *, loosely: bool = False) -> tuple[str, str]:
     """A program whose answer is declared as the `Output` of the stubs, where they have one, and the stubs.
 
-    It begins with one line of ours, which is run before all others.
+    It begins with one line of ours, which is run before all others. `loosely` it is looked at less exactly.
     """
-    tree = tree_of(code)
+    tree, text = tree_of(code), Text(code)
     sets, last = _answers(tree)
-    ahead = STOP + "()\n"
+    ahead, marks = STOP + "()\n", list[tuple[int, str]]()
     if declares_output(stubs) and sets:
         ahead = f"output: Output; {ahead}" if not _annotates_output(tree) else ahead
     elif declares_output(stubs) and last is not None:
-        code = _named(code, last, "_quire_last: Output")
-    return ahead + _without_future(code, tree), f"{stubs}\ndef {STOP}() -> None: ...\n"
+        marks += _named(text, last, "_quire_last: Output")
+    if loosely:
+        marks += loosened(text, tree, stubs)
+        stubs = loose_stubs(stubs)
+    marked = _without_future(text.marked(marks), tree)
+    return ahead + marked, f"{stubs}\ndef {STOP}() -> None: ...\n{_shown(stubs)}"
+
+
+def _shown(stubs: str) -> str:
+    """A list of all names where one begins with an underscore: the checker takes that for a private one."""
+    declared = declared_in(stubs)
+    given = [*declared.functions, *declared.variables]
+    if not any(name.startswith("_") for name in given):
+        return ""
+    return f"__all__ = {[*given, *sorted(declared.records), 'Output', STOP]}\n"
 
 
 def declares_output(stubs: str) -> bool:
@@ -146,33 +158,16 @@ def _top(tree: ast.Module) -> Iterator[ast.AST]:
         waiting += [(child, within) for child in ast.iter_child_nodes(node)]
 
 
-def _map_for(tree: ast.Module) -> str:
-    """The `map` that a program has need of, if any."""
-    used = {name for _, name in uses(tree)}
-    if "map" not in used:
-        return ""
-    return _MAP_FOR_NEXT if "next" in used else _MAP
-
-
-def _named(code: str, last: ast.Expr, name: str) -> str:
-    """The program with its last expression put under a name, on the lines where it stands."""
-    before, text, after = _around(code, last)
-    return (before + f"{name} = (".encode() + text + b")" + after).decode()
+def _named(text: Text, last: ast.Expr, name: str) -> list[tuple[int, str]]:
+    """Marks that put the last expression of a program under a name, on the lines where it stands."""
+    start, end = text.span(last)
+    return [(start, f"{name} = ("), (end, ")")]
 
 
 def _without_future(code: str, tree: ast.Module) -> str:
     """The program without imports of the future: nothing may come before them, and a line of ours does."""
     for node in reversed(tree.body):  # what comes before stays where the tree says that it is
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            before, text, after = _around(code, node)
+            before, text, after = Text(code).around(node)
             code = (before + b"pass" + b" \\\n" * text.count(b"\n") + after).decode()
     return code
-
-
-def _around(code: str, node: ast.stmt) -> tuple[bytes, bytes, bytes]:
-    """What comes before a statement, itself, and what comes after."""
-    text = code.encode()
-    lines = text.splitlines(keepends=True)
-    start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
-    end = sum(map(len, lines[: (node.end_lineno or node.lineno) - 1])) + (node.end_col_offset or 0)
-    return text[:start], text[start:end], text[end:]

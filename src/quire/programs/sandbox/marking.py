@@ -1,0 +1,40 @@
+"""Places in the text of a program, and texts of ours that are put there: all lines stay where they are."""
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Where a node begins and ends, in bytes of the text: the tree counts in those."""
+
+    start: int
+    end: int
+
+
+class Text:
+    """The text of a program with the places of its nodes."""
+
+    def __init__(self, code: str) -> None:
+        self.data = code.encode()
+        self._lines = [0]
+        for line in self.data.splitlines(keepends=True):
+            self._lines.append(self._lines[-1] + len(line))
+
+    def span(self, node: ast.stmt | ast.expr) -> Span:
+        """Where a node stands."""
+        last = self._lines[(node.end_lineno or node.lineno) - 1]
+        return Span(self._lines[node.lineno - 1] + node.col_offset, last + (node.end_col_offset or 0))
+
+    def around(self, node: ast.stmt | ast.expr) -> tuple[bytes, bytes, bytes]:
+        """What comes before a node, itself, and what comes after."""
+        start, end = self.span(node)
+        return self.data[:start], self.data[start:end], self.data[end:]
+
+    def marked(self, marks: Iterable[tuple[int, str]]) -> str:
+        """The text with others put in at places of it; of those at one place the first comes first."""
+        pieces, at = list[bytes](), 0
+        for place, mark in sorted(marks, key=lambda one: one[0]):
+            pieces += [self.data[at:place], mark.encode()]
+            at = place
+        return b"".join([*pieces, self.data[at:]]).decode()

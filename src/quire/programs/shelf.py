@@ -1,0 +1,130 @@
+"""Where programs are kept: found again as long as nothing changed that they depend on."""
+
+import asyncio
+import logging
+from hashlib import blake2b
+from pathlib import Path
+
+from quire.errors import Damaged, StoreFailed
+from quire.programs.attempts import Checks
+from quire.programs.checking import Program
+from quire.programs.events import Found, NotKept, SetAside, Tell
+from quire.programs.faults import ProgramFault
+from quire.programs.kept_files import Kept, file_name, kept_as, read_kept, write_kept
+from quire.programs.pricing import Price
+from quire.programs.sandbox import Sandbox
+from quire.programs.task import Task
+
+logger = logging.getLogger("quire.programs")
+
+
+class Shelf:
+    """The programs that a coder keeps: in a folder, or in memory where there is none, or no place in it.
+
+    They are kept for the sandbox that runs them: what one of them takes, another may not.
+    """
+
+    def __init__(self, folder: Path | None, sandbox: Sandbox) -> None:
+        self._folder = folder
+        self._sandbox = _named(sandbox)
+        self._known: dict[str, Kept] = {}
+        self._without_place: set[str] = set()
+
+    async def find(self, task: Task, model: str, check: Checks, tell: Tell) -> Kept | None:
+        """The program that was kept for a task, if the checks that hold now let it pass."""
+        version = self._version(task, model)
+        if version in self._known:
+            kept = await self._remembered(version, task, check)
+        elif self._folder is not None:
+            kept = await self._read(self._folder / file_name(task, version), version, task, check, tell)
+        else:
+            kept = None
+        if kept is not None:
+            tell(Found(kept.path))
+        return kept
+
+    async def put(self, task: Task, model: str, program: Program, price: Price) -> Kept:
+        """Keep a program."""
+        kept = kept_as(program, price, self._version(task, model))
+        if self._folder is None or kept.version in self._without_place:
+            self._known[kept.version] = kept
+            return kept
+        path = self._folder / file_name(task, kept.version)
+        await asyncio.to_thread(write_kept, path, task, model, kept)
+        return kept._replace(path=path)
+
+    async def _remembered(self, version: str, task: Task, check: Checks) -> Kept | None:
+        kept = self._known[version]
+        try:
+            return kept._replace(program=await check(kept.program.code, task))
+        except ProgramFault as fault:
+            if fault.kind == "limit":
+                raise  # of the checks, as below
+            del self._known[version]
+            return None
+
+    async def _read(self, path: Path, version: str, task: Task, check: Checks, tell: Tell) -> Kept | None:
+        edited = ""
+        try:
+            kept = await asyncio.to_thread(read_kept, path, version)
+            if kept is None:
+                return None
+            edited = "was edited, and " if kept.is_edited else ""
+            return kept._replace(program=await check(kept.program.code, task))
+        except Damaged as fault:
+            why = str(fault.args[0])
+        except ProgramFault as fault:
+            if fault.kind == "limit" and not edited:
+                raise  # it passed when it was written: the machine has no room for the checks now
+            why = f"it {edited}does not pass the checks: {fault}"
+        await self._move(path, version, why, tell)
+        return None
+
+    async def set_aside(self, kept: Kept, fault: ProgramFault, tell: Tell) -> None:
+        """Keep a program no longer that failed by a fault of its own: the next time another is written."""
+        known = self._known.get(kept.version)
+        if known is not None and known.program == kept.program:
+            del self._known[kept.version]
+        if kept.path is not None and await asyncio.to_thread(_is_still_there, kept, kept.path):
+            await self._move(kept.path, kept.version, f"it does not work: {fault}", tell)
+
+    async def _move(self, path: Path, version: str, why: str, tell: Tell) -> None:
+        """Put a file out of the way; where that cannot be, what is written instead is kept in memory."""
+        if await asyncio.to_thread(_is_set_aside, path):
+            logger.warning("%s is set aside: it cannot be used", path)
+            tell(SetAside(path, why))
+        else:
+            logger.warning("%s can be neither used nor set aside", path)
+            self._without_place.add(version)
+            tell(NotKept(path, why))
+
+    def _version(self, task: Task, model: str) -> str:
+        parts = (task.version, model, *([self._sandbox] if self._sandbox else []))
+        return blake2b(" ".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _named(sandbox: Sandbox) -> str:
+    """What tells who runs programs from others; Quire's own sandbox is the one that is not named."""
+    kind = type(sandbox)
+    return str(getattr(sandbox, "name", "" if kind is Sandbox else f"{kind.__module__}.{kind.__qualname__}"))
+
+
+def _is_still_there(kept: Kept, path: Path) -> bool:
+    """Whether a file holds this program: it may have been edited since, or written anew."""
+    try:
+        found = read_kept(path, kept.version)
+    except (Damaged, StoreFailed):
+        return False
+    return found is not None and found.program.code == kept.program.code
+
+
+def _is_set_aside(path: Path) -> bool:
+    """Give a file another name, if that can be done: somebody may have put work into it."""
+    number = 1
+    try:
+        while (other := path.with_suffix(f".py.{number}")).exists():
+            number += 1
+        path.rename(other)
+    except OSError:
+        return False
+    return True
