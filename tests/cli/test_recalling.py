@@ -64,6 +64,13 @@ def test_it_is_what_the_section_would_tell(tmp_path: Path) -> None:
     }
 
 
+def test_what_all_of_it_takes_is_counted_with_its_days_and_its_block(tmp_path: Path) -> None:
+    arguments = ("recall", QUESTION, "--scope", "ana", "--store", lived(tmp_path / "chats.db"))
+    found = json.loads(ran(*arguments, "--json").stdout)
+    assert found["tokens"] > sum(row["tokens"] for row in found["found"] if row["fits"])
+    assert f"{found['tokens']} of 1,024 tokens" in ran(*arguments).stdout
+
+
 def test_the_budget_and_the_limit(tmp_path: Path) -> None:
     store = lived(tmp_path / "chats.db")
     few = rows(QUESTION, "--scope", "ana", "--budget", "45", "--store", store)

@@ -9,7 +9,7 @@ from quire.cli import formats
 from quire.cli.counting import read_items
 from quire.cli.explaining import named_parts
 from quire.cli.files import History
-from quire.cli.fixing import outgrown, shaped
+from quire.cli.fixing import outgrown, said_of, shaped
 from quire.compactors import Plan, Room, Summarize, record
 from quire.context import Context, Piece, Template
 from quire.context.policies import POLICIES, compactor_for
@@ -81,8 +81,9 @@ def payload_of(fit: Fit, wanted: Wanted) -> tuple[Any, tuple[Downgrade, ...], st
     rendered = fit.context.render(to)
     if to != source:
         return rendered.payload, rendered.downgrades, None
-    payload = shaped(rendered.payload, fit.history.payload, to)
-    return payload, rendered.downgrades, outgrown(payload, fit.history.payload)
+    original = fit.history.payload
+    payload = shaped(rendered.payload, original, to)
+    return payload, said_of(rendered.downgrades, original), outgrown(payload, original)
 
 
 def _standing_alone(items: Iterable[Item]) -> list[Item]:

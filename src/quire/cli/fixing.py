@@ -5,6 +5,7 @@ from typing import Any, cast
 from quire.cli.files import fields_of
 from quire.cli.formats import READ
 from quire.providers.checking import HISTORY
+from quire.providers.downgrades import Downgrade
 
 _MADE_UP = ("tools", "tool_choice")
 """Fields that a list of messages has not, and that are only added so that calls in it have their tools."""
@@ -40,6 +41,13 @@ def shaped(rendered: dict[str, Any], original: Any, provider: str) -> Any:
     given = fields_of(original)
     kept = _unread(given, provider)
     return _gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}
+
+
+def said_of(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgrade, ...]:
+    """What is to be said of a repair: not that tools were added which a list is spared."""
+    if not isinstance(original, list):
+        return downgrades
+    return tuple(downgrade for downgrade in downgrades if downgrade.change != "tools_added")
 
 
 def outgrown(fixed: Any, original: Any) -> str | None:

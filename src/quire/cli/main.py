@@ -20,7 +20,7 @@ from quire.cli.entries import follow, log
 from quire.cli.exporting import export
 from quire.cli.files import History, as_json, read_histories, write_text
 from quire.cli.fitting import COUNTED_AS
-from quire.cli.fixing import outgrown, shaped
+from quire.cli.fixing import outgrown, said_of, shaped
 from quire.cli.importing import import_
 from quire.cli.knowing import knowledge
 from quire.cli.listing import ls
@@ -171,7 +171,7 @@ def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, 
     if not provider_for(provider).check(history.payload, model):
         return history.payload, ()  # nothing to repair, so nothing is touched
     payload, downgrades = _converted(history, provider, provider, model)
-    return shaped(payload, history.payload, provider), downgrades
+    return shaped(payload, history.payload, provider), said_of(downgrades, history.payload)
 
 
 def _converted(

@@ -18,6 +18,10 @@ _UNKNOWN = 8192
 _ANSWER = "answer"
 """The name of the shape that an answer has to have: one wire wants a name for it."""
 
+CACHE_KEY = "prompt_cache_key"
+_UNASKED = frozenset((CACHE_KEY, "store", "include"))
+"""Fields of OpenAI's that nobody asked for, and that others who speak its wires may refuse."""
+
 
 def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None) -> _Json:
     """The arguments of the call; what `options` say goes before all else.
@@ -51,7 +55,7 @@ def _chat(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _J
     if shape.sent is not None:
         asked = {"name": _ANSWER, "schema": shape.sent, "strict": shape.is_strict}
         request["response_format"] = {"type": "json_schema", "json_schema": asked}
-    return request | dict(terms.get("options") or {})
+    return _optioned(request, terms)
 
 
 def _responses(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
@@ -64,7 +68,7 @@ def _responses(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) 
     if shape.sent is not None:
         asked = {"name": _ANSWER, "schema": shape.sent, "strict": shape.is_strict}
         request["text"] = {"format": {"type": "json_schema", **asked}}
-    return request | dict(terms.get("options") or {})
+    return _optioned(request, terms)
 
 
 def _anthropic(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
@@ -97,6 +101,12 @@ _WRITERS: dict[str, Callable[[Rendered, str, Terms, AnswerShape], _Json]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
 }
+
+
+def _optioned(request: _Json, terms: Terms) -> _Json:
+    """A request with what `options` say; None takes a field away that nobody asked for."""
+    asked = request | dict(terms.get("options") or {})
+    return {name: value for name, value in asked.items() if value is not None or name not in _UNASKED}
 
 
 def _limit(terms: Terms, field: str) -> _Json:

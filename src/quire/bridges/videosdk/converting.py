@@ -5,12 +5,12 @@ One set of instructions is sent, the last that was put in force, for every provi
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from quire.bridges.videosdk.choosing import frame
 from quire.bridges.videosdk.items import FunctionCall
+from quire.bridges.videosdk.keeping import Kept
 from quire.items import Item, Message, Reasoning, ToolCall
 from quire.providers.anthropic import Anthropic
 from quire.providers.caching import CachePlan
@@ -21,7 +21,9 @@ from quire.providers.media import base64_of
 from quire.providers.openai_chat import OpenAIChat
 from quire.providers.provider import Provider
 from quire.providers.wording import mended
+from quire.session.payloads import made_own
 from quire.state import View, config_at
+from quire.state.scroll import Scroll
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
@@ -29,54 +31,63 @@ Json = dict[str, Any]
 Signature = str | bytes
 
 
-class Spoken(NamedTuple):
-    """A conversation as it is sent: the instructions in force, and all that is not instructions."""
-
-    instructions: str | None
-    items: list[Item]
-
-    @classmethod
-    def of(cls, view: View, whole: bool = True) -> "Spoken":
-        """What is to be sent of a view; where it is not the `whole` of what was said, without loose state."""
-        told = mended(config_at(view).instructions or "")
-        items = [item for item in view if not frame(item)]
-        return cls(told if told.strip() else None, items if whole else [_bound(item) for item in items])
-
-    def all(self) -> list[Item]:
-        """The items with the instructions before them."""
-        return [Message("system", self.instructions), *self.items] if self.instructions else self.items
-
-
-def openai_messages(view: View, reasoning_model: bool, model: str | None) -> list[Json]:
+def openai_messages(kept: Kept, reasoning_model: bool, model: str | None) -> list[Json]:
     """Chat messages; a reasoning model is told by the developer what others are told by the system."""
-    payload = _payload(OpenAIChat(), Spoken.of(view).all(), model)
-    messages: list[Json] = payload["messages"]
-    if messages[0]["role"] in ("system", "developer"):
-        role = "developer" if reasoning_model else messages[0]["role"]
-        messages = [{**messages[0], "role": role}, *messages[1:]]
+    said = _after(_instructions(kept), kept.said("whole", _unchanged))
+    messages: list[Json] = _payload(OpenAIChat(), said, model)["messages"]
+    if reasoning_model and messages[0]["role"] in ("system", "developer"):
+        messages[0]["role"] = "developer"
     return messages
 
 
-def anthropic_messages(view: View, caching: bool, model: str | None, whole: bool) -> tuple[list[Json], Any]:
+def anthropic_messages(kept: Kept, caching: bool, model: str | None) -> tuple[list[Json], Any]:
     """Messages and instructions; with `caching` both bear marks, and the instructions are blocks."""
-    told = Spoken.of(view, whole)
-    plan = CachePlan(static=1 if told.instructions else 0) if caching else None
-    payload = _payload(Anthropic(), told.all(), model, plan)
-    return payload["messages"], payload.get("system") if caching else told.instructions
+    told = _instructions(kept)
+    plan = CachePlan(static=1 if told else 0) if caching else None
+    payload = _payload(Anthropic(), _after(told, _trusted(kept)), model, plan)
+    return payload["messages"], payload.get("system") if caching else told
 
 
 def google_contents(
-    view: View, signatures: Mapping[str, Signature] | None, model: str, whole: bool
+    kept: Kept, signatures: Mapping[str, Signature] | None, model: str
 ) -> tuple[list[Json], str | None]:
     """Contents and instructions; a call's own signature goes before the one kept for its tool.
 
     A signature does not say what it was made after, so none is sent once something was left out.
     """
-    told, items = Spoken.of(view, whole)
-    if whole:
-        kept = _owners(items, signatures or {})
-        items = [_signed(i, kept.get(i.id), model) if isinstance(i, ToolCall) else i for i in items]
-    return _payload(Gemini(), items, model)["contents"], told
+    said = _signed_calls(kept, signatures or {}, model) if kept.is_whole() else _trusted(kept)
+    return _payload(Gemini(), said, model)["contents"], _instructions(kept)
+
+
+def _signed_calls(kept: Kept, signatures: Mapping[str, Signature], model: str) -> Sequence[Item]:
+    """What is said, its calls with their signatures."""
+    said = kept.said(("signed", model), lambda item: _signed(item, None, model))
+    if not signatures:
+        return said
+    # The last call of a tool is another one after each call, so that there is nothing to go on from.
+    owners = _owners(said, signatures)
+    return [_signed(item, owners.get(item.id), model) for item in said]
+
+
+def _instructions(kept: Kept) -> str | None:
+    """The instructions in force, if they say anything."""
+    told = mended(config_at(kept.transcript.view).instructions or "")
+    return told if told.strip() else None
+
+
+def _after(told: str | None, said: View) -> Scroll:
+    """What is said after instructions; the same ones are the same message, so that they change nothing."""
+    first = (Message("system", told, id="instructions", created_at=0.0),) if told else ()
+    return Scroll(first, said)
+
+
+def _trusted(kept: Kept) -> View:
+    """What is said; where that is not the whole of what was said, without loose state."""
+    return kept.said("whole", _unchanged) if kept.is_whole() else kept.said("bound", _bound)
+
+
+def _unchanged(item: Item) -> Item:
+    return item
 
 
 def _bound(item: Item) -> Item:
@@ -110,13 +121,16 @@ def _is_said(item: Item) -> bool:
     return isinstance(item, Reasoning) or (isinstance(item, Message) and item.role == "assistant")
 
 
-def _signed(call: ToolCall, kept: Signature | None, model: str) -> ToolCall:
-    own: Any = (FunctionCall.over(call).metadata or {}).get("thought_signature")
+def _signed(item: Item, kept: Signature | None, model: str) -> Item:
+    """A call with its own signature, or with the one that is kept for it; any other item as it is."""
+    if not isinstance(item, ToolCall) or item.state is not None:
+        return item
+    own: Any = (FunctionCall.over(item).metadata or {}).get("thought_signature")
     signature = own or kept
-    if not signature or call.state is not None:
-        return call
+    if not signature:
+        return item
     text = base64_of(signature) if isinstance(signature, bytes) else str(signature)
-    return msgspec.structs.replace(call, state=sealed([text], model, None))
+    return msgspec.structs.replace(item, state=sealed([text], model, None))
 
 
 def _payload(wire: Provider, items: Sequence[Item], model: str | None, plan: CachePlan | None = None) -> Json:
@@ -124,4 +138,5 @@ def _payload(wire: Provider, items: Sequence[Item], model: str | None, plan: Cac
     for downgrade in rendered.downgrades:
         if downgrade.change not in HARMLESS:
             logger.info("%s: %s", wire.name, downgrade)
+    made_own(rendered)
     return rendered.payload

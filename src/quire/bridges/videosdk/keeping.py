@@ -1,12 +1,14 @@
 """What a chat context keeps: a transcript, and what is shown of it under VideoSDK's names."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import NoReturn, TypeVar
 
 import msgspec
 
 from quire.bridges.videosdk.entry import not_before
 from quire.bridges.videosdk.items import ChatItem, shown_as
+from quire.bridges.videosdk.messages import ChatMessage, ChatRole
+from quire.bridges.videosdk.speaking import Change, Speech
 from quire.errors import WrongType
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo
 from quire.state import Transcript, View
@@ -14,6 +16,9 @@ from quire.state.growing import added_since, was_edited
 from quire.tokens import Counter
 
 Recorded = TypeVar("Recorded", bound=Item)
+
+_SORTS = 4
+"""How many sorts of what is said are kept: one for each provider and model that is in use at a time."""
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
@@ -39,7 +44,10 @@ class ShownItems(list[ChatItem]):
 class Kept:
     """A transcript, and the counter it is measured by. A context and its read-only views share one."""
 
-    __slots__ = ("_latest", "_picked", "_seen", "_shown", "_view", "counter", "transcript")
+    __slots__ = (
+        *("_latest", "_picked", "_seen", "_shown", "_speeches", "_turns", "_view"),
+        *("counter", "transcript"),
+    )
 
     def __init__(self, transcript: Transcript, counter: Counter, *, picked: bool = False) -> None:
         self.counter = counter
@@ -54,6 +62,8 @@ class Kept:
         self._latest = float("-inf")
         self._view: View | None = None
         self._shown: list[ChatItem] = []
+        self._turns = 0
+        self._speeches: dict[Hashable, Speech] = {}
 
     def child(self, fork: Transcript) -> "Kept":
         """The same for a fork of the transcript, with what is known of its past."""
@@ -78,10 +88,25 @@ class Kept:
         view = self.transcript.view
         added = None if self._view is None else added_since(view, self._view)
         if added is None:
-            self._shown, added = [], list(view)
-        self._shown += [shown for item in added if (shown := shown_as(item)) is not None]
+            self._shown, self._turns, added = [], 0, list(view)
+        new = [shown for item in added if (shown := shown_as(item)) is not None]
+        self._shown += new
+        self._turns += sum(isinstance(item, ChatMessage) and item.role is ChatRole.USER for item in new)
         self._view = view
         return self._shown
+
+    def turns(self) -> int:
+        """How often the user spoke in what is shown."""
+        self.shown()
+        return self._turns
+
+    def said(self, sort: Hashable, change: Change) -> View:
+        """What is said in what is shown, each item as `change` makes it, under the name of a sort."""
+        speech = self._speeches.pop(sort, None) or Speech(change)
+        self._speeches[sort] = speech
+        for older in list(self._speeches)[:-_SORTS]:
+            del self._speeches[older]
+        return speech.of(self.transcript.view)
 
     def _latest_time(self) -> float:
         for item in self.transcript.recorded(self._seen):

@@ -6,7 +6,7 @@ from typing import Any
 from quire.bridges.videosdk import converting
 from quire.bridges.videosdk.items import ChatItem
 from quire.bridges.videosdk.keeping import Holding
-from quire.bridges.videosdk.messages import ChatMessage, ChatRole
+from quire.bridges.videosdk.messages import ChatMessage
 from quire.errors import OutOfRange, UnknownId
 from quire.state import config_at
 from quire.tokens.numbers import whole
@@ -21,7 +21,7 @@ class Reading(Holding):
 
     def turn_count(self) -> int:
         """How often the user spoke."""
-        return sum(message.role is ChatRole.USER for message in self.messages())
+        return self._kept.turns()
 
     def estimated_tokens(self) -> int:
         """About how many tokens a model would be sent, by the counter of the context."""
@@ -56,14 +56,13 @@ class Reading(Holding):
         self, *, reasoning_model: bool = False, model: str | None = None
     ) -> list[dict[str, Any]]:
         """Messages for OpenAI's chat completions."""
-        return converting.openai_messages(self._kept.transcript.view, reasoning_model, model)
+        return converting.openai_messages(self._kept, reasoning_model, model)
 
     def to_anthropic_messages(
         self, *, caching: bool = False, model: str | None = None
     ) -> tuple[list[dict[str, Any]], Any]:
         """Messages for Anthropic, and the instructions: a text, or with `caching` blocks that bear marks."""
-        kept = self._kept
-        return converting.anthropic_messages(kept.transcript.view, caching, model, kept.is_whole())
+        return converting.anthropic_messages(self._kept, caching, model)
 
     async def to_google_contents(
         self,
@@ -76,8 +75,7 @@ class Reading(Holding):
         `thought_signatures` are by the names of tools: each is for the last call of its tool that it can have
         come with, if that has none of its own. None is sent once something was left out before it.
         """
-        kept = self._kept
-        return converting.google_contents(kept.transcript.view, thought_signatures, model, kept.is_whole())
+        return converting.google_contents(self._kept, thought_signatures, model)
 
     def to_dict(self) -> dict[str, Any]:
         """What is shown, as plain values fit for JSON."""
