@@ -2,7 +2,6 @@
 
 import os
 import random
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -215,21 +214,6 @@ def test_forgetting_what_is_not_there(store: SQLiteStore) -> None:
         store.forget(Place("ana", "nobody"), {1: b"{}"})
     store.forget(Place("ana", "nobody"))
     assert [stored.body for stored in store.read(HERE)] == [entry("a").body, entry("b").body]
-
-
-def test_a_reader_that_holds_the_log_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("quire.stores.sqlite_file.PATIENCE", 0.1)
-    with SQLiteStore(tmp_path / "kept.db") as store:
-        store.append(HERE, [entry("a"), entry("b")], expected=0)
-        reader = sqlite3.connect(tmp_path / "kept.db", isolation_level=None)
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM entries").fetchone()
-        store.forget(HERE, {1: b"{}"})
-        assert len(store.reports) == 1 and "ana/q3" in store.reports[0]
-        assert [record.levelname for record in caplog.records] == ["WARNING"]
-        reader.close()
 
 
 def test_files_are_their_owners_alone(tmp_path: Path) -> None:

@@ -113,9 +113,12 @@ class Drafting(Branching):
             self._ledger.commit(change)
 
     def _give_up(self, draft: "Drafting") -> None:
-        """Write what stays of a draft that came to nothing."""
+        """Write what stays of a draft that came to nothing; nothing where it was merged after all.
+
+        So it is where the merge was cancelled, or its store failed, when it had been written.
+        """
         left = left_behind(draft._ledger.recorded())
-        self._ledger.commit(lambda _: left)
+        self._ledger.commit(lambda workspace: self._uncounted(left, workspace, draft._left_at))
 
     @contextmanager
     def _drafting(self) -> Generator[Self, None, None]:

@@ -20,21 +20,32 @@ _MOST_LEDGERS = 64
 
 _lock = Lock()
 _DATABASE = "sqlite:///"
-_stores: dict[tuple[str, str, Durability, bytes | None], Store] = {}
+Mark = tuple[int, ...]
+"""What tells whether a path still leads to the file that was opened."""
+
+_stores: dict[tuple[str, str, Durability, bytes | None], tuple[Store, Mark]] = {}
 _live: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Ledger]]" = WeakKeyDictionary()
 """Every ledger that somebody holds: all sessions of a place have the same one, or one would not see what
 another wrote and forgot."""
 
 
 def shared_store(url: str | Path | Store, durable: Durability | None, key: bytes | None) -> Store:
-    """The store of an address, opened once, however a file is spelled; it is closed when the process ends."""
+    """The store of an address, opened once, however a file is spelled; it is closed when the process ends.
+
+    Where the file was deleted, or another database put in its place, it is opened anew.
+    """
     if isinstance(url, Store) or str(url) == "memory:":  # a memory that is asked for anew is a new one
         return Store.open(url, durable=durable, key=key)
     name = (*_named(url), durable or "process", key)
     with _lock:
-        if name not in _stores:
-            _stores[name] = Store.open(url, durable=durable, key=key)
-        return _stores[name]
+        store, mark = _stores.get(name, (None, ()))
+        if store is not None and mark == _mark_of(*name[:2]):
+            return store
+        if store is not None:
+            _close(store)
+        store = Store.open(url, durable=durable, key=key)
+        _stores[name] = store, _mark_of(*name[:2])
+        return store
 
 
 def _named(url: str | Path) -> tuple[str, str]:
@@ -46,6 +57,17 @@ def _named(url: str | Path) -> tuple[str, str]:
         return "server", text
     ending = Path(text).suffix.lower()
     return ending if ending in (".json", ".jsonl") else "database", os.path.realpath(text)
+
+
+def _mark_of(kind: str, path: str) -> Mark:
+    """The file that a path leads to; only a database stays the same file when something is forgotten."""
+    if kind == "server":
+        return ()
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (-1,)
+    return (found.st_dev, found.st_ino) if kind == "database" else (0,)
 
 
 def shared_ledger(store: Store, place: Place) -> Ledger:
@@ -98,9 +120,13 @@ def close_stores() -> None:
     with _lock:
         stores = list(_stores.values())
         _stores.clear()
-    for store in stores:
-        with suppress(StoreError):  # the process ends: nobody is left to be told
-            store.close()
+    for store, _ in stores:
+        _close(store)
+
+
+def _close(store: Store) -> None:
+    with suppress(StoreError):  # nobody is left to be told
+        store.close()
 
 
 def _unlock() -> None:

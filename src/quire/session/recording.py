@@ -1,29 +1,26 @@
 """Answers of the user's own client, recorded as items with what they used; and what tools of theirs gave."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from quire.errors import ModelFailed, StoreError, WrongType
+from quire.errors import StoreError, WrongType
 from quire.items import Content, Item, ToolResult
 from quire.models import AnyModel
 from quire.providers import Parsed, Rendered
-from quire.providers.wording import mended
+from quire.session.answers import awaited, check_answer, is_in_pieces, mended_content, take
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
 from quire.session.listening import AwaitedListening, Listening
 from quire.session.pooling import Pooling
 from quire.session.reading import Reading
 from quire.session.requests import Requests
-from quire.session.responses import is_stream, read
+from quire.session.responses import read
 from quire.session.spending import NO_PRICES, Caps, OwnPrices, check_priced, spent_on
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, USAGE
-
-logger = logging.getLogger("quire.session")
 
 
 class Recording(Pooling):
@@ -48,14 +45,17 @@ class Recording(Pooling):
         Whose it is, is told by its shape; `provider` says it. `sent` is what it answers: what `render` gave,
         or the arguments made of it; without it, the last request that offered what is called is taken. What
         it used is added to what was spent, and teaches the counter. An answer that is nothing but an error is
-        `ModelFailed`; of one that broke off, what came is recorded, and `error` says why. A `Parsed` of one
-        of our models is taken as well.
+        `ModelFailed`; of one that broke off, what came is recorded, and `error` says why. Where the stream
+        itself breaks, what came is recorded as interrupted, and its error is raised. A `Parsed` of one of our
+        models is taken as well.
         """
         response = read(response)
         reading = Reading(self._requests, provider, sent)
         if hasattr(response, "__aiter__"):
             raise WrongType("a stream that is awaited is taken by `await session.add_response(stream)`")
-        _take(reading, response)
+        if is_in_pieces(response):
+            return self._hear(reading, response, to)
+        take(reading, response)
         return self._finish(reading, to)
 
     async def add_response(
@@ -64,11 +64,9 @@ class Recording(Pooling):
         """`record` without blocking the loop; hooks may be async, and so may a stream."""
         response = read(response)
         reading = Reading(self._requests, provider, sent)
-        if hasattr(response, "__aiter__"):
-            async for event in response:
-                reading.take(event)
-        else:
-            _take(reading, response)
+        if is_in_pieces(response):
+            return await self._hear_and_wait(reading, response, to)
+        take(reading, response)
         return await self._finish_and_wait(reading, to)
 
     def listen(
@@ -101,7 +99,24 @@ class Recording(Pooling):
 
         Halves of surrogate pairs, as in names of files that are not UTF-8, are mended as in answers.
         """
-        return super().tool(_mended(content), call_id=call_id, name=name, to=to, **fields)
+        return super().tool(mended_content(content), call_id=call_id, name=name, to=to, **fields)
+
+    def _hear(self, reading: Reading, events: Iterable[Any], to: str) -> Parsed:
+        kept: list[Parsed] = []
+        for _ in Listening(events, reading.take, lambda: kept.append(self._finish(reading, to))):
+            pass
+        return kept[0]
+
+    async def _hear_and_wait(self, reading: Reading, events: Any, to: str) -> Parsed:
+        kept: list[Parsed] = []
+
+        async def keep() -> None:
+            kept.append(await self._finish_and_wait(reading, to))
+
+        coming = events if hasattr(events, "__aiter__") else awaited(events)
+        async for _ in AwaitedListening(coming, reading.take, keep, lambda: self._keep_late(reading, to)):
+            pass
+        return kept[0]
 
     def _finish(self, reading: Reading, to: str) -> Parsed:
         if reading.is_strange:
@@ -127,7 +142,7 @@ class Recording(Pooling):
     def _keep(self, parsed: Parsed, to: str, asked: Rendered | None = None) -> Parsed:
         """Record the items of an answer and what it used, at once; of one that is refused, what it used."""
         try:
-            _check_answer(parsed)
+            check_answer(parsed)
             items, to = self._ready(parsed.items), self._checked(to)
             if self.hooks:
                 self.hooks.fire(Adding(self.place, to, items))
@@ -141,7 +156,7 @@ class Recording(Pooling):
 
     async def _keep_and_wait(self, parsed: Parsed, to: str, asked: Rendered | None = None) -> Parsed:
         try:
-            _check_answer(parsed)
+            check_answer(parsed)
             items, to = self._ready(parsed.items), self._checked(to)
             await self.hooks.fire_and_wait(Adding(self.place, to, items))
         except BaseException:
@@ -181,36 +196,7 @@ class Recording(Pooling):
 
     def _uncounted(self, spent: Sequence[Written], workspace: Workspace, since: int) -> Sequence[Written]:
         """What was used, unless it is kept after all: a store may fail when it has done its work."""
-        new = [version for version in workspace.versions(USAGE) if version > since]
+        streams = {entry.stream for entry in spent}
+        new = [version for name in streams for version in workspace.versions(name) if version > since]
         known = {item.id for item in self._ledger.read_at(new)}
         return [entry for entry in spent if entry.item.id not in known]
-
-
-def _check_answer(parsed: Parsed) -> None:
-    """An answer that is nothing but an error is nobody's words: there is nothing to record."""
-    if parsed.error is not None and not parsed.items:
-        # What a provider says of a fault may quote what was sent; it is for the caller alone.
-        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
-        fault.add_note(parsed.error)
-        raise fault
-    if parsed.error is not None:
-        logger.warning("an answer of %d items ended in an error", len(parsed.items))
-
-
-def _mended(content: Content) -> Content:
-    if isinstance(content, str):
-        return mended(content)
-    if isinstance(content, list | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return tuple([mended(part) if isinstance(part, str) else part for part in content])
-    return content  # it is none: whoever makes the item says so
-
-
-def _take(reading: Reading, response: Any) -> None:
-    """Read a response of any form that need not be awaited."""
-    if isinstance(response, Parsed):
-        reading.take_parsed(response)
-    elif is_stream(response):
-        for event in response:
-            reading.take(event)
-    else:
-        reading.take_whole(response)

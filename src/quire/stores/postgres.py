@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _LAST = (1 << 63) - 1
 _REMEMBERED = 10_000
-_LONGEST_NAP = 0.5
 
 # Without the entry before it nothing is added; where another came first, the primary key refuses.
 _ADD = """
@@ -135,28 +134,17 @@ class PostgresStore(Store):
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         """The version of a place once it is another than this one, or the time is over."""
+        if timeout <= 0:
+            return self.version(place)
         until = time.monotonic() + timeout
-        found = self.version(place)
-        if found != version or timeout <= 0:
-            return found
-        return self._link.listen(
-            _channel(_address(place)), lambda connection: self._heard(connection, place, version, until)
-        )
+        with self._link.listening(_channel(_address(place))) as rest:
+            while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
+                rest(left)
+        return found
 
     def close(self) -> None:
         """Close all connections."""
         self._link.close()
-
-    def _heard(self, connection: "Connection[Any]", place: Place, version: int, until: float) -> int:
-        # It is asked for again once we listen, so that nothing comes unheard in between.
-        while (found := _version(connection, place)) == version:
-            left = until - time.monotonic()
-            self._link.check_open()
-            if left <= 0:
-                break
-            for _ in connection.notifies(timeout=min(left, _LONGEST_NAP), stop_after=1):
-                pass
-        return found
 
     def _append(
         self, connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int

@@ -1,7 +1,7 @@
 """The way to a PostgreSQL server: a pool of connections that comes back after it was cut."""
 
 import os
-import time
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -15,7 +15,8 @@ from quire.stores.store import Durability
 try:
     import psycopg
     import psycopg_pool
-    from psycopg import sql
+
+    from quire.stores.postgres_listening import Listener
 except ImportError as missing:
     raise MissingExtra("psycopg", "postgres") from missing
 
@@ -32,15 +33,22 @@ RECONNECTING = 5.0
 """How long whoever waits tries to be connected again, in seconds."""
 
 _COMMIT = {"process": "off", "power": "on"}
-_NAP = 0.05
 _AGAIN = 3
 _LOST = ("08", "57P")
-_REASONS = {"53": "has no room left", "42": "does not allow it", "28": "refused us", "40": "is busy"}
+_TOO_MANY = "has too many clients, and takes no more"
+_says_too_many = re.compile("too many (clients|connections)|connection slots").search
+_REASONS = {
+    "533": _TOO_MANY,
+    "53": "has no room left",
+    "42": "does not allow it",
+    "28": "refused us",
+    "40": "is busy",
+}
 _Result = TypeVar("_Result")
 
 
 class Link:
-    """A pool of connections for verbs, and beside it some for those who wait: they hold theirs for long."""
+    """A pool of connections for verbs, and beside it one for all who wait."""
 
     def __init__(self, url: str, durable: Durability, size: int) -> None:
         if durable not in _COMMIT:
@@ -51,7 +59,7 @@ class Link:
         self._closed = False
         self._lock = Lock()
         self._pool: psycopg_pool.ConnectionPool[Connection[Any]] | None = None
-        self._idle: list[Connection[Any]] = []
+        self._listener = self._made_listener()
         with self.guarded(), self._connected() as connection:
             settle(connection)
         _OPEN.add(self)
@@ -69,21 +77,16 @@ class Link:
                 self._opened().check()
             return self._once(work)
 
-    def listen(self, channel: str, work: "Callable[[Connection[Any]], _Result]") -> _Result:
-        """Do some work where one channel is heard, and again on another connection whenever one is lost."""
-        until: float | None = None
-        with self.guarded():
-            while True:
-                try:
-                    with self._listening(channel) as connection:
-                        until = None
-                        return work(connection)
-                except psycopg.OperationalError as error:
-                    until = until or time.monotonic() + RECONNECTING
-                    if not _is_loss(error) or time.monotonic() > until:
-                        raise
+    @contextmanager
+    def listening(self, channel: str) -> Generator[Callable[[float], None], None, None]:
+        """What rests for some seconds, or until something may have come on a channel."""
+        with self.guarded(), self._listener.waiting(channel) as bell:
+
+            def rest(seconds: float) -> None:
+                bell.rest(seconds)
                 self.check_open()
-                time.sleep(_NAP)
+
+            yield rest
 
     def check_open(self) -> None:
         """`StoreFailed` where the store was closed."""
@@ -95,16 +98,14 @@ class Link:
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._listener.close()
         if pool is not None:
             pool.close()
 
     def leave(self) -> None:
         """In a process that was forked off: leave the connections to the parent, and begin anew."""
-        _LEFT.append((self._pool, self._idle))
-        self._lock, self._pool, self._idle = Lock(), None, []
+        _LEFT.append((self._pool, self._listener))
+        self._lock, self._pool, self._listener = Lock(), None, self._made_listener()
 
     @contextmanager
     def guarded(self) -> Generator[None, None, None]:
@@ -115,18 +116,6 @@ class Link:
         except psycopg.Error as error:
             self.check_open()
             raise _failure(error) from error
-
-    @contextmanager
-    def _listening(self, channel: str) -> "Generator[Connection[Any], None, None]":
-        connection = self._idle.pop() if self._idle else self._connected()
-        try:
-            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-            yield connection
-            connection.execute("UNLISTEN *")
-            self._rest(connection)
-        except BaseException:
-            connection.close()
-            raise
 
     def _once(self, work: "Callable[[Connection[Any]], _Result]") -> _Result:
         pool = self._pool or self._opened()
@@ -152,6 +141,9 @@ class Link:
                 )
             return self._pool
 
+    def _made_listener(self) -> Listener:
+        return Listener(self._connected, lambda: RECONNECTING)
+
     def _connected(self) -> "Connection[Any]":
         connection = psycopg.connect(
             self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
@@ -166,13 +158,6 @@ class Link:
     def _configure(self, connection: "Connection[Any]") -> None:
         connection.execute(f"SET synchronous_commit = {self._commit}".encode())
 
-    def _rest(self, connection: "Connection[Any]") -> None:
-        with self._lock:
-            if not self._closed and len(self._idle) < self._size:
-                self._idle.append(connection)
-                return
-        connection.close()
-
 
 def _is_loss(error: psycopg.OperationalError) -> bool:
     nothing_sent = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
@@ -186,8 +171,11 @@ def _failure(error: psycopg.Error) -> StoreError:
     if isinstance(error, psycopg_pool.PoolTimeout):
         return StoreFailed(f"no connection to the database within {PATIENCE:.0f} seconds")
     if isinstance(error, psycopg.OperationalError) and _is_loss(error):
-        return StoreFailed(f"the database cannot be reached, or the connection was lost ({state})")
-    return StoreFailed(f"the database {_REASONS.get(state[:2], 'failed')} ({state})")
+        # Who is refused is told so in words alone. They may name users and hosts: none of them is repeated.
+        reason = _TOO_MANY if _says_too_many(str(error)) else "cannot be reached, or the connection was lost"
+        return StoreFailed(f"the database {reason} ({state})")
+    reason = _REASONS.get(state[:3]) or _REASONS.get(state[:2], "failed")
+    return StoreFailed(f"the database {reason} ({state})")
 
 
 _OPEN: WeakSet[Link] = WeakSet()

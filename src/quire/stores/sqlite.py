@@ -1,6 +1,5 @@
 """The SQLite store: one file, safe across threads and processes. The default."""
 
-import logging
 import os
 import sqlite3
 from collections.abc import Generator, Mapping, Sequence
@@ -12,6 +11,7 @@ from quire.stores.place import Place
 from quire.stores.recalls import begin_forgetting
 from quire.stores.seals import check_seal
 from quire.stores.sqlite_file import SQLiteFile
+from quire.stores.sqlite_wiping import wipe
 from quire.stores.store import Durability, Entry, Standing, Store, Stored
 from quire.stores.versions import checked, conflict, whole_row
 from quire.stores.wiping import Wiping
@@ -41,15 +41,13 @@ _READ = f"""
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
     WHERE scope = ? AND name = ? ORDER BY at"""
 
-_log = logging.getLogger("quire.stores")
-
 
 class SQLiteStore(Store):
     """All conversations in one file.
 
     `durable="process"` leaves it to the system when the disk is written: an append costs some 20 µs, and what
     was acknowledged survives the end of the process, not always the loss of power. With `"power"` every
-    append waits for the disk. `forget` rewrites the whole file, for only so nothing of it stays behind.
+    append waits for the disk. `forget` reads the whole file, and overwrites whatever of it stayed behind.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
@@ -79,7 +77,9 @@ class SQLiteStore(Store):
         file = self._file
         try:
             with file.writing:
-                (file.adder or file.writer()).execute(_ADD, (at + 1, stream, at, body))
+                adder = file.adder or file.writer()
+                file.check_place()
+                adder.execute(_ADD, (at + 1, stream, at, body))
         except sqlite3.IntegrityError:  # another came first, or forgot the conversation
             return self._append_checked(place, entries, expected)
         except sqlite3.Error as error:
@@ -121,7 +121,7 @@ class SQLiteStore(Store):
             ]
 
     def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        """Put other bodies in the place of some, or take the whole away; then rewrite the file."""
+        """Put other bodies in the place of some, or take the whole away; then wipe the file."""
         if bodies is not None:
             with self._writing() as connection:
                 _replace(connection, place, _number(connection, place) or 0, bodies)
@@ -166,15 +166,7 @@ class SQLiteStore(Store):
         self._streams |= streams
 
     def _wipe(self, place: Place) -> None:
-        # SQLite overwrites what it deletes, but not the copies it left when it moved rows between pages.
-        with self._file.guarded(), self._file.writing:
-            connection = self._file.writer()
-            connection.execute("VACUUM")
-            held = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        if held:
-            left = f"{place}: a reader kept the log from being emptied; forgotten content may still be in it"
-            self.reports = (*self.reports, left)
-            _log.warning("%s", left)
+        wipe(self._file, self._writing)
 
     def _take_index_away(self) -> None:
         # Nobody here knows what is in it, but other processes may have made one, and may again: it is a copy.
@@ -191,12 +183,15 @@ class SQLiteStore(Store):
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection, None, None]:
         with self._file.guarded(), self._file.reading:
-            yield self._file.reader()
+            connection = self._file.reader()
+            self._file.check_place()
+            yield connection
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection, None, None]:
         with self._file.guarded(), self._file.writing:
             connection = self._file.writer()
+            self._file.check_place()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -235,6 +230,8 @@ def _remove(connection: sqlite3.Connection, number: int | None) -> None:
         entries = (number << _BITS, number << _BITS | _LAST)
         connection.execute("DELETE FROM entries WHERE at BETWEEN ? AND ?", entries)
         connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+        # The names are in its index too, and copies of them where that moved them: it is made anew.
+        connection.execute("REINDEX conversations")
 
 
 def _replace(connection: sqlite3.Connection, place: Place, number: int, bodies: Mapping[int, bytes]) -> None:

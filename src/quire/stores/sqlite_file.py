@@ -2,12 +2,14 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
+from quire.stores.bare_files import bare, identity_of, share
 from quire.stores.forking import watch
 from quire.stores.sqlite_schema import settle
 from quire.stores.store import Durability
@@ -18,6 +20,10 @@ PATIENCE = 10.0
 _LOG_PAGES = 4000
 """How far the log grows before it is worked into the file, which waits for the disk: 16 MB, four times what
 SQLite does by itself."""
+
+_NAP = 0.02
+_TURN = 250
+"""Milliseconds that one try to empty the log waits for readers: so long it keeps writers waiting too."""
 
 _SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 _REASONS = {
@@ -52,6 +58,8 @@ class SQLiteFile:
         watch(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
         with self.guarded(), self.writing:
             self.writer()
+        self._identity = identity_of(self.path) or (0, 0)
+        self._let_go_of_bytes = share(self, self._identity)
 
     def writer(self) -> sqlite3.Connection:
         """The connection that writes; opened again in a process that was forked off."""
@@ -66,11 +74,36 @@ class SQLiteFile:
             self._reader = self._connected()
         return self._reader
 
+    def check_place(self) -> None:
+        """`StoreFailed` where the path no longer leads to the file that is open: nobody would find that."""
+        if identity_of(self.path) != self._identity:
+            raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
+
+    def bare(self) -> int:
+        """What its bytes are read by, as they are on the disk."""
+        self.check_place()
+        return bare(self.path, self._identity)
+
+    def empty_log(self) -> None:
+        """Work the log into the file and leave nothing in it; `StoreFailed` where others keep it in use.
+
+        SQLite waits for readers, but not for another who works the log into the file at the moment.
+        """
+        until = time.monotonic() + PATIENCE
+        while not self._is_log_emptied():
+            if time.monotonic() > until:
+                raise StoreFailed(
+                    f"{self.path} is in use by another, and its log could not be emptied: "
+                    "what was forgotten may still be in it"
+                )
+            time.sleep(_NAP)
+
     def close(self) -> None:
         """Close both connections, after those who use them now."""
         with self.guarded(), self.writing, self.reading:
             self._closed = True
             self.drop()
+            self._let_go_of_bytes()
 
     def drop(self) -> None:
         """Close both connections, both locks being held."""
@@ -122,6 +155,15 @@ class SQLiteFile:
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+
+    def _is_log_emptied(self) -> bool:
+        with self.guarded(), self.writing:
+            connection = self.writer()
+            connection.execute(f"PRAGMA busy_timeout = {_TURN}")
+            try:
+                return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
     def _connected(self) -> sqlite3.Connection:
         if self._closed:

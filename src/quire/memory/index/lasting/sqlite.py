@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from quire.errors import StoreDamaged, StoreError, StoreFailed
+from quire.errors import StoreDamaged, StoreError
 from quire.memory.index.lasting.tables import APPLICATION, SCHEMA, TABLES, VERSION, Asked, Row, Tables
 from quire.stores.sqlite_file import PATIENCE, SQLiteFile
 
@@ -40,13 +40,8 @@ class SQLiteTables(Tables):
         # SQLite overwrites what it deletes, but not the copies it left when it moved rows between pages.
         file = self._file
         with file.guarded(), file.writing:
-            connection = file.writer()
-            connection.execute("VACUUM")
-            until = time.monotonic() + PATIENCE
-            while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                if time.monotonic() > until:
-                    raise StoreFailed(f"{file.path} is read by another, and its log could not be emptied")
-                time.sleep(_NAP)
+            file.writer().execute("VACUUM")
+        file.empty_log()
 
     def close(self) -> None:
         self._file.close()
