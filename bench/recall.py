@@ -9,7 +9,8 @@ all of them there, R@k the mean share among the first k that were found. Questio
 out. `quire` is the library as it is shipped, from a session to the block; `bm25` has stop words and stems,
 `last` takes the newest turns. With --leave-one-out each conversation is asked with weights chosen on the
 others, by the same search from the same start. With --embed an embedding stands beside the words: `letters`
-hashes runs of letters, `noise` is none at all. --speed measures building and indexing instead, beside peers.
+hashes runs of letters, `noise` is none at all, `knowing` is told which turns answer and `guessing` nearly so,
+under much noise. --speed measures building and indexing instead, beside peers.
 """
 
 import argparse
@@ -35,7 +36,7 @@ def main() -> None:
         return
     methods = dict(METHODS)
     if options.embed:
-        methods["quire"] = quire(embed=EMBEDDINGS[options.embed])
+        methods["quire"] = quire(embedding=EMBEDDINGS[options.embed])
     results = {name: _asked(name, method, found, options.budget) for name, method in methods.items()}
     told: dict[str, object] = {"budgets": options.budget, "cuts": CUTS, "questions": len(results["quire"])}
     if options.leave_one_out:

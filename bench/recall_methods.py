@@ -18,7 +18,7 @@ from recall_scores import Ranking, quote
 Method = Callable[[Conversation], Ranking]
 
 
-def quire(weights: Weights | None = None, embed: Embed | None = None) -> Method:
+def quire(weights: Weights | None = None, embedding: Callable[[Conversation], Embed] | None = None) -> Method:
     """The library as it is shipped: a session, its memory, and what the section for recall asks it."""
 
     def method(conversation: Conversation) -> Ranking:
@@ -26,6 +26,7 @@ def quire(weights: Weights | None = None, embed: Embed | None = None) -> Method:
         Session.open(scope="bench", conversation=conversation.name, store=store).append(
             *conversation.messages
         )
+        embed = None if embedding is None else embedding(conversation)
         memory = Memory(store, "bench", index=InProcess(weights), embed=embed)
         return lambda text: recalled(memory, text, conversation=conversation.name, at=conversation.now)
 

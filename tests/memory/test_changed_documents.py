@@ -6,7 +6,7 @@ import pytest
 
 from quire.memory import Leaf, Memory
 from quire.memory.index import InProcess
-from quire.stores import MemoryStore
+from quire.stores import MemoryStore, Place, Stored
 
 SECTIONS = [f"# Part {number}\n\nThe lamp number {number} hangs here." for number in range(40)]
 
@@ -73,3 +73,26 @@ def test_vectors_of_what_stays_stay() -> None:
     memory.knowledge.add_text("\n\n".join(["# Part 0\n\nNew.", *SECTIONS[1:]]), source="guide.md")
     memory.catch_up()
     assert len(index._held.vectors) == len(SECTIONS) - 1  # pyright: ignore[reportPrivateUsage]
+
+
+class Asked(MemoryStore):
+    """A store that counts how often it is read."""
+
+    reads = 0
+
+    def read(self, place: Place, *, after: int = 0) -> list[Stored]:
+        self.reads += 1
+        return super().read(place, after=after)
+
+
+@pytest.mark.parametrize("others", [3, 90])
+def test_after_one_document_was_added_the_store_is_read_a_few_times(others: int) -> None:
+    store = Asked()
+    memory = Memory(store, "ana")
+    for number in range(others):
+        memory.knowledge.add_text(f"The lamp number {number} hangs here.", source=f"{number}.md")
+    memory.catch_up()
+    memory.knowledge.add_text("The heliotrope.", source="new.md")
+    store.reads = 0
+    assert memory.search("heliotrope").hits
+    assert store.reads <= 5

@@ -11,6 +11,7 @@ from quire.context import Context, Template
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.memory import Recall
 from quire.memory.excerpts import excerpt
+from quire.memory.words import terms
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore
@@ -83,6 +84,53 @@ def test_the_receipt_says_what_was_too_long() -> None:
     template = Template(History(), Recall(tokens=80), budget=Budget(window=400))
     entry = asyncio.run(session.build(template)).receipt.explain(long)
     assert entry.fate == "left out" and "longer than the room" in entry.reason
+
+
+ROWS = "\n".join(f"order {number}: shipped" for number in range(600))
+LOG = "\n".join(f"[{number:4}] compiling unit_{number}.c with flags -O2 -Wall" for number in range(400))
+
+
+@pytest.mark.parametrize(
+    ("called", "gave", "question", "answer"),
+    [
+        (
+            'get_customer with {"customer_id": "C-4411"}',
+            f"{ROWS}\nphone: 555-0199\n{ROWS}",
+            "What is the phone number of customer C-4411?",
+            "555-0199",
+        ),
+        (
+            'get_customer with {"fields": ["all", "of", "them", "and", "their", "orders", "too"], '
+            '"since": "2020-01-01", "customer_id": "C-4411"}',
+            f"{ROWS}\nphone: 555-0199\n{ROWS}",
+            "What is the phone number of customer C-4411?",
+            "555-0199",
+        ),
+        (
+            'build_module with {"module": "billing"}',
+            f"{LOG}\nfatal: linker failed, symbol charge_card undefined\n{LOG}",
+            "Why did the build of the billing module fail?",
+            "charge_card",
+        ),
+        (
+            'run_tests with {"module": "m17"}',
+            "\n".join(f"test_{number} ok" for number in range(600)) + "\ntest_parser FAILED near token 17",
+            "Which test failed in module m17?",
+            "test_parser FAILED",
+        ),
+    ],
+)
+def test_what_a_tool_was_called_with_is_not_taken_for_the_answer(
+    called: str, gave: str, question: str, answer: str
+) -> None:
+    text = f"assistant: [called {called}]\n| [it gave] {gave}"
+    assert answer in excerpt(text, 600, dict.fromkeys(terms(question), 1.0))
+
+
+def test_an_identifier_counts_once() -> None:
+    rows = "\n".join(f"row {number}" for number in range(200))
+    text = f"{rows}\nabout C-4411\n{rows}\nthe phone number is 555-0199\n{rows}"
+    assert "555-0199" in excerpt(text, 300, dict.fromkeys(terms("phone number of C-4411"), 1.0))
 
 
 @pytest.mark.laws

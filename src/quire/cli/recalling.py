@@ -55,11 +55,13 @@ def recall(
         quotes = _found(found, place, conversation is not None, question, tier, limit)
         if not quotes:
             raise UnknownId(f"nothing was found in the scope {named(place.scope)!r}")
-        rows = _rows(quotes, budget, limit, model)
+        rows, told = _rows(quotes, budget, limit, model)
     if json:
-        write_json({"question": question, "scope": place.scope, "budget": budget, "found": rows})
+        write_json(
+            {"question": question, "scope": place.scope, "budget": budget, "tokens": told, "found": rows}
+        )
     else:
-        _print(rows, budget)
+        _print(rows, budget, told)
 
 
 def _known(store: "Store", scope: str, conversation: str | None) -> "Place":
@@ -93,14 +95,20 @@ def _found(
     return recalled(Memory.of(store, place.scope), question, tiers=wanted, conversation=where, limit=limit)
 
 
-def _rows(quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str) -> list[dict[str, Any]]:
-    """What would be told, what is passed over before it, and so many in any case."""
+def _rows(
+    quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str
+) -> tuple[list[dict[str, Any]], int]:
+    """What would be told, what is passed over before it, and so many in any case.
+
+    With it goes how many tokens it would be told in: with days, and the block that it stands in.
+    """
     from quire.memory.recall import told_block
 
     count = counter_for(model).count
-    kept = told_block(quotes, limit=limit, tokens=budget).told(None, count).kept
+    told = told_block(quotes, limit=limit, tokens=budget).told(None, count)
+    kept = told.kept
     last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in kept), default=0)
-    return [
+    rows = [
         {
             "id": quote.id,
             "ids": list(quote.covers),
@@ -115,9 +123,10 @@ def _rows(quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str)
         }
         for quote in quotes[: max(last, limit or _SHOWN)]
     ]
+    return rows, sum(map(count, told.items))
 
 
-def _print(rows: list[dict[str, Any]], budget: int) -> None:
+def _print(rows: list[dict[str, Any]], budget: int, told: int) -> None:
     for number, row in enumerate(rows, 1):
         score = "" if row["score"] is None else f"{row['score']:.2f}  "
         fits = "fits" if row["fits"] else "is left out"
@@ -126,8 +135,6 @@ def _print(rows: list[dict[str, Any]], budget: int) -> None:
         for line in (visible(row["reason"]), beginning(row["text"], _LONGEST), named(row["id"])):
             typer.echo(f"{'':{_MARGIN}}{line}")
         typer.echo()
-    kept = [row["tokens"] for row in rows if row["fits"]]
-    told = (
-        f"{several(len(kept), 'fits', 'fit')}, {sum(kept):,}" if kept else "nothing of it fits into a budget"
-    )
-    typer.echo(f"{several(len(rows), 'quote')}; {told} of {budget:,} tokens")
+    kept = sum(row["fits"] for row in rows)
+    said = f"{several(kept, 'fits', 'fit')}, {told:,}" if kept else "nothing of it fits into a budget"
+    typer.echo(f"{several(len(rows), 'quote')}; {said} of {budget:,} tokens")

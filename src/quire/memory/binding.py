@@ -1,7 +1,7 @@
 """Leaves from a conversation's log, made as it grows.
 
 A result joins the leaf of its call, however late it comes; so a leaf may be made again, under the same key
-and in the same place.
+and in the same place. What was forgotten keeps its place and says nothing: so all others keep theirs.
 """
 
 from array import array
@@ -40,13 +40,15 @@ class Binding:
         self._until: float | None = None
         self._orders = array("q")  # by position: how many leaves there were
         self.past = Past(is_pool=transcript == POOL)
+        self.forgotten: set[str] = set()
+        """The ids of what was forgotten."""
 
     def take(self, items: Iterable[Item]) -> list[Leaf]:
         """The leaves that items begin or change."""
         leaves: dict[str, Leaf] = {}
         for item in items:
             self.past.take(item)
-            leaf = None if is_tombstone(item) else self._taken(item)
+            leaf = self._taken(item)
             if leaf is not None:
                 leaves[leaf.key] = leaf
             self._orders.append(self._order)
@@ -55,6 +57,8 @@ class Binding:
         return list(leaves.values())
 
     def _taken(self, item: Item) -> Leaf | None:
+        if is_tombstone(item):
+            self.forgotten.add(item.id)
         self._answers.take(item)
         if is_edit(item) and kind_of_group([item]) is None:
             return None
@@ -70,11 +74,14 @@ class Binding:
         self._places = {head: place for head, place in self._places.items() if head in still}
 
     def _leaf(self, head: int) -> Leaf | None:
-        items = self._groups[head]
+        kind = kind_of_group(self._groups[head])
+        if kind is None:
+            return None
+        order, stretch = self._place(head, self._groups[head], kind)
+        items = [item for item in self._groups[head] if item.id not in self.forgotten]
         kind, text = kind_of_group(items), words_of(items)
         if kind is None or not text.strip():
             return None
-        order, stretch = self._place(head, items, kind)
         return Leaf(
             source=self._source,
             transcript=self._transcript,

@@ -1,17 +1,19 @@
-"""What was said again in the same words is found once, as it was said last; no question answers itself."""
+"""What was said again in the same words is found once, as it answers best; no question answers itself."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 
 from quire.memory.index import Found, Hit
-from quire.memory.index.orders import rank_of
 from quire.memory.ranking.sentences import told_and_asked
 
 Search = Callable[[int], Found]
 """The best for a question, so many at most."""
 
+Said = Sequence[Hit]
+"""Hits of one speaker in the same words, the best first."""
+
 _LEAST, _FURTHEST = 64, 4_096
-"""So many are looked at anyway, to know the newest of the same, and so many for want of different ones."""
+"""So many are looked at anyway, to know when else the same was said, and so many for want of others."""
 
 _MORE = 32
 """Letters more than twice those of a question; what is longer says something of its own."""
@@ -22,8 +24,8 @@ _AFTER = " \n\"')*_"
 _WORD = re.compile(r"\w+")
 
 
-def distinct(search: Search, question: str, many: int) -> Sequence[Hit]:
-    """So many hits that say different things, best first; who only asks the same comes last."""
+def distinct(search: Search, question: str, many: int) -> Sequence[Said]:
+    """So many that say different things, best first; who only asks the same comes last."""
     looked_at = max(many, _LEAST)
     while True:
         hits = search(looked_at).hits
@@ -33,22 +35,28 @@ def distinct(search: Search, question: str, many: int) -> Sequence[Hit]:
         looked_at = min(2 * looked_at, _FURTHEST)
 
 
-def once(hits: Iterable[Hit]) -> list[Hit]:
-    """Hits of the same speaker and the same words as one: the newest of them, in the place of the best."""
-    found: dict[tuple[str, str], Hit] = {}
+def once(hits: Iterable[Hit]) -> list[Said]:
+    """Hits of the same speaker and the same words together, in the place of the best.
+
+    Who asks for a day, or for what was said beside it, means that one. Of those that a question does not tell
+    apart the newest comes first, as hits do.
+    """
+    found: dict[tuple[str, str], list[Hit]] = {}
     for hit in hits:
-        said = hit.leaf.speaker, hit.leaf.text
-        known = found.get(said)
-        if known is None or rank_of(hit.leaf) > rank_of(known.leaf):
-            found[said] = hit  # which leaves it where the first of them stood
+        found.setdefault((hit.leaf.speaker, hit.leaf.text), []).append(hit)
     return list(found.values())
 
 
-def _questions_last(hits: list[Hit], question: str) -> list[Hit]:
+def _questions_last(found: list[Said], question: str) -> list[Said]:
     words = _words(question)
     longest = 2 * len(question) + _MORE
-    same = {id(hit) for hit in hits if len(hit.leaf.text) <= longest and _asks_for(hit.leaf.text, words)}
-    return sorted(hits, key=lambda hit: id(hit) in same) if same else hits
+    texts = [said[0].leaf.text for said in found]
+    same = [len(text) <= longest and _asks_for(text, words) for text in texts]
+    if not any(same):
+        return found
+    return [
+        said for is_same in (False, True) for said, one in zip(found, same, strict=True) if one is is_same
+    ]
 
 
 def _asks_for(text: str, words: list[str]) -> bool:

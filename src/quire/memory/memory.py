@@ -43,7 +43,7 @@ class Memory:
     def __init__(
         self, store: Store, scope: str = "", *, index: Index | None = None, embed: Embed | None = None
     ) -> None:
-        """With `embed`, vectors move what words have found, as far as both agree."""
+        """With `embed`, vectors move what words have found, as far as they agree or stand out."""
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a memory is of a store, not of {type(store).__name__}")
         self._store, self._is_read = store, False

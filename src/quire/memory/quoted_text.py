@@ -24,9 +24,14 @@ def opening_of(opening: str) -> str:
     return f"<{_TAG}>\n{opening}" if opening else f"<{_TAG}>"
 
 
-def line_of(speaker: str, text: str) -> str:
-    """What somebody said, the first line after their name; without a name, each line is quoted text."""
+def line_of(speaker: str, text: str, also: str = "") -> str:
+    """What somebody said, the first line after their name; without a name, each line is quoted text.
+
+    When they said it `also` stands before the text, where nobody who is quoted can write.
+    """
     name = _name_of(speaker) if speaker else ""
+    if name and also:
+        name = f"{name} ({also})"
     lines = _without_ours(text).splitlines() or [""]
     first = f"{name}: {lines[0]}" if name else BAR + lines[0]
     return first if len(lines) == 1 else f"\n{BAR}".join([first, *lines[1:]])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import overload
 
+from quire.memory.distinct import Said
 from quire.memory.episodes import Episode
 from quire.memory.excerpts import shorter_of
 from quire.memory.index import Hit
@@ -14,18 +15,20 @@ from quire.memory.quoted_text import line_of, one_line
 from quire.sections.quote import Quote
 
 _SECONDS = 86_400
+_MOST_DAYS = 5
+"""So many other days are told on which the same was said, and the last of them."""
 
 
 class Quoted(Sequence[Quote]):
-    """Hits as quotes, in the same order, each made when it is asked for: most are never told."""
+    """What was found as quotes, in the same order, each made when it is asked for: most are never told."""
 
-    def __init__(self, hits: Sequence[Hit], conversation: str | None) -> None:
+    def __init__(self, found: Sequence[Said], conversation: str | None) -> None:
         """What is from this conversation need not say so."""
-        self._hits, self._conversation = hits, conversation
-        self._made: list[Quote | None] = [None] * len(hits)
+        self._found, self._conversation = found, conversation
+        self._made: list[Quote | None] = [None] * len(found)
 
     def __len__(self) -> int:
-        return len(self._hits)
+        return len(self._found)
 
     @overload
     def __getitem__(self, index: int) -> Quote: ...
@@ -36,11 +39,24 @@ class Quoted(Sequence[Quote]):
             return [self[place] for place in range(*index.indices(len(self)))]
         made = self._made[index]
         if made is None:
-            hit = self._hits[index]
-            why = partial(_why, hit)
-            made = quote_of(hit.leaf, self._conversation, why, hit.score, hit.question.terms)
-            self._made[index] = made
+            made = self._made[index] = self._quote(self._found[index])
         return made
+
+    def _quote(self, said: Said) -> Quote:
+        hit = said[0]
+        if len(said) == 1:
+            return quote_of(hit.leaf, self._conversation, partial(_why, hit), hit.score, hit.question.terms)
+        also = _also(hit.leaf, [other.leaf for other in said[1:]])
+        quote = quote_of(
+            hit.leaf, self._conversation, partial(_why, hit), hit.score, hit.question.terms, also
+        )
+        return quote._replace(others=Quoted(_told_apart(said), self._conversation))
+
+
+def _told_apart(said: Said) -> list[Said]:
+    """The same at other times, as far as the question does not mean them as much as the best."""
+    others = [nth for nth, hit in enumerate(said) if hit.score < said[0].score][:_MOST_DAYS]
+    return [[said[nth], *said[:nth], *said[nth + 1 :]] for nth in others]
 
 
 def quote_of(
@@ -49,13 +65,17 @@ def quote_of(
     why: Callable[[], str],
     score: float = 0.0,
     asked: Sequence[str] = (),
+    also: str = "",
 ) -> Quote:
-    """One leaf as a quote; of a long one the part with what was `asked`, where there is no room for all."""
+    """One leaf as a quote; of a long one the part with what was `asked`, where there is no room for all.
+
+    `also` says when else the same was said.
+    """
     is_document = leaf.source == KNOWLEDGE
     where = one_line(leaf.transcript) if is_document else leaf.source
     return Quote(
         id=leaf.key,
-        line=line_of(leaf.speaker, leaf.text),
+        line=line_of(leaf.speaker, leaf.text, also),
         heading=f"[{where}]" if is_document else _dated(leaf.at, where, conversation),
         at=leaf.at,
         order=leaf.order,
@@ -90,11 +110,30 @@ def _why(hit: Hit) -> str:
 
 
 def _dated(at: float, source: str, conversation: str | None, more: str = "") -> str:
-    return _heading_of(int(at // _SECONDS), "" if source == conversation else source, more)
+    return _heading_of(_number_of(at), "" if source == conversation else source, more)
+
+
+def _also(leaf: Leaf, same: Sequence[Leaf]) -> str:
+    """On which other days the same was said: the days of those that answer best, and the last one."""
+    own = _number_of(leaf.at)
+    days = [day for day in dict.fromkeys(_number_of(other.at) for other in same) if day != own]
+    if not days:
+        return ""
+    told = sorted({*days[:_MOST_DAYS], max(days)})
+    more = " and other days" if len(told) < len(days) else ""
+    return f"also on {', '.join(map(_day_of, told))}{more}"
+
+
+def _number_of(at: float) -> int:
+    return int(at // _SECONDS)
+
+
+def _day_of(number: int) -> str:
+    day = datetime.fromtimestamp(number * _SECONDS, UTC)
+    return f"{day.day} {day:%B %Y}"
 
 
 @lru_cache(maxsize=1_024)
 def _heading_of(number: int, source: str, more: str) -> str:
-    day = datetime.fromtimestamp(number * _SECONDS, UTC)
-    told = f"{day:%A} {day.day} {day:%B %Y}"
+    told = f"{datetime.fromtimestamp(number * _SECONDS, UTC):%A} {_day_of(number)}"
     return f"[{', '.join(filter(None, (told, source and f'conversation {one_line(source)}', more)))}]"

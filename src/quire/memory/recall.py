@@ -1,7 +1,7 @@
 """Recall: what was said and kept before comes back, within a budget, and one can tell why."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Literal, Unpack
 
@@ -45,8 +45,9 @@ def recalled(
 
     Without a `limit` there are as many as a usual budget of tokens has room for.
 
-    The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. With
-    `documents`, only what documents say. An `embedding` stands beside the words of the question.
+    The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. Several take
+    turns: the best of each, then the next of each. With `documents`, only what documents say. An `embedding`
+    stands beside the words of the question.
     """
     wanted = checked_tiers(tiers)
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
@@ -54,14 +55,22 @@ def recalled(
         return _answers(memory, question, conversation, many, at, embedding, documents=True)
     if wanted == ("knowledge",):
         return _of_tier(memory, "knowledge", question, conversation, many, at, embedding)
-    quotes: list[Quote] = []
+    rows = [_of_tier(memory, tier, question, conversation, many, at, embedding) for tier in wanted]
+    return list(_in_turns(rows))
+
+
+def _in_turns(rows: Sequence[Sequence[Quote]]) -> Iterator[Quote]:
+    """One of each row after the other, and each quote once: no row takes the room of the others."""
     heard = Heard()
-    for tier in wanted:
-        of_tier = _of_tier(memory, tier, question, conversation, many, at, embedding)
-        new = [quote for quote in of_tier if not heard.has(quote)]
-        heard.add(new)
-        quotes += new
-    return quotes
+    left = [iter(row) for row in rows]
+    while left:
+        for row in list(left):
+            quote = next((quote for quote in row if not heard.has(quote)), None)
+            if quote is None:
+                left.remove(row)
+            else:
+                heard.add((quote,))
+                yield quote
 
 
 def _of_tier(

@@ -5,29 +5,17 @@ that is, is known when a context is fitted and not before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Literal, overload
 
 from quire.items import Item, Message
 from quire.sections.digests import Names
 from quire.sections.quote import Heard, Key, Quote
+from quire.sections.quote_room import Room
+from quire.sections.unshown import Shown, unshown
 
 Count = Callable[[Item], int]
-Shown = Callable[[Quote], bool]
-"""Whether what a quote stands for is shown already."""
-
-_TOO_LITTLE = 4
-"""Tokens in which no line worth telling has room."""
-
-_FEWEST_LETTERS = 200
-"""A part of a line that is shorter than this says too little to be worth its mark."""
-
-_MOST_MISSES = 20
-"""After so many in a row that have no room, there is hardly one that has: and each takes a while to count."""
-
-_IN_PART = "it is long, and told in part"
-_TOO_LONG = "it is longer than the room that was left"
 
 
 class Told:
@@ -76,7 +64,7 @@ class Quotes(Sequence[Item]):
     @cached_property
     def _items(self) -> tuple[Message, ...]:
         """Each by itself, for whoever looks at candidates; most are never told."""
-        return tuple(self._message(quote.line, (quote.id,), quote.id) for quote in self._quotes)
+        return tuple(map(self._alone, self._quotes))
 
     def __len__(self) -> int:
         return len(self._quotes)
@@ -92,8 +80,10 @@ class Quotes(Sequence[Item]):
         return iter(self._items)
 
     def candidates(self) -> Iterator[tuple[Quote, Item]]:
-        """Each of them, with the message that it would be by itself."""
-        return zip(self._quotes, self._items, strict=True)
+        """Each of them, with the message that it would be by itself; the same of other times come last."""
+        yield from zip(self._quotes, self._items, strict=True)
+        for quote in self._quotes:
+            yield from ((other, self._alone(other)) for other in quote.others)
 
     def why(self, quote: Quote) -> str:
         """Why one of them was found, and whether it was too long when they were told last."""
@@ -106,10 +96,19 @@ class Quotes(Sequence[Item]):
     def retold(self, change: Callable[[Item], Item]) -> "Quotes":
         """The same in other words, as a message by message change has them."""
         quotes = [
-            quote._replace(line=new.text) if isinstance(new := change(item), Message) else quote
-            for quote, item in self.candidates()
+            self._changed(quote, change)._replace(
+                others=[self._changed(other, change) for other in quote.others]
+            )
+            for quote in self._quotes
         ]
         return self._with(quotes, self._shown)
+
+    def _changed(self, quote: Quote, change: Callable[[Item], Item]) -> Quote:
+        new = change(self._alone(quote))
+        return quote._replace(line=new.text) if isinstance(new, Message) else quote
+
+    def _alone(self, quote: Quote) -> Message:
+        return self._message(quote.line, (quote.id,), quote.id)
 
     def _with(self, quotes: Sequence[Quote], shown: tuple[Shown, ...]) -> "Quotes":
         same = Quotes(
@@ -156,50 +155,23 @@ class Quotes(Sequence[Item]):
         """The worthiest that are no longer than that, each counted by itself: all at once would be slow."""
         if most is None:
             return list(islice(self._new(), self._limit))
-        frame = self._length("", count)
         around = "\n".join(filter(None, (self._opening, self._closing)))
-        left = most - (self._length(around, count) if around else frame)
+        length = partial(self._length, count=count)
         # A long one leaves room for others, where there may be others.
         longest = most if self._limit == 1 else most // 2
-        kept: list[Quote] = []
-        headings, misses, heard = {""}, 0, Heard()
-        for quote in self._quotes:
-            heading = 0 if quote.heading in headings else self._length(quote.heading, count) - frame
-            room = left - heading if quote.shorter is None else min(left, longest) - heading
-            fitting = self._fitting(quote, room + frame, count)
-            if fitting is None:
-                misses += 1
-            elif not heard.has(quote) and not self._is_shown(quote):
-                heard.add((quote,))
-                left -= self._length(fitting.line, count) - frame + heading
-                kept.append(fitting)
-                headings.add(quote.heading)
-                misses = 0
-            if len(kept) == self._limit or left < _TOO_LITTLE or misses == _MOST_MISSES:
+        room = Room(most - length(around), longest, length, self._remarks)
+        for quote in self._new():
+            room.offer(quote)
+            if len(room.kept) == self._limit or room.is_full:
                 break
-        return kept
+        return room.kept
 
     def _new(self) -> Iterator[Quote]:
         """Those of which nothing is shown, each once."""
         heard = Heard()
-        for quote in self._quotes:
-            if not heard.has(quote) and not self._is_shown(quote):
-                heard.add((quote,))
-                yield quote
-
-    def _fitting(self, quote: Quote, room: int, count: Count) -> Quote | None:
-        """A quote within so many tokens: whole, or what matters most of it where that can be told."""
-        line, letters = quote.line, len(quote.line)
-        while (length := self._length(line, count)) > room:
-            letters = max(0, min(letters - 1, letters * room // length * 9 // 10))
-            if quote.shorter is None or letters < _FEWEST_LETTERS:
-                self._remarks[quote.key] = _TOO_LONG
-                return None
-            line = quote.shorter(quote.line, letters)
-        if line is quote.line:
-            return quote
-        self._remarks[quote.key] = _IN_PART
-        return quote._replace(line=line)
+        for quote in unshown(self._quotes, lambda one: heard.has(one) or self._is_shown(one)):
+            heard.add((quote,))
+            yield quote
 
     def _length(self, text: str, count: Count) -> int:
         """The tokens of a message of one line."""

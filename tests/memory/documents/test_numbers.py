@@ -54,6 +54,11 @@ def test_a_line_of_a_paragraph_may_begin_with_a_number() -> None:
     assert items == ["1. A list", "2. of two"]
 
 
+def test_an_item_ends_the_paragraph_of_the_item_before_it() -> None:
+    text = "1. one\n2. two\n   more of two\n\n   para in two\n3. three\n\nplain\n1999. was a year"
+    assert lines_of(text, "a.md")[-3:] == ["para in two", "3. three", "plain\n1999. was a year"]
+
+
 def test_items_are_told_with_their_numbers() -> None:
     assert lines_of("7. Liability\n   of both\n8) Term\n  - plain", "a.md") == [
         "7. Liability\nof both",

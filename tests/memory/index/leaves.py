@@ -8,7 +8,15 @@ NOW = 1_700_000_000.0
 DAY = 86_400.0
 _WORDS = "car vehicle dog puppy bought Ana Ben yesterday last week the of Berlin 2023 why"
 WORDS = _WORDS.split(" ")
-QUESTIONS = ["vehicle", "Which dog did Ana buy last week?", "When was Ben in Berlin?", "the of", "", "数据库"]
+QUESTIONS = [
+    "vehicle",
+    "Which dog did Ana buy last week?",
+    "What did Ana buy on 7 November 2023?",
+    "When was Ben in Berlin?",
+    "the of",
+    "",
+    "数据库",
+]
 SPEAKERS = ["Ana", "Ben", "user"]
 KINDS: list[Kind] = ["said", "done", "note", "document"]
 

@@ -34,6 +34,11 @@ def test_the_answer_is_found_by_the_words_of_the_question_before_it() -> None:
     assert hits[0].reason == 'beside a turn that has "instrument", "play"'
 
 
+def test_a_reason_has_a_word_once_whatever_its_parts() -> None:
+    (hit,) = asked("PX36", "My printer is a PX36.")
+    assert hit.reason == 'has "PX36"'
+
+
 def test_words_are_lent_within_a_stretch_only() -> None:
     hits = asked("Which opera?", said("opera?", 0), said("Tosca", 1, stretch=1))
     assert keys(hits) == ["i0"]

@@ -12,6 +12,7 @@ from quire.context.template import COMMON
 from quire.items import Message
 from quire.sections.quote import Quote, Shorter
 from quire.sections.quotes import Quotes, Told
+from quire.sections.unshown import unshown
 from quire.session import Session
 from quire.tokens import Counter, counter_for
 from quire.tokens.asking import checked_counter
@@ -98,7 +99,7 @@ class _Telling:
         """The worthiest of what is found, in the order of time, and that may be told in the session."""
         shown = _in_this_turn(session)
         while True:
-            new = [quote for quote in find() if not shown.shows(quote)]
+            new = list(unshown(find(), shown.shows))
             told = self._told(new, limit)
             kept = [quote for quote in new if quote.key in told.kept]
             if session.may_tell(kept, _in_part(kept, told)):

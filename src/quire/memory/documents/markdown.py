@@ -31,6 +31,7 @@ class _Reader:
         self._kind: Kind = "paragraph"
         self._level = 0
         self._open: list[str] = []
+        self._is_of_item = False
 
     def read(self) -> None:
         self._front_matter()
@@ -107,15 +108,19 @@ class _Reader:
         if not found or self._goes_on(found[1], found[2]):
             return False
         self._close()
-        self._kind, self._level = "item", len(_wide(found[1])) // 2
+        self._kind, self._level, self._is_of_item = "item", len(_wide(found[1])) // 2, True
         self._open = [f"{found[2]}{found[3]} {found[4]}" if found[2] else found[4]]
         self._at += 1
         return True
 
     def _goes_on(self, indent: str, number: str | None) -> bool:
-        """Whether what looks like an item goes on with a paragraph: a line may begin with a year."""
+        """Whether what looks like an item goes on with a paragraph: a line may begin with a year.
+
+        Not so a paragraph of an item, which the next item ends.
+        """
         is_inside = bool(self._open) and self._kind == "paragraph"
-        return is_inside and (len(_wide(indent)) >= _INDENT or (number is not None and int(number) != 1))
+        is_other = number is not None and int(number) != 1 and not self._is_of_item
+        return is_inside and (len(_wide(indent)) >= _INDENT or is_other)
 
     def _indented(self, line: str) -> bool:
         """Code by its indent, unless it goes on with a paragraph or an item."""
@@ -139,6 +144,7 @@ class _Reader:
             return
         if not self._open:
             self._kind, self._level = "paragraph", 0
+            self._is_of_item = self._is_of_item and text[0].isspace()
         self._open.append(text.strip() if self._kind == "item" else text.rstrip())
 
     def _close(self) -> None:

@@ -48,7 +48,9 @@ def _matched(wanted: Sequence[str], asked: dict[str, str], here: dict[str, str])
             yield term, f'"{here[other]}" for "{asked.get(term, term)}"'
 
 
-def _listed(words: Sequence[str]) -> str:
+def _listed(said: Sequence[str]) -> str:
+    """Each once: an identifier is asked for in parts too."""
+    words = list(dict.fromkeys(said))
     more = len(words) - _MOST_WORDS
     return ", ".join(words[:_MOST_WORDS]) + (f" and {more} more" if more > 0 else "")
 

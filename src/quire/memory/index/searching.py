@@ -1,5 +1,6 @@
 """A question put to what is held: by words first, then by cues, then by vectors where there are some."""
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from math import inf
@@ -38,8 +39,9 @@ def search(held: Holding, weights: Weights, question: Question, limit: int, only
     asked = [term for term in question.terms if term not in names] or question.terms
     words = wanted(asked, held.postings, weights)
     meant, short = question.meant(), is_short(words, held.postings)
-    then = None if short or meant is None else held.orders.during(meant)
-    within = None if short else _window(held, weights, words, names, allowed, then)
+    times = [] if short else [held.orders.during(span) for span in question.times()]
+    then = times[-1] if times else None
+    within = None if short else _window(held, weights, words, names, allowed, times)
     scores = scored(words, held.postings, weights, within)
     top, by_words = max(scores.values(), default=1.0), frozenset(scores)
     for number in _named(held, question, names) if short else _few(held, then, meant):
@@ -62,10 +64,10 @@ def _window(
     words: list[Wanted],
     names: list[str],
     allowed: Set[int] | None,
-    then: Then | None,
+    times: Sequence[Then],
 ) -> set[int]:
     named = (weights.speaker, held.speakers[names[0]]) if len(names) == 1 else None
-    return window(words, held.postings, held.rows, named, allowed, then)
+    return window(words, held.postings, held.rows, named, allowed, times)
 
 
 def _few(held: Holding, then: Then | None, meant: tuple[float, float] | None) -> Iterable[int]:
@@ -94,9 +96,16 @@ def _cues(
         yield Cue(weights.speaker, held.speakers[names[0]])
     if question.asks_when:
         yield Cue(weights.says_time, held.timed)
-    if meant := question.meant():
-        first, end = meant
-        yield Cue(weights.date, {number for number in among if first <= held.leaves[number].at < end})
+    if question.span is not None:
+        yield from _dated(held, weights, question, among)
+
+
+def _dated(held: Holding, weights: Weights, question: Question, among: Iterable[int]) -> Iterator[Cue]:
+    """What is from the time that is named, together what is as near to it."""
+    near: defaultdict[float, set[int]] = defaultdict(set)
+    for number in among:
+        near[question.nearness(held.leaves[number].at)].add(number)
+    return (Cue(weights.date * share, leaves) for share, leaves in near.items() if share)
 
 
 def _ranked(held: Holding, scores: Scores, limit: int, said: Container[int]) -> Ranked:

@@ -28,7 +28,7 @@ from quire.tokens.asking import checked_counter
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which it was."""
 
-_WAY_OF_READING = "3"
+_WAY_OF_READING = "4"
 """Another where the same document would be read or cut in another way: then it is read again."""
 
 
@@ -116,6 +116,12 @@ class Knowledge:
             if source not in held.records:
                 raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
             return held.chunks(source)
+
+    def all_chunks(self) -> dict[str, list[Chunk]]:
+        """The chunks of every source, as they are at one moment."""
+        held = self._log.caught_up()
+        with held.lock:
+            return {source: held.chunks(source) for source in held.records}
 
     def read(self, chunk_id: str) -> Chunk:
         """One chunk by its id."""

@@ -61,16 +61,19 @@ def window(
     places: Places,
     named: tuple[float, Set[int]] | None,
     allowed: Set[int] | None,
-    then: Then | None,
+    times: Sequence[Then],
 ) -> set[int]:
-    """The leaves in and beside the best places; `named` is what someone said, and what that counts."""
+    """The leaves in and beside the best places; `named` is what someone said, and what that counts.
+
+    Places of the first of some `times` are chosen before those of the next, and the rest last.
+    """
     listed = _listed(words, postings, allowed)
     said = None
     if named is not None:
         whole = sum(max(worth for _, worth in word.members) for word in words)
         said = _Listed(named[0] * whole, len(words), "", named[1])
     chosen: set[int] = set()
-    for time in (None,) if then is None else (then, None):
+    for time in (*times, None):
         if len(chosen) < CHOSEN:
             counts = _Counts(places, len(words) + 1)
             common = _find(listed, counts, time)

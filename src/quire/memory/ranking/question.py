@@ -19,6 +19,9 @@ _DAY = 86_400.0
 _TOLD_WITHIN = 10 * _DAY
 """What happens on a day is told on it, or some days later."""
 
+_THE_DAY_AFTER = 0.6
+"""What is told the day after counts so much of what is told on the day."""
+
 
 class Question(Struct, frozen=True):
     """What is asked, with the terms it is looked for by and the time that it names.
@@ -48,5 +51,28 @@ class Question(Struct, frozen=True):
         """From when to when something may have been said that is from the time named."""
         if self.span is None:
             return None
-        is_date = self.span.end - self.span.start <= _DAY and any(map(str.isdigit, self.span.words))
-        return self.span.start, self.span.end + (_TOLD_WITHIN if is_date else 0.0)
+        return self.span.start, self.span.end + (_TOLD_WITHIN if self._is_date(self.span) else 0.0)
+
+    def times(self) -> list[tuple[float, float]]:
+        """The time named, and where it is narrower what is meant by it."""
+        meant = self.meant()
+        if self.span is None or meant is None:
+            return []
+        named = self.span.start, self.span.end
+        return [meant] if named == meant else [named, meant]
+
+    def nearness(self, at: float) -> float:
+        """How near a time is to the one named: 1 within it, less with each day after it.
+
+        So where something is told of every day, that of the day itself comes first.
+        """
+        if self.span is None or at < self.span.start:
+            return 0.0
+        if at < self.span.end:
+            return 1.0
+        late = (at - self.span.end) // _DAY * _DAY / _TOLD_WITHIN
+        return _THE_DAY_AFTER * (1 - late) if late < 1 and self._is_date(self.span) else 0.0
+
+    @staticmethod
+    def _is_date(span: Span) -> bool:
+        return span.end - span.start <= _DAY and any(map(str.isdigit, span.words))

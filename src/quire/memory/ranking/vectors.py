@@ -1,12 +1,13 @@
-"""Words and vectors together: an embedding moves leaves that words have found, as far as both agree.
+"""Words and vectors together: an embedding moves leaves that words have found, as far as it can be trusted.
 
-An embedding may be better than words, or worse than chance; nobody can tell beforehand. So its weight is how
-well it agrees with words on what they found: where it has nothing to do with them it moves nothing.
+An embedding may be better than words, or worse than chance; nobody can tell beforehand. Two things speak for
+it, and noise has neither. It agrees with words on what they found: then all of it counts. Or a few leaves
+stand out of the rest, more than the best of so many would by chance: then these rise, whatever words say.
 """
 
 from array import array
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import log, sqrt
 from operator import mul
 
 from quire.memory.ranking.scoring import Scores
@@ -17,6 +18,12 @@ RANKED = 200
 _FEWEST = 8
 _BY_CHANCE = 0.3
 """An agreement with words that noise may have, or vectors that only know how words are spelled."""
+
+_OUT_OF = 0.8
+"""Of how far the best of so many stands out by chance: so far hardly one of noise does."""
+
+_STANDING_OUT = 2.0
+"""What counts how much more than what agrees."""
 
 
 def unit(vector: Sequence[float]) -> "array[float]":
@@ -42,10 +49,17 @@ def fused(best: Sequence[tuple[int, float]], alike: Mapping[int, float], most: f
     )
     if not words[1] or not vectors[1]:
         return by_words
-    agreement = sum(map(mul, words[0], vectors[0])) / len(both)
-    weight = most * max(0.0, agreement - _BY_CHANCE) / (1 - _BY_CHANCE)
-    moved = {leaf: weight * words[1] * by for leaf, by in zip(both, vectors[0], strict=True)}
+    trusted = _trusted(words[0], vectors[0])
+    moved = {leaf: most * words[1] * by for leaf, by in zip(both, trusted, strict=True)}
     return {leaf: score + moved.get(leaf, 0.0) for leaf, score in best}
+
+
+def _trusted(words: Sequence[float], vectors: Sequence[float]) -> list[float]:
+    """Of the deviations by vectors what is not by chance: as far as they agree with words, or stand out."""
+    agreement = sum(map(mul, words, vectors)) / len(words)
+    share = max(0.0, agreement - _BY_CHANCE) / (1 - _BY_CHANCE)
+    usual = _OUT_OF * sqrt(2 * log(len(vectors)))
+    return [share * by + _STANDING_OUT * max(0.0, by - usual) for by in vectors]
 
 
 def _deviations(values: Sequence[float]) -> tuple[list[float], float]:

@@ -39,7 +39,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     asks: float = -0.1
     """For a leaf that asks more than it tells."""
     vector: float = 0.35
-    """The most that vectors count beside words, where both agree."""
+    """The most that vectors count beside words where both agree; what stands out counts more."""
 
     def lent(self) -> tuple[Lent, ...]:
         """What a leaf has of its own words, then what it lends by `OFFSETS`, in whole grains."""

@@ -43,10 +43,13 @@ _WITHIN_A_NAMESAKE = re.compile(
 _ON = re.compile(
     r"\b(?:on|since|before|after|until|till|by|from|around|am|le|el|seit|bis|depuis|desde)(?: the)?$"
 )
+_VERSION = re.compile(r"\b(?:version|versions|release|build|ver|v)\.?$")
 _ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
 
 
-def _numeric(found: "re.Match[str]", asked: Asked) -> Period:
+def _numeric(found: "re.Match[str]", asked: Asked) -> Period | None:
+    if found["mark"] == "." and _VERSION.search(asked.plain[: found.start()].rstrip()):
+        return None
     return days(date(int(found["year"]), int(found["number"]), int(found["day"])), 1, 1.0)
 
 

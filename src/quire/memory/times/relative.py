@@ -87,6 +87,8 @@ def _back(now: float, unit: str, amount: float) -> float:
 
 def _ago(found: "re.Match[str]", asked: Asked) -> Period:
     unit, amount = found["unit"], _amount(found)
+    if found["half"]:
+        return Period(_back(asked.now, unit, 0.75), _back(asked.now, unit, 0.25), 0.75)
     if found["amount"] in names.VAGUE:
         later = _back(asked.now, unit, max(amount - 1.5, 0.5))
         return Period(_back(asked.now, unit, amount + 1.5), later, 0.5)
@@ -127,7 +129,7 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (rf"\b(?P<word>{names.either(_DAYS_BACK)})\b(?:\s+{_PART}\b)?", _day_back),
     (rf"\bthis\s+{_PART}\b|\btonight\b", _this_part),
     (r"\blast\s+night\b", _last_night),
-    (rf"\b{_AMOUNT}\s+{_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
+    (rf"\b(?P<half>half\s+)?{_AMOUNT}\s+{_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
     (rf"\b(?:last|past|previous)\s+{_AMOUNT}\s+{_UNIT}s?\b", _last_some),
     (rf"\b{_WHICH}\s+{_UNIT}\b", _unit_back),
     (rf"\b(?:{'|'.join(_ONE_BACK)})\b", _said_elsewhere),

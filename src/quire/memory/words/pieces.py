@@ -63,7 +63,7 @@ _CUTS: dict[str, Cut] = {
     "number": _number,
     "sharp": _lowered,
     "hangul": _pairs,
-    "unspaced": _pairs,
+    "unspaced": scripts.unspaced,
     "stacked": _triples,
     "cyrillic": scripts.cyrillic,
     "arabic": scripts.arabic,

@@ -25,6 +25,12 @@ _RUSSIAN = """
 потому этого какой им этом мой тем чтобы нее были куда зачем всех при два об эта это
 """  # noqa: RUF001
 _RUSSIAN_LITTLE = frozenset(_RUSSIAN.split())
+_HAN_LITTLE = frozenset(
+    "的地得之了着著过過是我你您他她它们們自己这這那哪此其在有和与與及跟或而且但就也都还還又再才已经經正很太最更只"
+    "不没沒未无無非吗嗎呢吧啊呀么麼什甚谁誰怎样樣为為因所以把被让讓给給对對从從到向往于於由如果若则則即可能会會要想"
+    "应應该該个個些每各某上下里裡中内內外前后後来來去出起时時候多少几幾一说說做"
+    "私僕俺君彼何誰事物方様達今"
+)
 _LIGHTENED = 3
 
 
@@ -34,6 +40,17 @@ def runs(text: str, width: int) -> Iterator[str]:
         yield text
     else:
         yield from (text[at : at + width] for at in range(len(text) - width + 1))
+
+
+def unspaced(text: str) -> Iterator[str]:
+    """Pairs of characters, and by itself each that is a word: in Chinese and Japanese many are."""
+    yield from runs(text, 2)
+    if len(text) > 1:
+        yield from (one for one in text if one not in _HAN_LITTLE and not _is_kana(one))
+
+
+def _is_kana(character: str) -> bool:
+    return "\u3000" <= character < "\u3400"  # with the marks beside them
 
 
 def arabic(word: str) -> Iterator[str]:
