@@ -1,7 +1,7 @@
 """Whether the right turns come back: shares of the turns that hold an answer, within a budget of tokens.
 
 Usage: python bench/recall.py PATH [--budget N ...] [--json] [--leave-one-out] [--speed [--peers PYTHON]]
-                              [--embed KIND]
+                              [--embed KIND] [--asked-in]
 
 The file is in the format of LoCoMo. ER@B is the mean share of a question's evidence turns that are in what is
 told within B tokens (cl100k; the block as the section for recall tells it), All@B the share of questions with
@@ -10,7 +10,8 @@ out. `quire` is the library as it is shipped, from a session to the block; `bm25
 `last` takes the newest turns. With --leave-one-out each conversation is asked with weights chosen on the
 others, by the same search from the same start. With --embed an embedding stands beside the words: `letters`
 hashes runs of letters, `noise` is none at all, `knowing` is told which turns answer and `guessing` nearly so,
-under much noise. --speed measures building and indexing instead, beside peers.
+under much noise. With --asked-in each question is a turn of its conversation when it is asked, as it is in a
+chat. --speed measures building and indexing instead, beside peers.
 """
 
 import argparse
@@ -35,8 +36,8 @@ def main() -> None:
         print(json.dumps({"speed": report}) if options.json else recall_speed.as_text(report), flush=True)
         return
     methods = dict(METHODS)
-    if options.embed:
-        methods["quire"] = quire(embedding=EMBEDDINGS[options.embed])
+    embedding = EMBEDDINGS[options.embed] if options.embed else None
+    methods["quire"] = quire(embedding=embedding, asked_in=options.asked_in)
     results = {name: _asked(name, method, found, options.budget) for name, method in methods.items()}
     told: dict[str, object] = {"budgets": options.budget, "cuts": CUTS, "questions": len(results["quire"])}
     if options.leave_one_out:
@@ -64,6 +65,7 @@ def _options() -> argparse.Namespace:
         "--leave-one-out", action="store_true", help="choose weights on the other conversations"
     )
     parser.add_argument("--embed", choices=EMBEDDINGS, help="an embedding beside the words")
+    parser.add_argument("--asked-in", action="store_true", help="each question is a turn when it is asked")
     parser.add_argument("--speed", action="store_true", help="measure times instead")
     parser.add_argument("--peers", type=Path, metavar="PYTHON", help="the Python that has bm25s")
     return parser.parse_args()

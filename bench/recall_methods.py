@@ -1,10 +1,11 @@
 """Ways to choose turns for a question: the newest, plain BM25, and ours."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from math import log
 
 from locomo import Conversation
+from quire.items import Message
 from quire.memory import Memory, recalled
 from quire.memory.embedding import Embed
 from quire.memory.index import InProcess
@@ -18,17 +19,35 @@ from recall_scores import Ranking, quote
 Method = Callable[[Conversation], Ranking]
 
 
-def quire(weights: Weights | None = None, embedding: Callable[[Conversation], Embed] | None = None) -> Method:
-    """The library as it is shipped: a session, its memory, and what the section for recall asks it."""
+def quire(
+    weights: Weights | None = None,
+    embedding: Callable[[Conversation], Embed] | None = None,
+    *,
+    asked_in: bool = False,
+) -> Method:
+    """The library as it is shipped: a session, its memory, and what the section for recall asks it.
+
+    With `asked_in`, each question is a turn of the conversation when it is asked, as it is in a chat.
+    """
 
     def method(conversation: Conversation) -> Ranking:
         store = MemoryStore()
-        Session.open(scope="bench", conversation=conversation.name, store=store).append(
-            *conversation.messages
-        )
+        session = Session.open(scope="bench", conversation=conversation.name, store=store)
+        session.append(*conversation.messages)
         embed = None if embedding is None else embedding(conversation)
         memory = Memory(store, "bench", index=InProcess(weights), embed=embed)
-        return lambda text: recalled(memory, text, conversation=conversation.name, at=conversation.now)
+
+        def asked(text: str) -> Sequence[Quote]:
+            turn = Message("user", text, created_at=conversation.now)
+            session.append(turn)
+            found = told(text, ((conversation.name, turn.id),))
+            session.forget(turn.id)
+            return found
+
+        def told(text: str, turns: Iterable[tuple[str, str]] = ()) -> Sequence[Quote]:
+            return recalled(memory, text, conversation=conversation.name, at=conversation.now, asked_in=turns)
+
+        return asked if asked_in else told
 
     return method
 

@@ -15,7 +15,7 @@ from quire.context import Context, Template
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, recalled
 from quire.models import Scripted
-from quire.sections import History, Instructions
+from quire.sections import History, Input, Instructions
 from quire.stores import MemoryStore
 from quire.tokens import Budget
 
@@ -109,15 +109,29 @@ def test_what_is_shown_in_the_same_words_hides_no_other_day() -> None:
     assert any(line.endswith(PILL) for _ in quoted)
 
 
-def test_what_nobody_asked_to_tell_apart_is_hidden_by_what_is_shown() -> None:
+def chats(days: int, shown: int) -> Session:
+    """A chat a day, the last of which has the same of some days before it."""
     store = MemoryStore()
-    for n in range(5):
-        Session.open(f"ana/{n}", store=store).append(Message("user", PILL, created_at=at(5, 1 + n)))
-    session = Session.open("ana/5", store=store)
-    session.append(Message("user", PILL, created_at=at(5, 9)))
-    template = Template(Instructions("Help."), History(), Recall(), budget=Budget(window=4_000))
-    context = asyncio.run(session.build(template, input=Message("user", "migraine pill")))
-    assert str(context.render("openai")["messages"]).count(PILL) == 1
+    for nth in range(days):
+        Session.open(f"ana/{min(nth, days - shown)}", store=store).append(
+            Message("user", PILL, created_at=at(5, 1 + nth)),
+            Message("assistant", "Noted.", created_at=at(5, 1 + nth) + 1),
+        )
+    return Session.open(f"ana/{days - shown}", store=store)
+
+
+@pytest.mark.parametrize("shown", [1, 3, 7])
+@pytest.mark.parametrize("question", ["On which days did I take my migraine pill?", "migraine pill"])
+def test_the_next_day_is_told_where_the_last_ones_are_shown(shown: int, question: str) -> None:
+    session = chats(12, shown)
+    template = Template(Instructions("Help."), History(), Recall(), Input(), budget=Budget(window=4_000))
+    asked = Message("user", question, created_at=at(6, 1))
+    messages = asyncio.run(session.build(template, input=asked)).render("openai")["messages"]
+    (text,) = [one["content"] for one in messages if "<recalled>" in one["content"]]
+    (line,) = [line for line in text.splitlines() if PILL in line]
+    assert f"{12 - shown} May 2026, conversation {11 - shown}]" in text
+    assert all(f"{11 - shown - nth} May 2026" in line for nth in range(min(4, 11 - shown)))
+    assert "Noted." not in text
 
 
 @pytest.mark.laws

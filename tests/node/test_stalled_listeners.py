@@ -81,7 +81,7 @@ def test_a_conversation_that_nobody_listens_to_comes_to_rest() -> None:
         stream = await stalled(node)
         await answered(until_idle(node))
         assert said(node) == ["tell", LONG] and not node.worker("teller").is_busy
-        await answered(node.stop(grace=3600))  # of which it needs nothing
+        await answered(node.stop(grace=0.01))
         assert words([delta async for delta in stream]) == LONG.removeprefix("word")
 
     asyncio.run(serve())

@@ -14,11 +14,14 @@ WHOLE = "output = 'done'"
 OWN_FAULTS = {
     "a name that is not there": "await note(text)\nif len(text) > 99:\n    said = 'long'\noutput = said",
     "what the sandbox lacks": "await note(text)\noutput = text.translate(str.maketrans('a', 'b'))",
+    "an answer of another kind": "await note(text)\nsaid = {'text': text}\noutput = said",
     "a module that lacks it": "await note(text)\nimport asyncio\noutput = str(getattr(asyncio, 'wait'))",
 }
 OTHER_FAULTS = {
     "an error of its own": "output = str(1 // len(text))",
     "a tool that lacks a module": "await broken(text)\noutput = ''",
+    "a tool's error that is told again": "try:\n    output = await newer(text)\n"
+    "except Exception as wrong:\n    raise NotImplementedError(f'newer: {wrong}')",
     "a limit": "while True:\n    pass\noutput = ''",
 }
 
@@ -70,8 +73,14 @@ async def broken(text: str) -> str:
     raise ImportError("No module named 'oracle'")
 
 
+@tool
+async def newer(text: str) -> str:
+    """Look something up elsewhere."""
+    raise RuntimeError("the service does not yet support texts")
+
+
 def noting() -> Task:
-    return Task("note", input={"text": str}, tools=[note, broken])
+    return Task("note", input={"text": str}, output=str, tools=[note, broken, newer])
 
 
 async def failing(coder: Coder, events: list[Event]) -> KeptProgram:

@@ -62,6 +62,17 @@ RIGHT = {
     "gathered": "import asyncio\ncalls = [list_orders(customer), refund('b', 1)]\n"
     "res = await asyncio.gather(*calls)\n"
     "output = {'best': res[1][0], 'sum': res[0][0]['total'] + 13}",
+    "several calls at once": ROWS + "low, high = min(1, 2), max(1, 16)\n"
+    "output = {'best': rows_[1]['id'].lower(), 'sum': high}",
+    "a row that is returned": ROWS + "def both(text: str):\n    return text.upper(), len(text)\n"
+    "name, length = both('b')\noutput = {'best': rows_[1]['id'].lower(), 'sum': length + 15}",
+    "one after the other": ROWS + "text = ''\nfor one in str(1), repr(6):\n    text += one\n"
+    "output = {'best': rows_[1]['id'].lower(), 'sum': int(text)}",
+    "under several keys": ROWS + "known = {}\nknown[str(1), len('a')] = 16\n"
+    "output = {'best': rows_[1]['id'].lower(), 'sum': known['1', 1]}",
+    "as lists": "pairs = [[o['id'], o['total']] for o in await list_orders(customer)]\n"
+    "pairs.sort(key=lambda pair: pair[1])\n"
+    "output = {'best': pairs[-1][0].lower(), 'sum': sum(pair[1] for pair in pairs) * 2}",
     "unpacked": "for number, name in await rows():\n"
     "    output = {'best': name.upper().replace('A', 'b'), 'sum': number + 15}",
 }
@@ -72,6 +83,7 @@ WRONG = {
     "an argument": ROWS + "await refund('a', 'much')\noutput = {'best': '', 'sum': 1}",
     "what may be nothing": ROWS + "number = await found('x')\noutput = {'best': number.upper(), 'sum': 1}",
     "values of one kind": "one = {'a': 1, 'b': 2}\noutput = {'best': one['a'].upper(), 'sum': 1}",
+    "a value of a row": ROWS + "low, high = min(1, 2), max(1, 2)\noutput = {'best': low + 'a', 'sum': 1}",
     "a name": ROWS + "output = {'best': rwos_[0]['id'], 'sum': 1}",
 }
 

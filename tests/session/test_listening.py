@@ -106,3 +106,79 @@ def test_a_refusal_is_told_where_somebody_is_left_to_be_told(caplog: pytest.LogC
     for _ in one.listen(chunks()):
         break
     assert "is lost: PermissionError" in caplog.text and texts(one.view()) == ["q"]
+
+
+async def broken() -> AsyncIterator[dict[str, Any]]:
+    yield next(chunks())
+    raise ConnectionError("gone")
+
+
+def test_what_has_ended_gives_nothing_more_and_is_counted_once() -> None:
+    one = asked()
+    with one.listen(chunks()) as events:
+        assert len(list(events)) == 3
+        assert list(events) == [] and next(events, None) is None
+    with one.listen(chunks()) as events:
+        next(events)
+    assert list(events) == []
+    assert texts(one.view()) == ["q", "one two three", "one "]
+
+
+@pytest.mark.parametrize("stream", [awaited, broken])
+def test_what_has_ended_and_was_awaited_gives_nothing_more(stream: Any) -> None:
+    async def talk() -> Session:
+        one = asked()
+        events = one.listen_async(stream())
+        try:
+            async for _ in events:
+                pass
+        except ConnectionError:
+            pass
+        assert await anext(events, None) is None
+        await events.aclose()
+        return one
+
+    assert texts(asyncio.run(talk()).view()) == ["q", "one two three" if stream is awaited else "one "]
+
+
+@hook(Adding)
+def refuse_halves(event: Adding) -> None:
+    if any(isinstance(item, Message) and item.interrupted for item in event.items):
+        raise PermissionError("no halves")
+
+
+async def stalled() -> AsyncIterator[dict[str, Any]]:
+    yield next(chunks())
+    await asyncio.Event().wait()
+
+
+async def _in_one(one: Session) -> None:
+    await one.add_response(stalled())
+
+
+async def _in_a_block(one: Session) -> None:
+    async with one.listen_async(stalled()) as events:
+        async for _ in events:
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("heard", [_in_one, _in_a_block])
+def test_who_is_stopped_hears_of_that_though_a_hook_refuses_what_came(heard: Any) -> None:
+    async def talk() -> Session:
+        one = asked(hooks=[refuse_halves])
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await heard(one)
+        return one
+
+    assert texts(asyncio.run(talk()).view()) == ["q"]
+
+
+def test_who_leaves_by_himself_hears_what_a_hook_refuses() -> None:
+    one = asked(hooks=[refuse_halves])
+    with pytest.raises(PermissionError), one.listen(chunks()) as events:
+        next(events)
+    with pytest.raises(KeyboardInterrupt), one.listen(chunks()) as events:
+        next(events)
+        raise KeyboardInterrupt
+    assert texts(one.view()) == ["q"]

@@ -1,15 +1,17 @@
 """Verbs that are awaited leave the loop to others: a slow store is worked with in threads."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
-from threading import get_ident
+from threading import Event, get_ident
 from typing import Any
 
 import pytest
 
 from quire import Budget, Template
 from quire.compactors import Summarize
-from quire.errors import ModelFailed
+from quire.errors import ModelFailed, StoreFailed
+from quire.items import Message
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.session import Session
@@ -113,3 +115,31 @@ def test_a_merge_that_is_cancelled_is_whole() -> None:
 
     asyncio.run(conversation())
     assert texts(one.view())[20:] in ([], ["look", "found"])
+
+
+def test_what_fails_after_it_was_cancelled_is_not_left_to_the_loop() -> None:
+    reported: list[dict[str, Any]] = []
+    has_begun, may_fail = Event(), Event()
+
+    class Failing(MemoryStore):
+        is_quick = False
+
+        def append(self, *_: Any, **__: Any) -> int:
+            has_begun.set()
+            may_fail.wait()
+            raise StoreFailed("no room left")
+
+    async def cancelled() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        adding = asyncio.create_task(session(Failing()).add(Message("user", "x")))
+        await asyncio.to_thread(has_begun.wait)
+        adding.cancel()
+        await asyncio.sleep(0)
+        may_fail.set()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        del adding
+        gc.collect()
+
+    asyncio.run(cancelled())
+    assert reported == []

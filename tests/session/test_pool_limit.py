@@ -61,11 +61,33 @@ def test_an_output_that_is_on_its_way_is_not_put_out_before_its_stub_is_there() 
     one = session(pool_limit=1)
     outputs = [Note(f"long {n}", key=f"output-{n:010x}") for n in range(3)]
     one.keep(Note("mine", key="own"))
+    call = one.call("read_file")
     for each in outputs:
         one.keep(each)
     one.keep(Note("mine", key="other"))
     assert [note.key for note in one.pool] == [*(each.key for each in outputs), "other"]
-    call = one.call("read_file")
     one.tool(f"[kept as {outputs[0].key}, then {outputs[0].key}-2]", call_id=call.call_id)
     one.keep(Note("mine", key="last"))
-    assert [note.key for note in one.pool] == [*(each.key for each in outputs), "last"]
+    assert [note.key for note in one.pool] == [outputs[0].key, "last"], "nothing will name the others"
+
+
+def test_an_output_that_nobody_is_about_to_name_gives_way_as_others_do() -> None:
+    one = session(pool_limit=2)
+    for n in range(5):
+        one.keep(Note("long", key=f"output-{n:010x}"))
+        one.keep(Note("mine", key=f"own {n}"))
+    one.call("read_file")  # of a later one
+    one.keep(Note("mine", key="last"))
+    assert [note.key for note in one.pool] == ["own 4", "last"]
+
+
+def test_in_a_draft_an_output_is_still_on_its_way() -> None:
+    one = session(pool_limit=1)
+    call = one.call("read_file")
+    one.keep(Note("long", key=f"output-{7:010x}"))
+    with one.draft() as draft:
+        draft.keep(Note("mine", key="own"))
+        draft.tool(f"[kept as output-{7:010x}]", call_id=call.call_id)
+        draft.keep(Note("mine", key="other"))
+        one.user("meanwhile")
+    assert [note.key for note in one.pool] == [f"output-{7:010x}", "other"]

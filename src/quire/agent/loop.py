@@ -132,7 +132,7 @@ class Loop:
         except BaseException:
             came = await answering.close()  # here: a stream is closed by the task that reads it
             if came.items or came.usage is not None:
-                await unbroken(self._kept(came))
+                await unbroken(self._kept(came._replace(error=None)))  # what it says is what is raised
             raise
         kept = await unbroken(self._kept(answering.parsed))
         await self._tell(Recorded(kept.items))

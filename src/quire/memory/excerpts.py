@@ -50,7 +50,7 @@ class _Shortening:
     def shortened(self, line: str, letters: int) -> str:
         """The part of a line that matters most, in so many letters, and marked as a part."""
         if line not in self._read:
-            self._read[line] = _Read(line, _worths(self._asked))
+            self._read[line] = _Read(line, worths_of(self._asked))
         mark = f" [an excerpt: the whole has {len(line):,} letters and is {_where(self._leaf)}]"
         return self._read[line].cut(letters - len(mark)) + mark
 
@@ -62,7 +62,8 @@ def _where(leaf: Leaf) -> str:
     return f"item {', '.join(leaf.ids[:_MOST_IDS])}" + (f" and {more} more" if more > 0 else "")
 
 
-def _worths(asked: Iterable[str]) -> dict[str, float]:
+def worths_of(asked: Iterable[str]) -> dict[str, float]:
+    """Terms that were asked for and what may stand for them, each with what it is worth."""
     weights = Weights()
     found = {other: share for term in asked for other, share in stand_ins(term, weights)}
     return found | dict.fromkeys(asked, 1.0)

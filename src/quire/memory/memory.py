@@ -116,12 +116,14 @@ class Memory:
         at: float | None = None,
         documents: bool = False,
         embedding: Embedding | None = None,
+        asked_in: Iterable[tuple[str, str]] = (),
     ) -> Found:
         """What may answer a question, the best first, from one tier or several; `at` is when it is asked.
 
         With `documents`, only what documents say is looked for. An `embedding` is for this question alone.
+        The turns it is `asked_in`, each by its conversation and its id, do not answer it.
         """
-        asked = Question.of(question, now() if at is None else at)
+        asked = Question.of(question, now() if at is None else at).asked_in(asked_in)
         wanted = checked_tiers(tiers)
         onlys = [None if tier == "knowledge" else only_in(tier, conversation) for tier in wanted]
         if documents:

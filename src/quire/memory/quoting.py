@@ -7,24 +7,28 @@ from typing import overload
 
 from quire.memory.distinct import Said
 from quire.memory.episodes import Episode
-from quire.memory.excerpts import shorter_of
+from quire.memory.excerpts import shorter_of, worths_of
 from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import line_of, one_line
+from quire.memory.words import terms
 from quire.sections.quote import Quote
 
 _SECONDS = 86_400
 _MOST_DAYS = 5
 """So many other days are told on which the same was said, and the last of them."""
 
+_MOST_APART = 32
+"""So many times of the same are told apart: a window may well show the same of every day of a month."""
+
 
 class Quoted(Sequence[Quote]):
     """What was found as quotes, in the same order, each made when it is asked for: most are never told."""
 
-    def __init__(self, found: Sequence[Said], conversation: str | None) -> None:
-        """What is from this conversation need not say so."""
-        self._found, self._conversation = found, conversation
+    def __init__(self, found: Sequence[Said], conversation: str | None, *, with_others: bool = True) -> None:
+        """What is from this conversation need not say so. The others of one have none of their own."""
+        self._found, self._conversation, self._with_others = found, conversation, with_others
         self._made: list[Quote | None] = [None] * len(found)
 
     def __len__(self) -> int:
@@ -50,13 +54,26 @@ class Quoted(Sequence[Quote]):
         quote = quote_of(
             hit.leaf, self._conversation, partial(_why, hit), hit.score, hit.question.terms, also
         )
-        return quote._replace(others=Quoted(_told_apart(said), self._conversation))
+        if not self._with_others:
+            return quote
+        return quote._replace(others=Quoted(_told_apart(said), self._conversation, with_others=False))
 
 
 def _told_apart(said: Said) -> list[Said]:
-    """The same at other times, as far as the question does not mean them as much as the best."""
-    others = [nth for nth, hit in enumerate(said) if hit.score < said[0].score][:_MOST_DAYS]
-    return [[said[nth], *said[:nth], *said[nth + 1 :]] for nth in others]
+    """The same at other times: what the question means less than the best, and the same of other days.
+
+    One is told where those before it are shown, so of the others it names those after it first. What is only
+    beside what was asked for ("Noted.") is the same on every day.
+    """
+    days = _has_what_is_asked(said[0])
+    first: dict[tuple[float, int], int] = {}
+    for nth, hit in enumerate(said):
+        first.setdefault((hit.score, _number_of(hit.leaf.at) if days else 0), nth)
+    return [[said[nth], *said[nth + 1 :], *said[:nth]] for nth in list(first.values())[1:_MOST_APART]]
+
+
+def _has_what_is_asked(hit: Hit) -> bool:
+    return not worths_of(hit.question.terms).keys().isdisjoint(terms(hit.leaf.text))
 
 
 def quote_of(

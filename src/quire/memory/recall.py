@@ -1,114 +1,25 @@
 """Recall: what was said and kept before comes back, within a budget, and one can tell why."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message
-from quire.memory.distinct import distinct
+from quire.memory.answers import recalled
 from quire.memory.embedding import Embed, Embedding, at_home
-from quire.memory.index import Found
-from quire.memory.leaf import Leaf
 from quire.memory.memory import Memory
 from quire.memory.quoted_text import CLOSING, OPENING, opening_of
-from quire.memory.quoting import Quoted, quote_of, quote_of_episode
 from quire.memory.tiers import Tier, checked_tiers
 from quire.sections import Ask, Options, Settings
-from quire.sections.quote import Heard, Quote
+from quire.sections.quote import Quote
 from quire.sections.quotes import Quotes
 from quire.tokens.numbers import whole
 
 Role = Literal["system", "developer", "user"]
 
 _TOKENS = 1_024
-_MOST = 200
-"""How many are looked for where only tokens say how many are told: more have no room in a usual budget."""
-
-_BEYOND = 8
-"""How many times more is looked for than is told, since some of it may be shown already."""
-
-
-def recalled(
-    memory: Memory,
-    question: str,
-    *,
-    tiers: Tier | Iterable[Tier] = "knowledge",
-    conversation: str | None = None,
-    limit: int | None = None,
-    at: float | None = None,
-    documents: bool = False,
-    embedding: Embedding | None = None,
-) -> Sequence[Quote]:
-    """What would be told, the worthiest first: `limit` of them, and more in case some are shown already.
-
-    Without a `limit` there are as many as a usual budget of tokens has room for.
-
-    The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. Several take
-    turns: the best of each, then the next of each. With `documents`, only what documents say. An `embedding`
-    stands beside the words of the question.
-    """
-    wanted = checked_tiers(tiers)
-    many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
-    if documents:
-        return _answers(memory, question, conversation, many, at, embedding, documents=True)
-    if wanted == ("knowledge",):
-        return _of_tier(memory, "knowledge", question, conversation, many, at, embedding)
-    rows = [_of_tier(memory, tier, question, conversation, many, at, embedding) for tier in wanted]
-    return list(_in_turns(rows))
-
-
-def _in_turns(rows: Sequence[Sequence[Quote]]) -> Iterator[Quote]:
-    """One of each row after the other, and each quote once: no row takes the room of the others."""
-    heard = Heard()
-    left = [iter(row) for row in rows]
-    while left:
-        for row in list(left):
-            quote = next((quote for quote in row if not heard.has(quote)), None)
-            if quote is None:
-                left.remove(row)
-            else:
-                heard.add((quote,))
-                yield quote
-
-
-def _of_tier(
-    memory: Memory,
-    tier: Tier,
-    question: str,
-    conversation: str | None,
-    limit: int,
-    at: float | None,
-    embedding: Embedding | None,
-) -> Sequence[Quote]:
-    if tier == "knowledge":
-        if not question.strip():
-            return []
-        return _answers(memory, question, conversation, limit, at, embedding)
-    if tier == "episodes":
-        return [quote_of_episode(one, conversation) for one in reversed(memory.episodes(conversation, limit))]
-    if tier == "working":
-        leaves = memory.working(conversation, limit)
-        return [quote_of(leaf, conversation, partial(_matters, leaf)) for leaf in leaves]
-    newest = reversed(memory.recent(conversation, limit))
-    return [quote_of(leaf, conversation, lambda: "it is among the newest") for leaf in newest]
-
-
-def _answers(
-    memory: Memory,
-    question: str,
-    conversation: str | None,
-    limit: int,
-    at: float | None,
-    embedding: Embedding | None,
-    *,
-    documents: bool = False,
-) -> Quoted:
-    def search(many: int) -> Found:
-        return memory.search(question, limit=many, at=at, documents=documents, embedding=embedding)
-
-    return Quoted(distinct(search, question, limit), conversation)
 
 
 def told_block(
@@ -130,10 +41,6 @@ def told_block(
         limit=limit,
         tokens=tokens,
     )
-
-
-def _matters(leaf: Leaf) -> str:
-    return f"it matters, {leaf.importance:.2f} of 1"
 
 
 class Recall(Settings):
@@ -179,15 +86,17 @@ class Recall(Settings):
         memory = self._memory or (ask.memory() if ask.memory is not None else None)
         if not isinstance(memory, Memory):
             raise InvalidValue("there is no memory to recall from: build in a session, or give Recall one")
+        question = asked_of(ask)
         find = partial(
             recalled,
             memory,
-            question_of(ask),
+            question.text if question is not None else "",
             tiers=self._tiers,
             conversation=ask.conversation,
             limit=self._limit,
             at=ask.now or None,
             embedding=self._embedding,
+            asked_in=() if question is None else ((ask.conversation, question.id),),
         )
         # What may wait for a disk, or takes more than a few milliseconds, lets others go on meanwhile.
         is_quick = memory.is_quick and self._embedding is None
@@ -202,9 +111,9 @@ class Recall(Settings):
         )
 
 
-def question_of(ask: Ask) -> str:
-    """What is asked: the input, or else what the user said last."""
+def asked_of(ask: Ask) -> Message | None:
+    """The message that asks: the input, or else what the user said last."""
     if isinstance(ask.input, Message):
-        return ask.input.text
+        return ask.input
     said = reversed(ask.view("main")) if "main" in ask.views else ()
-    return next((item.text for item in said if isinstance(item, Message) and item.role == "user"), "")
+    return next((item for item in said if isinstance(item, Message) and item.role == "user"), None)

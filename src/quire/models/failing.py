@@ -30,6 +30,7 @@ _REFUSED = re.compile(
 )
 _DENIED = re.compile("authentication|permission|api_key|unauthenticated|unauthorized|api key not valid", re.I)
 _LIMITED = re.compile("rate_limit|resource_exhausted|quota", re.I)
+_SAYS_LIMITED = re.compile("rate limit (was )?(exceeded|reached)|too many requests", re.I)
 _OVERLOADED = re.compile("overloaded|unavailable|slow_down", re.I)
 _LATE = re.compile("deadline_exceeded|timeout", re.I)
 _BROKEN = re.compile("server_error|api_error|internal", re.I)
@@ -94,7 +95,7 @@ def _judged(model: str, told: Told) -> tuple[ModelFailed, bool]:
         ), False
     if status in (401, 403) or _DENIED.search(kinds) or "API key not valid" in told.words:
         return NotAuthorized(f"{model} may not be asked with this key{_code(told)}"), False
-    if status == 429 or _LIMITED.search(kinds):
+    if status == 429 or _LIMITED.search(kinds) or _says_limited(told):
         return RateLimited(f"too much was asked of {model}{_code(told)}", told.after), not _SPENT.search(
             kinds
         )
@@ -105,6 +106,12 @@ def _judged(model: str, told: Told) -> tuple[ModelFailed, bool]:
     if status in (408, 504) or _LATE.search(kinds):
         return ModelTimeout(answered), True
     return ModelFailed(answered), status == 409 or (status or 0) >= 500 or _BROKEN.search(kinds) is not None
+
+
+def _says_limited(told: Told) -> bool:
+    """Whether it begins so, where no status says more; within its words it may be a quotation."""
+    said = told.kinds if " " in told.kinds else told.words  # words alone may stand where codes do
+    return told.status is None and _SAYS_LIMITED.match(said) is not None
 
 
 def _status_in(kinds: str) -> int | None:

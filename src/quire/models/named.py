@@ -137,7 +137,8 @@ class Model(Asks):
     ) -> AsyncGenerator[Any, None]:
         client, total = await self._clients.get(), self._patience.total
         until = None if total is None else asyncio.get_running_loop().time() + total
-        begin = partial(yielding, partial(client.events, stream=stream), request, spare, client.explain)
+        send = partial(client.events, stream=stream)
+        begin = partial(yielding, send, request, spare, client.explain, reader)
         async with aclosing(persisting(begin, client.explain, self._retries, until, reader)) as events:
             async for event in events:
                 # Many may be there at once, and others want to work, or to cancel this.

@@ -53,22 +53,30 @@ async def persisting(
 
 
 async def yielding(
-    send: _Send, request: _Json, spare: Callable[[], _Json | None], explain: _Explain
+    send: _Send,
+    request: _Json,
+    spare: Callable[[], _Json | None],
+    explain: _Explain,
+    reader: CarefulReader,
 ) -> AsyncGenerator[Any, None]:
     """The events of a request; where it is turned down for its shape, those of the `spare` one without."""
-    came = False
+    fault: Exception | None = None
     try:
         async with aclosing(send(request)) as events:
             async for event in events:
-                came = True
                 yield event
-        return
+        failure = reader.failure()
     except QuireError:
         raise
-    except Exception as fault:
-        plain = spare() if not came and explain(fault).of_shape else None
-        if plain is None:
-            raise
+    except Exception as raised:
+        fault, failure = raised, explain(raised)
+    is_of_shape = failure is not None and failure.of_shape and not reader.has_come()
+    plain = spare() if is_of_shape else None
+    if plain is None:
+        if fault is not None:
+            raise fault
+        return
+    reader.begin_again()
     async with aclosing(send(plain)) as events:
         async for event in events:
             yield event

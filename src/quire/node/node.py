@@ -68,9 +68,9 @@ class Node(Sending):
     ) -> None:
         """Run a node: call `main` with it, and stay up until the process is told to stop.
 
-        At the first signal to stop, messages that are being answered have `grace` seconds; at the second,
-        they are interrupted at once. Either way all that was said is kept. Without `wait` it stops when
-        `main` has returned.
+        At the first signal to stop, answers have `grace` seconds to be given and heard; at the second, they
+        are interrupted at once. Either way all that was said is kept. Without `wait` it stops when `main` has
+        returned.
         """
         asyncio.run(_serve(Node(store=store), main, number(grace, "grace", 0), wait))
 
@@ -125,9 +125,10 @@ class Node(Sending):
         return Session.open(scope=f"{name}/{scope}", conversation=conversation, store=self._store)
 
     async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
-        """Take no more messages, and let those that are being answered come to their end.
+        """Take no more messages, and let those that are being answered be answered and heard to their end.
 
-        After `grace` seconds, or once `hurry` is set, they are interrupted; what came of them is kept.
+        After `grace` seconds, or once `hurry` is set, they are interrupted; what came of them is kept. Who
+        listens and has read nothing for a few seconds is not waited for.
         """
         self._is_stopped = True
         logger.info("stopping, with %d conversations at hand", len(self._workers))
@@ -145,7 +146,10 @@ class Node(Sending):
         workers = [self._known.pop(key, None) for key in keys]
         for key in keys:
             self._workers.pop(key, None)
-        await asyncio.gather(*(worker.stop(grace, hurry) for worker in workers if worker is not None))
+        stopping = asyncio.current_task()
+        await asyncio.gather(
+            *(worker.stop(grace, hurry, stopping) for worker in workers if worker is not None)
+        )
 
     def _let_go(self) -> None:
         """Let go of workers that have had nothing to do, once in a while."""
@@ -175,7 +179,7 @@ async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bo
         if wait:
             await told.wait()
     finally:
-        await node.stop(grace=grace, hurry=hurry)  # what `main` waits for has the same grace
+        await node.stop(grace=grace, hurry=hurry)  # who listens in `main` has the same grace
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
+from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.builtin.crew import members_of
@@ -14,6 +15,9 @@ from quire.node.telling import Telling
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
 
+_LAST_WORDS = 0.2
+"""Seconds in which those who listen may hear that an answer was interrupted."""
+
 
 class Worker:
     """An agent of one conversation. It is made when it is first needed, and answers one message at a time."""
@@ -23,6 +27,7 @@ class Worker:
         self._agent: Agent | None = None
         self._turn = asyncio.Lock()  # who waits longest comes first
         self._is_stopped = False
+        self._tellings: WeakSet[Telling] = WeakSet()  # each is held by who listens
         self._sent = 0
         self.used_at = now()
 
@@ -72,15 +77,21 @@ class Worker:
         """What `decide` does, told as it comes."""
         return self._told(lambda agent: agent.decide_stream(decisions, **asking))
 
-    async def stop(self, grace: float, hurry: asyncio.Event) -> None:
-        """Let the message that is answered come to its end, for so many seconds; the others are refused."""
+    async def stop(
+        self, grace: float, hurry: asyncio.Event, stopping: "asyncio.Task[Any] | None" = None
+    ) -> None:
+        """Let the message that is answered be heard to its end, for so many seconds; the others are refused.
+
+        The task that is `stopping` may be one that listens: it is not waited for.
+        """
         self._is_stopped = True
         if self._agent is None:
             return
-        idle, hurried = asyncio.ensure_future(self._idle()), asyncio.ensure_future(hurry.wait())
+        idle, hurried = asyncio.ensure_future(self._idle(stopping)), asyncio.ensure_future(hurry.wait())
         await asyncio.wait((idle, hurried), timeout=grace, return_when=asyncio.FIRST_COMPLETED)
         if not idle.done():
             await self._agent.interrupt()
+            await asyncio.wait([idle], timeout=_LAST_WORDS)  # who keeps up hears that it was interrupted
         for one in (idle, hurried):
             one.cancel()
         await asyncio.gather(idle, hurried, return_exceptions=True)
@@ -90,10 +101,11 @@ class Worker:
         # What was begun when a process ended waits for nobody: the next message says what became of it.
         return tuple(call for call, standing in self.agent.session.standing() if standing == "waiting")
 
-    async def _idle(self) -> None:
-        """Wait until no message is being answered."""
+    async def _idle(self, stopping: "asyncio.Task[Any] | None") -> None:
+        """Wait until no message is being answered, and those who listen have heard the answers."""
         async with self._turn:
             pass
+        await asyncio.gather(*(telling.heard(stopping) for telling in self._tellings))
 
     async def _answer(self, ask: Callable[[Agent], Awaitable[Reply]]) -> Reply:
         agent = await self._take_turn()
@@ -107,6 +119,7 @@ class Worker:
     ) -> AsyncGenerator[Delta, None]:
         agent = await self._take_turn()
         telling = Telling(lambda: begin(agent), self._end_turn)
+        self._tellings.add(telling)
         try:
             while (delta := await telling.next()) is not None:
                 yield delta

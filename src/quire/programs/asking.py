@@ -56,6 +56,7 @@ class Asking:
     async def _keep_what_came(self, answering: Answering, sent: Rendered) -> None:
         came = await answering.close()
         if came.items or came.usage is not None:
+            came = came._replace(error=None)  # what it says is what is raised
             await self._session.add_response(came, to=self._transcript, sent=sent)
 
     def _longest(self) -> int | None:

@@ -5,8 +5,8 @@ from typing import Literal, get_args
 from quire.errors import InvalidValue, QuireError
 
 Kind = Literal["syntax", "names", "types", "missing", "raised", "limit", "answer"]
-OWN: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing"))
-"""Faults that are the program's own, whatever it was given and whatever its functions gave."""
+OWN: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing", "answer"))
+"""Faults that are the program's own. What it was given may be no answer, but that is for it to see."""
 
 LONGEST = 2_000
 """Characters of a fault: it is told to a model, and a program can raise as long a text as it likes."""

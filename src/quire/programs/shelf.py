@@ -5,7 +5,7 @@ import logging
 from hashlib import blake2b
 from pathlib import Path
 
-from quire.errors import Damaged, StoreFailed
+from quire.errors import Damaged
 from quire.programs.attempts import Checks
 from quire.programs.checking import Program
 from quire.programs.events import Found, NotKept, SetAside, Tell
@@ -13,6 +13,7 @@ from quire.programs.faults import ProgramFault
 from quire.programs.kept_files import Kept, file_name, kept_as, read_kept, write_kept
 from quire.programs.pricing import Price
 from quire.programs.sandbox import Sandbox
+from quire.programs.setting_aside import IsMeant, holds, is_damaged, put_aside
 from quire.programs.task import Task
 
 logger = logging.getLogger("quire.programs")
@@ -64,11 +65,12 @@ class Shelf:
             return None
 
     async def _read(self, path: Path, version: str, task: Task, check: Checks, tell: Tell) -> Kept | None:
-        edited = ""
+        edited, is_meant = "", is_damaged(version)
         try:
             kept = await asyncio.to_thread(read_kept, path, version)
             if kept is None:
                 return None
+            is_meant = holds(kept)
             edited = "was edited, and " if kept.is_edited else ""
             return kept._replace(program=await check(kept.program.code, task))
         except Damaged as fault:
@@ -77,7 +79,7 @@ class Shelf:
             if fault.kind == "limit" and not edited:
                 raise  # it passed when it was written: the machine has no room for the checks now
             why = f"it {edited}does not pass the checks: {fault}"
-        await self._move(path, version, why, tell)
+        await self._move(path, version, why, tell, is_meant)
         return None
 
     async def set_aside(self, kept: Kept, fault: ProgramFault, tell: Tell) -> None:
@@ -85,15 +87,16 @@ class Shelf:
         known = self._known.get(kept.version)
         if known is not None and known.program == kept.program:
             del self._known[kept.version]
-        if kept.path is not None and await asyncio.to_thread(_is_still_there, kept, kept.path):
-            await self._move(kept.path, kept.version, f"it does not work: {fault}", tell)
+        if kept.path is not None:
+            await self._move(kept.path, kept.version, f"it does not work: {fault}", tell, holds(kept))
 
-    async def _move(self, path: Path, version: str, why: str, tell: Tell) -> None:
+    async def _move(self, path: Path, version: str, why: str, tell: Tell, is_meant: IsMeant) -> None:
         """Put a file out of the way; where that cannot be, what is written instead is kept in memory."""
-        if await asyncio.to_thread(_is_set_aside, path):
+        outcome = await asyncio.to_thread(put_aside, path, is_meant)
+        if outcome == "moved":
             logger.warning("%s is set aside: it cannot be used", path)
             tell(SetAside(path, why))
-        else:
+        elif outcome == "stuck":
             logger.warning("%s can be neither used nor set aside", path)
             self._without_place.add(version)
             tell(NotKept(path, why))
@@ -107,24 +110,3 @@ def _named(sandbox: Sandbox) -> str:
     """What tells who runs programs from others; Quire's own sandbox is the one that is not named."""
     kind = type(sandbox)
     return str(getattr(sandbox, "name", "" if kind is Sandbox else f"{kind.__module__}.{kind.__qualname__}"))
-
-
-def _is_still_there(kept: Kept, path: Path) -> bool:
-    """Whether a file holds this program: it may have been edited since, or written anew."""
-    try:
-        found = read_kept(path, kept.version)
-    except (Damaged, StoreFailed):
-        return False
-    return found is not None and found.program.code == kept.program.code
-
-
-def _is_set_aside(path: Path) -> bool:
-    """Give a file another name, if that can be done: somebody may have put work into it."""
-    number = 1
-    try:
-        while (other := path.with_suffix(f".py.{number}")).exists():
-            number += 1
-        path.rename(other)
-    except OSError:
-        return False
-    return True

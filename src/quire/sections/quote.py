@@ -21,7 +21,7 @@ class Quote(NamedTuple):
     `covers` are the ids of all that it stands for: where one of them is shown already, it is not told. The
     first of these is from the time `at`, and has all or a part of the `text`. `why` says why it was found,
     when somebody asks. A line that is long has a `shorter` one for want of room. `others` are the same words
-    of other times that are worth less, in their order: one may be told where this is shown already.
+    of other times that are worth no more, in their order: one may be told where this is shown already.
     """
 
     id: str

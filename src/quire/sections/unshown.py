@@ -27,6 +27,4 @@ def _one(quote: Quote, waiting: list[Quote], shown: Shown) -> Iterator[Quote]:
     if not shown(quote):
         yield quote
     elif quote.others:
-        other = quote.others[0]
-        less = [one for one in quote.others[1:] if one.score < other.score]
-        insort(waiting, other._replace(others=less), key=lambda one: -one.score)
+        insort(waiting, quote.others[0]._replace(others=quote.others[1:]), key=lambda one: -one.score)

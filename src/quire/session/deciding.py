@@ -5,12 +5,31 @@ hear of what is new in it before anything is written.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from quire.items import Hide, Note, Span
 from quire.session.events import Event
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import POOL
+
+
+class Told(Protocol):
+    """What is to be written, and what hooks hear of it before and after."""
+
+    @property
+    def before(self) -> Sequence[Event]:
+        """What may still be refused."""
+        ...
+
+    @property
+    def after(self) -> Sequence[Event]:
+        """What is a fact once it is written."""
+        ...
+
+    @property
+    def written(self) -> list[Written]:
+        """What is to be written."""
+        ...
 
 
 class Change(NamedTuple):
@@ -25,34 +44,48 @@ class Change(NamedTuple):
     def written(self) -> list[Written]:
         """What is to be written for it."""
         came = [] if self.coming is None else [Written(POOL, self.coming)]
-        return [*map(_out, self.leaving), *came]
+        return [*(put_out(note, self.coming) for note in self.leaving), *came]
 
 
-Decide = Callable[[Workspace], Change]
-"""What becomes of the pool, given the state that it is in."""
+C = TypeVar("C", bound=Told)
+
+Decide = Callable[[Workspace], C]
+"""What is written, given the state that it is written to."""
 
 
-class Deciding:
+class Deciding(Generic[C]):
     """A change on its way: it is made once hooks have heard of all of it as it is then."""
 
-    def __init__(self, first: Change, decide: Decide) -> None:
+    def __init__(self, first: C, decide: Decide[C]) -> None:
         self._decide = decide
         self._heard: list[Event] = []
+        self._known: set[int] = set()  # the same objects, of which a draft may have thousands
         self.change = first
         self.is_made = False
 
     def untold(self) -> Sequence[Event]:
         """What hooks are to hear now, before it is made; each thing once."""
-        new = [event for event in self.change.before if event not in self._heard]
+        new = [event for event in self.change.before if not self._is_heard(event)]
         self._heard += new
+        self._known.update(map(id, new))
         return new
 
     def written(self, workspace: Workspace) -> list[Written]:
         """What is written to a state: nothing where hooks have yet to hear of some of it."""
         self.change = self._decide(workspace)
-        self.is_made = all(event in self._heard for event in self.change.before)
+        self.is_made = all(map(self._is_heard, self.change.before))
         return self.change.written if self.is_made else []
 
+    def _is_heard(self, event: Event) -> bool:
+        return id(event) in self._known or event in self._heard
 
-def _out(note: Note) -> Written:
-    return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key}))
+
+def put_out(note: Note, by: Note | None = None) -> Written:
+    """What takes a note out of the pool; it says for which other one it gives way, if it does."""
+    reason = {} if by is None else {"by": by.id}
+    return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason}))
+
+
+def gives_way(hide: Hide) -> bool:
+    """Whether a note was taken out for another one."""
+    return "by" in hide.extras

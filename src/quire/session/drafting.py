@@ -13,12 +13,14 @@ from typing import Generic, Self, TypeVar
 from quire.errors import Forgotten
 from quire.items import Item
 from quire.session.branching import Branching
+from quire.session.deciding import Decide
 from quire.session.forgetting import finish_forgetting
 from quire.session.held import RECORDING, Held
 from quire.session.ledger import Ledger
-from quire.session.merging import joined, left_behind
+from quire.session.merging import left_behind
+from quire.session.rejoining import Drafted
 from quire.session.spending import Spending
-from quire.session.workspace import Workspace, Written
+from quire.session.workspace import Workspace
 from quire.state import Pool, View
 from quire.stores import MemoryStore
 from quire.stores.streams import MAIN
@@ -86,9 +88,13 @@ class Drafting(Branching):
 
     def _finish_forgetting(self) -> None:
         """Finish what another began to forget: he may have died, and nobody is to show it until then."""
-        outermost, _ = self._outermost()
-        if outermost.workspace.forgetting:
-            finish_forgetting(outermost)
+        if self._has_to_forget():
+            finish_forgetting(self._outermost()[0])
+
+    def _has_to_forget(self) -> bool:
+        """Whether something that was begun is yet to be finished, be it only the wiping of files."""
+        workspace = self._outermost()[0].workspace
+        return bool(workspace.forgetting or workspace.unwiped)
 
     def _check_left(self) -> None:
         """`Forgotten` where something was forgotten since this draft began: it may hold it still."""
@@ -100,17 +106,16 @@ class Drafting(Branching):
         if self._left is not None and self._outermost()[0].workspace.forgotten != self._forgotten:
             raise Forgotten(_BEGIN_AGAIN)
 
-    def _merge_draft(self, draft: "Drafting") -> None:
-        """Write all that a draft did."""
-        drafted = draft._ledger.recorded()
+    def _merging(self, draft: "Drafting", held: Held) -> Decide[Drafted]:
+        """What writes all that a draft did."""
+        drafted = Drafted(draft._ledger.recorded(), held.before, held.after)
 
-        def change(workspace: Workspace) -> list[Written]:
-            if self._left is None and workspace.forgotten != draft._forgotten:
+        def decide(workspace: Workspace) -> Drafted:
+            if self._left is None and drafted.written and workspace.forgotten != draft._forgotten:
                 raise Forgotten(_BEGIN_AGAIN)
-            return joined(drafted, workspace, draft._left_at)
+            return drafted.merged(workspace, draft._left_at, self._pool_limit)
 
-        if drafted:
-            self._ledger.commit(change)
+        return decide
 
     def _give_up(self, draft: "Drafting") -> None:
         """Write what stays of a draft that came to nothing; nothing where it was merged after all.
@@ -126,28 +131,19 @@ class Drafting(Branching):
         draft, held = self._drafted()
         try:
             yield draft
-            for event in held.before:
-                self.hooks.fire(event)
-            self._merge_draft(draft)
+            decide = self._merging(draft, held)
+            self._make(self._decided(decide), decide)
         except BaseException:
             self._give_up(draft)
             raise
-        for event in held.after:
-            self.hooks.fire(event)
 
     @asynccontextmanager
     async def _drafting_awaited(self) -> AsyncGenerator[Self, None]:
         draft, held = await self._aside(self._drafted)
-
-        async def tell(_: object) -> None:
-            for event in held.after:
-                await self.hooks.fire_and_wait(event)
-
         try:
             yield draft
-            for event in held.before:
-                await self.hooks.fire_and_wait(event)
-            await self._aside(lambda: self._merge_draft(draft), tell)
+            decide = self._merging(draft, held)
+            await self._make_aside(await self._aside(lambda: self._decided(decide)), decide)
         except BaseException:
             await self._aside(lambda: self._give_up(draft))
             raise

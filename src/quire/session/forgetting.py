@@ -4,7 +4,8 @@ It reaches all conversations that may hold it: the one, its forks, where they be
 them, all that were merged with any of these, and those who recalled some of it. It is noted in each before
 anything is emptied, so that who reads on reads again until it is done, who is about to write what he read
 before is stopped, and who opens a conversation after a crash can finish it. What was made of it is noted too:
-once some of it is empty, nobody could find the rest.
+once some of it is empty, nobody could find the rest. When it is empty everywhere, only the files are left to
+be wiped.
 """
 
 import logging
@@ -23,6 +24,7 @@ from quire.session.emptying import Emptying, copied_notes, emptied_notes
 from quire.session.families import above, pasts, recallers, relatives
 from quire.session.ledger import Ledger
 from quire.session.traces import Read, Times, Traces
+from quire.session.wiping import try_to_wipe, wipe
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.stores import Place, Store
@@ -48,7 +50,7 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
         traces = Traces(ids, {}, apart=others)
         for item in _named_in(ledger, ids):
             traces.know(item)
-        _carry_out([ledger], traces)
+        wipe(_carried_out([ledger], traces))
     logger.info("forgot %d items of %s", len(ids), ledger.place)
 
 
@@ -67,18 +69,22 @@ def forget_recalled(store: Store, place: Place, ids: Collection[str]) -> None:
         gone = ids or set[str]().union(*(_recalled_by(ledger, place.conversation) for ledger in found))
         if found and gone:
             others = _digests(name for name in store.conversations(place.scope) if name != place.conversation)
-            _carry_out(found, Traces(gone, {}, apart=others), elsewhere=True)
+            wipe(_carried_out(found, Traces(gone, {}, apart=others), elsewhere=True))
 
 
 def finish_forgetting(ledger: Ledger) -> None:
-    """Forget what somebody began to and did not finish: here, or above, where it is noted first."""
+    """Forget what somebody began to and did not finish: here, or above, where it is noted first.
+
+    Files that others keep in use are left to whoever comes next: nobody has to wait for that.
+    """
     if _begun_in(ledger):
         with _alone(ledger.store, ledger.place.scope):
             begun = _begun_in(ledger)  # who was at work may have finished meanwhile
             for elsewhere in (False, True):
                 notes = [note for note in begun if note.get("elsewhere", False) is elsewhere]
                 if notes:
-                    _carry_out([ledger], _noted(ledger, notes), elsewhere=elsewhere)
+                    _carried_out([ledger], _noted(ledger, notes), elsewhere=elsewhere)
+    try_to_wipe(ledger)
     _forget_as_the_past(ledger)
 
 
@@ -136,10 +142,10 @@ def _recalled_by(ledger: Ledger, conversation: str) -> set[str]:
     return recalled_from(ledger.read_at(ledger.workspace.versions(RECALLED)), conversation)
 
 
-def _carry_out(begun: Sequence[Ledger], traces: Traces, *, elsewhere: bool = False) -> None:
-    """Note it everywhere, find what was made of it, note that too, and empty it all.
+def _carried_out(begun: Sequence[Ledger], traces: Traces, *, elsewhere: bool = False) -> list[Ledger]:
+    """Note it everywhere, find what was made of it, note that too, and empty it all; where that was.
 
-    `elsewhere` says that those it begins with only recalled it.
+    `elsewhere` says that those it begins with only recalled it. The files are yet to be wiped.
     """
     ids, logs = frozenset(traces.ids), dict[Place, Read]()
     concerned, recalling = dict[Place, Ledger](), set[Place]()
@@ -156,17 +162,16 @@ def _carry_out(begun: Sequence[Ledger], traces: Traces, *, elsewhere: bool = Fal
         note = forgetting(traces.ids, made=traces.made, times=traces.times, elsewhere=is_elsewhere)
         one.commit(partial(_begun, note))
         one.lost(traces.ids, traces.texts)
-    with first.store.wiping.once():
+    with first.store.wiping.later():
         # Where the items themselves are comes last: as long as they are there, one knows what to look for.
         for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], traces)):
             _empty(one, traces)
-        # Also where there was nothing left to empty: a store that failed before has yet to wipe its files.
-        first.store.forget(first.place, {})
+    mark = new_id()
     for one in concerned.values():
-        _finish(one, traces.ids)
+        _finish(one, traces.ids, mark)
     # Who said that he recalls before this looked for it again after, and found nothing more.
-    if late := _late(first, logs, traces):
-        _carry_out(late, traces, elsewhere=True)
+    late = _late(first, logs, traces)
+    return [*concerned.values(), *(_carried_out(late, traces, elsewhere=True) if late else ())]
 
 
 def _late(first: Ledger, logs: Mapping[Place, Read], traces: Traces) -> list[Ledger]:
@@ -224,17 +229,18 @@ def _empty(ledger: Ledger, traces: Traces) -> None:
             ledger.store.forget(ledger.place, bodies)
 
 
-def _finish(ledger: Ledger, ids: Collection[str]) -> None:
-    """Say that it is done, also what others began of it, and take back summaries that are empty."""
+def _finish(ledger: Ledger, ids: Collection[str], mark: str) -> None:
+    """Say that it is empty, also what others began of it, and take back summaries that are empty."""
     with ledger.lock:
         ledger.reload()
-        ledger.commit(lambda workspace: [*_done(workspace, ids), *_taken_back(workspace)])
+        ledger.commit(lambda workspace: [*_done(workspace, ids, mark), *_taken_back(workspace)])
 
 
-def _done(workspace: Workspace, ids: Collection[str]) -> Iterable[Written]:
+def _done(workspace: Workspace, ids: Collection[str], mark: str) -> Iterable[Written]:
     for begun in workspace.forgetting.values():
         if set(begun.content["ids"]).issubset(ids):
-            yield Written(FORGOTTEN, Note(content={"of": begun.id}, description="forgotten"))
+            said = {"of": begun.id, "unwiped": [mark]}
+            yield Written(FORGOTTEN, Note(content=said, description="forgotten"))
 
 
 def _forget_as_the_past(ledger: Ledger) -> None:

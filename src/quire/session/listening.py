@@ -18,13 +18,24 @@ class _Once:
     def __init__(self) -> None:
         self._is_due = False  # not before somebody has listened
 
-    def _begin(self) -> None:
-        self._is_due = True
+        self._is_over = False
+
+    def _begins(self) -> bool:
+        """Whether there is something to be heard: not once what came was kept."""
+        self._is_due = not self._is_over
+        return self._is_due
 
     def _is_taken(self) -> bool:
         """Whether it is for the caller to do it now."""
         is_due, self._is_due = self._is_due, False
+        self._is_over |= is_due
         return is_due
+
+    def _refused(self, refusal: Exception, left_by: BaseException | None) -> None:
+        """Raise why it was not kept, unless who listened is being stopped: he has to hear of that."""
+        if left_by is None or isinstance(left_by, Exception):
+            raise refusal
+        logger.warning("an answer that was broken off is not kept: %s", type(refusal).__name__)
 
     def _forsaken(self, keep: Callable[[], object]) -> None:
         """Do it when nobody is left who could be told that it failed."""
@@ -45,12 +56,13 @@ class Listening(_Once, Iterator[Any]):
         self._events, self._take, self._keep = iter(events), take, keep
 
     def __next__(self) -> Any:
-        self._begin()
+        if not self._begins():
+            raise StopIteration
         try:
             event = next(self._events)
             self._take(event)
-        except BaseException:
-            self.close()
+        except BaseException as fault:
+            self._leave(fault)
             raise
         return event
 
@@ -62,11 +74,17 @@ class Listening(_Once, Iterator[Any]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
+        self._leave(fault)
 
     def __del__(self) -> None:
         self._forsaken(self._keep)
+
+    def _leave(self, fault: BaseException | None) -> None:
+        try:
+            self.close()
+        except Exception as refusal:
+            self._refused(refusal, fault)
 
 
 class AwaitedListening(_Once, AsyncIterator[Any]):
@@ -86,12 +104,13 @@ class AwaitedListening(_Once, AsyncIterator[Any]):
         self._events, self._take, self._keep, self._keep_late = aiter(events), take, keep, keep_late
 
     async def __anext__(self) -> Any:
-        self._begin()
+        if not self._begins():
+            raise StopAsyncIteration
         try:
             event = await anext(self._events)
             self._take(event)
-        except BaseException:
-            await self.aclose()
+        except BaseException as fault:
+            await self._leave(fault)
             raise
         return event
 
@@ -103,8 +122,14 @@ class AwaitedListening(_Once, AsyncIterator[Any]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+    async def __aexit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
+        await self._leave(fault)
 
     def __del__(self) -> None:
         self._forsaken(self._keep_late)
+
+    async def _leave(self, fault: BaseException | None) -> None:
+        try:
+            await self.aclose()
+        except Exception as refusal:
+            self._refused(refusal, fault)

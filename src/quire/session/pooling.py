@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 from quire.errors import InvalidValue, UnknownKey, WrongType
 from quire.items import Item, Note, ToolCall
-from quire.session.deciding import Change, Decide, Deciding
+from quire.session.deciding import C, Change, Decide, Deciding
 from quire.session.events import (
     Added,
     Adding,
@@ -19,13 +19,12 @@ from quire.session.events import (
     Removing,
 )
 from quire.session.meanwhile import Meanwhile
-from quire.session.outputs import bounded_notes, is_output
+from quire.session.outputs import giving_way, staying
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Verbs
 from quire.state import Pool
 from quire.stores.streams import POOL
 from quire.stores.tombstones import is_tombstone
-from quire.tokens.numbers import whole
 
 
 class Pooling(Verbs):
@@ -104,7 +103,7 @@ class Pooling(Verbs):
         assert isinstance(ready, Note)
         return ready
 
-    def _looked(self, decide: Decide) -> Change:
+    def _looked(self, decide: Decide[Change]) -> Change:
         """What is decided on what is known here, or, where that is nothing, on what others have written."""
         with suppress(UnknownKey):
             known = decide(self._ledger.workspace)
@@ -113,7 +112,12 @@ class Pooling(Verbs):
         self._ledger.catch_up()
         return decide(self._ledger.workspace)
 
-    def _make(self, first: Change, decide: Decide) -> Change:
+    def _decided(self, decide: Decide[C]) -> C:
+        """What is decided on what is known here, whoever writes meanwhile."""
+        with self._ledger.lock:
+            return decide(self._ledger.workspace)
+
+    def _make(self, first: C, decide: Decide[C]) -> C:
         deciding = Deciding(first, decide)
         while not deciding.is_made:
             for event in deciding.untold():
@@ -123,7 +127,7 @@ class Pooling(Verbs):
             self.hooks.fire(event)
         return deciding.change
 
-    async def _make_aside(self, first: Change, decide: Decide) -> Change:
+    async def _make_aside(self, first: C, decide: Decide[C]) -> C:
         deciding = Deciding(first, decide)
 
         async def tell(_: list[Written]) -> None:
@@ -137,7 +141,7 @@ class Pooling(Verbs):
         return deciding.change
 
     def _keeping(self, note: Note, workspace: Workspace) -> Change:
-        leaving = tuple(self._leaving(workspace, note))
+        leaving = tuple(giving_way(workspace.pool, note, self._pool_limit, partial(staying, workspace)))
         before: list[Event] = [Evicting(self.place, one, note) for one in leaving]
         after: list[Event] = [Evicted(self.place, one, note) for one in leaving]
         before.append(Adding(self.place, POOL, (note,)))
@@ -151,13 +155,3 @@ class Pooling(Verbs):
     def _clearing(self, workspace: Workspace) -> Change:
         notes = tuple(workspace.pool)
         return Change(notes, None, (Clearing(self.place, notes),), (Cleared(self.place, notes),))
-
-    def _leaving(self, workspace: Workspace, note: Note) -> list[Note]:
-        """The oldest notes that have to go for this one."""
-        if self._pool_limit is None or note.key in workspace.pool or is_output(note):
-            return []
-        limit = whole(self._pool_limit, "a limit", least=1)
-        if len(workspace.pool) < limit:
-            return []
-        bounded = bounded_notes(workspace)
-        return bounded[: max(len(bounded) + 1 - limit, 0)]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.compactors import Compactor, Outcome, Room
 from quire.compactors.plan import checked_compactor
 from quire.context import Template
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, StoreFailed
 from quire.models import AnyModel
 from quire.session.background import Background
 from quire.session.current import enter, leave
@@ -103,10 +103,14 @@ class Session(Showing):
 
         Without ids all that was said and kept is forgotten. Who runs the store can take out the tombstones.
         """
-        if ids:
-            forget(self._ledger, ids)
-        else:
-            forget_all(self._ledger)
+        try:
+            if ids:
+                forget(self._ledger, ids)
+            else:
+                forget_all(self._ledger)
+        except StoreFailed:  # what is left may be the files alone, and nobody is to find the rest
+            let_go(self._ledger.store, self.place.scope)
+            raise
         let_go(self._ledger.store, self.place.scope)
 
     async def erase(self, *ids: str) -> None:

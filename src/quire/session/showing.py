@@ -71,7 +71,7 @@ class Showing(Drafting):
             raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
         await self.hooks.fire_and_wait(Building(self.place, template))
         model = model or template.model
-        if self._outermost()[0].workspace.forgetting:
+        if self._has_to_forget():
             await self._aside(self._finish_forgetting)
         await self._check_caps(model)
         counter = counter or self._counter(model)

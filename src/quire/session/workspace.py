@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall, ToolResult
+from quire.session.handles import Handles
 from quire.session.recalled import listed_in
 from quire.session.spending import Spending
 from quire.session.steps import Steps
@@ -25,6 +26,7 @@ from quire.stores.streams import (
     RECEIPTS,
     STEPS,
     USAGE,
+    WIPED,
     is_own,
 )
 from quire.stores.tombstones import is_tombstone
@@ -61,12 +63,15 @@ class Workspace:
         self._called_in: frozenset[str] = frozenset()  # transcripts in which calls may wait
         self._inherited: dict[str, int] = {}  # how much of a transcript is from before this log began
         self.pool = Pool()
+        self.handles = Handles()
         self.spending = Spending()
         self.steps = Steps()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
         self.forgetting: dict[str, Note] = {}
         """What somebody began to forget and has not finished, by the id of the note that says so."""
+        self.unwiped: set[str] = set()
+        """Marks of what was forgotten here, and may still be in the files of the store."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by the mark of the item."""
         self.recalled: defaultdict[str, set[str]] = defaultdict(set)
@@ -116,6 +121,7 @@ class Workspace:
         child._called_in = self._called_in
         child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
         child.pool = self.pool.fork()
+        child.handles = Handles(self.handles)
         child.spending = self.spending + Spending()
         return child
 
@@ -200,6 +206,8 @@ class Workspace:
         elif stream == RECALLED:
             for source, listed in listed_in(items):
                 self.recalled[source].add(listed)
+        elif stream == WIPED:
+            self.unwiped.difference_update(*(item.content["of"] for item in items if isinstance(item, Note)))
         elif stream == STEPS:
             self.steps.take(items, self.pending())
 
@@ -225,6 +233,7 @@ class Workspace:
         for item in items:
             if isinstance(item, Note) and item.content.get("of") is not None:
                 self.forgetting.pop(item.content["of"], None)
+                self.unwiped.update(item.content.get("unwiped", ()))
             elif isinstance(item, Note):
                 self.forgetting[item.id] = item
 
@@ -242,6 +251,7 @@ class Workspace:
                 self._put_out(str(item.extras.get("instead_of", "")))
             elif isinstance(item, Note):
                 self.pool.add(item)
+                self.handles.expect(item, self.waiting)
             elif isinstance(item, Hide):
                 for span in item.spans:
                     self._put_out(span.first, str(item.extras.get("key", "")))

@@ -1,6 +1,7 @@
 """Writing to a conversation: items into a transcript, one verb for each, heard by hooks on the way."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -29,6 +30,8 @@ from quire.stores.streams import MAIN, checked_name
 
 T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
+
+logger = logging.getLogger("quire.session")
 
 NO_FIELDS: Mapping[str, Any] = {}
 
@@ -160,8 +163,16 @@ async def aside(work: Callable[[], T], then: Callable[[T], Awaitable[None]] = _n
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        task.add_done_callback(_note_fault)
         await asyncio.wait([task])
         raise
+
+
+def _note_fault(task: "asyncio.Task[Any]") -> None:
+    """Say that work has failed of which nobody hears any more: who asked for it was cancelled."""
+    fault = None if task.cancelled() else task.exception()
+    if fault is not None:
+        logger.warning("something was cancelled while it failed: %s", type(fault).__name__)
 
 
 def redacted(redact: Redact | None, item: I) -> I:

@@ -166,7 +166,7 @@ class SQLiteStore(Store):
         self._streams |= streams
 
     def _wipe(self, place: Place) -> None:
-        wipe(self._file, self._writing)
+        wipe(self._file, self._writing, waits=self.wiping.waits)
 
     def _take_index_away(self) -> None:
         # Nobody here knows what is in it, but other processes may have made one, and may again: it is a copy.

@@ -84,14 +84,15 @@ class SQLiteFile:
         self.check_place()
         return bare(self.path, self._identity)
 
-    def empty_log(self) -> None:
+    def empty_log(self, *, waits: bool = True) -> None:
         """Work the log into the file and leave nothing in it; `StoreFailed` where others keep it in use.
 
-        SQLite waits for readers, but not for another who works the log into the file at the moment.
+        SQLite waits for readers, but not for another who works the log into the file at the moment. Who does
+        not wait tries once.
         """
         until = time.monotonic() + PATIENCE
-        while not self._is_log_emptied():
-            if time.monotonic() > until:
+        while not self._is_log_emptied(_TURN if waits else 0):
+            if not waits or time.monotonic() > until:
                 raise StoreFailed(
                     f"{self.path} is in use by another, and its log could not be emptied: "
                     "what was forgotten may still be in it"
@@ -156,10 +157,10 @@ class SQLiteFile:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
-    def _is_log_emptied(self) -> bool:
+    def _is_log_emptied(self, turn: int) -> bool:
         with self.guarded(), self.writing:
             connection = self.writer()
-            connection.execute(f"PRAGMA busy_timeout = {_TURN}")
+            connection.execute(f"PRAGMA busy_timeout = {turn}")
             try:
                 return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             finally:

@@ -19,24 +19,24 @@ _FIRST_ENTRY = 1 << 32
 """Lesser keys are of other tables."""
 
 
-def wipe(file: SQLiteFile, writing: Writing) -> None:
+def wipe(file: SQLiteFile, writing: Writing, *, waits: bool = True) -> None:
     """Leave nothing that was deleted in a file and in its log.
 
     Of rows that were moved, copies may lie on other pages, and there are few such pages. To rewrite the whole
     file takes seconds where it is large, and nobody can write meanwhile: that is for what is left after all.
     """
-    file.empty_log()
+    file.empty_log(waits=waits)
     left = {page.number: page for page in unclean_in(file.bare())}
     for _ in range(_ROUNDS):
         if not left:
             return
         _clean(left.values(), writing)
-        file.empty_log()
+        file.empty_log(waits=waits)
         # What became unclean since was moved since, and so was not deleted.
         left = {page.number: page for page in unclean_in(file.bare()) if page.number in left}
     with file.guarded(), file.writing:
         file.writer().execute("VACUUM")
-    file.empty_log()
+    file.empty_log(waits=waits)
 
 
 def _clean(pages: Iterable[Unclean], writing: Writing) -> None:

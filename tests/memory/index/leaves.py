@@ -6,7 +6,7 @@ from quire.memory.leaf import Kind, Leaf
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
-_WORDS = "car vehicle dog puppy bought Ana Ben yesterday last week the of Berlin 2023 why"
+_WORDS = "car vehicle dog puppy bought Ana Ben yesterday last week the of Berlin 7 November 2023 why"
 WORDS = _WORDS.split(" ")
 QUESTIONS = [
     "vehicle",

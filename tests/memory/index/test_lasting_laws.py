@@ -17,7 +17,10 @@ from tests.memory.index.steps import Step, done, steps
 LASTING = sorted(INDEXES.keys() - {"in process"})
 pytestmark = [pytest.mark.laws, pytest.mark.parametrize("name", LASTING)]
 
-questions = (st.sampled_from(QUESTIONS) | texts).map(lambda text: Question.of(text, NOW + 1))
+turns = st.sets(st.tuples(st.sampled_from(["one", "two"]), st.sampled_from(["k1", "k2", "k3"])), max_size=2)
+questions = st.tuples(st.sampled_from(QUESTIONS) | texts, turns).map(
+    lambda asked: Question.of(asked[0], NOW + 1).asked_in(asked[1])
+)
 onlys = st.none() | st.builds(
     Only,
     sources=st.none() | st.frozensets(st.sampled_from(["one", "two", "three"])),

@@ -27,6 +27,7 @@ SEARCH: Json = {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_sear
 FOUND: Json = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_2", "content": []}
 THOUGHT: Json = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 CALLER: Json = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
+CONTAINER: Json = {"id": "container_1", "expires_at": "2026-12-01T00:00:00Z"}
 GO: Json = {"role": "user", "content": [text("Go.")]}
 
 
@@ -66,7 +67,8 @@ def changes(made: Rendered) -> list[str]:
 
 @pytest.mark.parametrize("history", WHOLE.values(), ids=WHOLE)
 def test_they_go_back_as_they_came(history: list[Json]) -> None:
-    made = written(WIRE.read_history(history, model=MODEL), strict=True)
+    payload = {"messages": history, "container": "container_1"}
+    made = written(WIRE.read_history(payload, model=MODEL), strict=True)
     assert made.payload["messages"] == history and made.downgrades == ()
 
 
@@ -81,7 +83,7 @@ def test_on_other_wires_that_is_noted(history: list[Json], wire: str) -> None:
 
 def answered(talk: Transcript, *blocks: Json) -> None:
     sent = WIRE.render(talk.view, model=MODEL, tools=TOOLS, strict=True)
-    body = {"model": MODEL, "stop_reason": "tool_use", "content": list(blocks)}
+    body = {"model": MODEL, "stop_reason": "tool_use", "content": list(blocks), "container": CONTAINER}
     talk.extend(WIRE.parse(body, sent=sent).items)
 
 
@@ -178,27 +180,28 @@ STEPS: dict[str, list[Json]] = {
 }
 
 
-def step(talk: Transcript, name: str, sent: Rendered, number: int) -> None:
+def step(talk: Transcript, name: str, sent: Rendered, number: int, container: Json | None) -> None:
     if name in ("user", "system"):
         talk.append(Message(name, "Well."))  # type: ignore[arg-type]
         return
     blocks = [{**block, "id": f"t{number}"} if block.get("id") == "t" else block for block in STEPS[name]]
-    items = WIRE.parse({"model": MODEL, "stop_reason": "tool_use", "content": blocks}, sent=sent).items
+    body = {"model": MODEL, "stop_reason": "tool_use", "content": blocks, "container": container}
+    items = WIRE.parse(body, sent=sent).items
     talk.extend(
         [*items, *(ToolResult(item.call_id, "look", "rain") for item in items if isinstance(item, ToolCall))]
     )
 
 
-@given(st.lists(st.sampled_from([*STEPS, "user", "system"]), max_size=8), st.booleans())
+@given(st.lists(st.sampled_from([*STEPS, "user", "system"]), max_size=8), st.booleans(), st.data())
 def test_whatever_comes_it_is_sent_without_fault_and_as_if_written_at_once(
-    names: list[str], volatile: bool
+    names: list[str], volatile: bool, data: st.DataObject
 ) -> None:
     talk = Transcript([Message("user", "Go.")])
     for number, name in enumerate(names):
         made = WIRE.render(talk.view, model=MODEL, tools=TOOLS)
         if volatile:
             made = WIRE.render([*talk.view, Message("user", "At hand.")], model=MODEL, tools=TOOLS)
-        step(talk, name, made, number)
+        step(talk, name, made, number, data.draw(st.sampled_from([CONTAINER, None])))
         made = WIRE.render(talk.view, model=MODEL, tools=TOOLS)
         assert WIRE.check({**made.payload, "max_tokens": 9, "model": MODEL}) == []
         at_once = WIRE.render([*talk.view], model=MODEL, tools=TOOLS)

@@ -106,3 +106,44 @@ def test_an_end_that_is_said_twice_ends_nothing_else() -> None:
 def test_words_of_a_block_that_was_never_begun_are_kept() -> None:
     events = [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": word}} for word in "ab"]
     assert shown(streamed([*events, *END])) == ["ab"]
+
+
+def unended(*numbers: int) -> list[Json]:
+    return [
+        placed(event, number)
+        for number in numbers
+        for event in BLOCKS[number]
+        if event["type"] != "content_block_stop"
+    ]
+
+
+def test_calls_whose_end_is_never_said_are_whole_when_the_answer_is() -> None:
+    parsed = streamed([*unended(0, 1, 2, 3), *END])
+    assert shown(parsed) == ALL and (parsed.finish, parsed.error) == ("calls", None)
+    assert shown(streamed([{**event, "index": 0} for event in unended(1, 2, 3)] + END)) == ALL[1:]
+    assert shown(streamed(unended(1, 2, 3))) == ALL[1:2]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_call_that_did_not_come_whole_is_an_error(ended: bool) -> None:
+    events = [*unended(1), *unended(2)[:-1], *([{"type": "content_block_stop", "index": 2}] if ended else [])]
+    parsed = streamed([*events, *unended(3), *END])
+    assert shown(parsed) == ["Hello.", ("t2", "{}")]
+    assert (parsed.finish, parsed.error) == ("other", "a call did not come whole")
+    assert streamed([*events, END[-1]]).error == parsed.error and streamed(events).error is None
+
+
+def test_a_call_that_ran_out_of_room_is_none() -> None:
+    cut: list[Json] = [
+        {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
+        {"type": "message_stop"},
+    ]
+    parsed = streamed([*unended(1, 2)[:-1], *cut])
+    assert (shown(parsed), parsed.finish, parsed.error) == (["Hello."], "length", None)
+    assert shown(streamed([*unended(1, 2), *cut])) == ALL[1:3]
+
+
+def test_arguments_at_a_place_where_nothing_began_are_those_of_the_call_that_did() -> None:
+    begun, *grown = unended(2)
+    parsed = streamed([*unended(1), begun, *({**event, "index": 7} for event in grown), *END])
+    assert shown(parsed) == ALL[1:3]

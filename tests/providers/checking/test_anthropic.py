@@ -20,9 +20,10 @@ from tests.providers.checking.anthropic_bad import (
 )
 from tests.providers.checking.anthropic_good import GOOD
 from tests.providers.checking.anthropic_pictures import PICTURES, TAKEN
+from tests.providers.checking.anthropic_programs import PROGRAMS, WAITING
 from tests.providers.checking.test_anthropic_request import REQUESTS
 
-REFUSED, ACCEPTED = {**BAD, **PICTURES}, {**GOOD, **TAKEN}
+REFUSED, ACCEPTED = {**BAD, **PICTURES, **PROGRAMS}, {**GOOD, **TAKEN, **WAITING}
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -6,8 +6,11 @@ import pytest
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import PROVIDERS
+from quire.providers.names import alphabet
 from quire.providers.openai_responses import OpenAIResponses
+from quire.providers.openai_responses.calling import Programs
 from quire.providers.rendering import Rendered
+from quire.providers.sheet import Sheet
 from quire.state import Transcript
 
 WIRE = OpenAIResponses()
@@ -117,3 +120,22 @@ def test_the_output_of_a_program_that_is_not_there_is_left_out() -> None:
 def test_the_tool_for_programs_is_a_tool_of_this_wire() -> None:
     made = written([Message("user", "Go.")], strict=True)
     assert {"type": "programmatic_tool_calling"} in made.payload["tools"] and made.downgrades == ()
+
+
+class Watched(dict[str, Any]):
+    looks = 0
+
+    def get(self, name: str, default: Any = None) -> Any:
+        Watched.looks += name == "type"
+        return super().get(name, default)
+
+
+def test_programs_are_looked_for_in_each_message_once() -> None:
+    sheet = Sheet("openai-responses", MODEL, alphabet(64), alphabet(64))
+    programs = Programs(sheet)
+    for number in range(300):
+        assert "gone" not in programs and ["gone"] not in programs
+        sheet.messages.append(Watched(call(f"c{number}")))
+    sheet.messages.append(Watched(PROGRAM))
+    assert "p1" in programs and Watched.looks == len(sheet.messages)
+    assert "p1" in programs.branch(sheet.branch())

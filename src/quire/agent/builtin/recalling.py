@@ -9,7 +9,7 @@ from msgspec import Meta
 from quire.agent.tools import Tool, tool
 from quire.context.repeats import Seen
 from quire.context.template import COMMON
-from quire.items import Message
+from quire.items import Item, Message
 from quire.sections.quote import Quote, Shorter
 from quire.sections.quotes import Quotes, Told
 from quire.sections.unshown import unshown
@@ -64,7 +64,13 @@ def _recall(telling: "_Telling") -> Tool:
         """
         where = session.place.conversation if conversation is None else conversation
         find = partial(
-            recalled, session.memory, question, tiers=tiers or "knowledge", conversation=where, limit=limit
+            recalled,
+            session.memory,
+            question,
+            tiers=tiers or "knowledge",
+            conversation=where,
+            limit=limit,
+            asked_in=[(session.place.conversation, item.id) for item in _this_turn(session)],
         )
         return telling.answer(find, session, limit)
 
@@ -97,7 +103,8 @@ class _Telling:
 
     def answer(self, find: Callable[[], Sequence[Quote]], session: Session, limit: int) -> str:
         """The worthiest of what is found, in the order of time, and that may be told in the session."""
-        shown = _in_this_turn(session)
+        shown = Seen()
+        shown.add(_this_turn(session))
         while True:
             new = list(unshown(find(), shown.shows))
             told = self._told(new, limit)
@@ -124,15 +131,16 @@ class _Telling:
         return named if self._count(Message("system", named)) <= self._tokens else said
 
 
-def _in_this_turn(session: Session) -> Seen:
+def _this_turn(session: Session) -> list[Item]:
     """What came since the user spoke last: the model has that before it, be it by a stub."""
-    shown, view = Seen(), session.view()
+    came: list[Item] = []
+    view = session.view()
     for item in reversed(view):
         position = view.log.find(item.id, view.end)
-        shown.add((item if position is None else view.log.item(position),))
+        came.append(item if position is None else view.log.item(position))
         if isinstance(item, Message) and item.role == "user":
             break
-    return shown
+    return came
 
 
 def _in_part(quotes: Iterable[Quote], told: Told) -> set[str]:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from quire.bridges.autonomy.hosting import Hosted, Options, Setup
+from quire.bridges.autonomy.hosting import Hosted, Options, setup_of
 from quire.bridges.autonomy.models import Chat
 from quire.bridges.autonomy.reference import AgentReference
 from quire.errors import WrongType
@@ -30,10 +30,10 @@ class Agent:
         tools: Sequence[Any] | None = None,
         **options: Unpack[Options],
     ) -> AgentReference:
-        """Host an agent on a node, under a name or a random one; see `Setup` for what can be chosen."""
+        """Host an agent on a node, under a name or a random one; see `Options` for what can be chosen."""
         if not isinstance(node, Node):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"an agent is started on a node, not {type(node).__name__}")
-        setup = Setup(**options)
+        setup = setup_of(options)
         for option in _NO_EFFECT:
             if getattr(setup, option) is not None:
                 logger.warning("%s has no effect here", option)

@@ -1,7 +1,7 @@
 """The tools that come with an agent: the engine's own, as they are switched on when it is started."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import indent
@@ -9,8 +9,9 @@ from typing import Any
 
 from quire.agent import Agent, Limits, Tool
 from quire.agent.builtin import Role, Visibility, ask_user, delegating_tools, file_tools, time_tools
+from quire.agent.tools import tools_of
 from quire.bridges.autonomy.models import model_of
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, QuireError, WrongType, cut
 from quire.models import AnyModel
 from quire.session import Session
 from quire.tokens.counter import Definition
@@ -44,6 +45,19 @@ def subagent_tools(
     if not isinstance(subagents, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"subagents are a dictionary by role, not {type(subagents).__name__}")
     return delegating_tools(*(_role(name, told, model, limits) for name, told in subagents.items()))
+
+
+def checked_tools(tools: Iterable[Any], what: str) -> list[Any]:
+    """Tools as they were given, if an agent can have them."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"{what} are a list of functions, not {type(tools).__name__}")
+    given = list(tools)
+    try:
+        tools_of(given)
+    except QuireError as fault:
+        fault.add_note(f"among the {what}")
+        raise
+    return given
 
 
 def telling(definitions: Sequence[Definition]) -> str:
@@ -82,6 +96,7 @@ _folders: list["tempfile.TemporaryDirectory[str]"] = []
 
 
 def _role(name: str, told: Mapping[str, Any], model: AnyModel, limits: Limits) -> Role:
+    named(name, "the role of a subagent")
     if not isinstance(told, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a subagent is described by a dictionary, not {type(told).__name__}")
     unknown = told.keys() - _OPTIONS - _NO_EFFECT
@@ -96,7 +111,7 @@ def _role(name: str, told: Mapping[str, Any], model: AnyModel, limits: Limits) -
         seconds=told.get("max_execution_time", limits.seconds),
     )
     speaks = model if told.get("model") is None else model_of(told["model"])
-    tools = [*time_tools(), *(told.get("tools") or ())]
+    tools = [*time_tools(), *checked_tools(told.get("tools") or (), f"tools of the subagent {cut(name)!r}")]
 
     def make(session: Session) -> Agent:
         return Agent(session, model=speaks, tools=tools, name=name, instructions=instructions, limits=own)

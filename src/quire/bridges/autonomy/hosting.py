@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from quire.agent import Agent, Limits
 from quire.agent.builtin import Visibility
 from quire.agent.speaker import budget_for
-from quire.bridges.autonomy.builtin import asking_and_files, subagent_tools
+from quire.bridges.autonomy.builtin import asking_and_files, checked_tools, subagent_tools
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Writer, model_of
 from quire.bridges.autonomy.sections import (
@@ -23,14 +23,14 @@ from quire.bridges.autonomy.summarized import SummarizedHistorySection, summary_
 from quire.bridges.autonomy.template import ContextTemplate, engine_sections
 from quire.compactors import TruncateOldest
 from quire.context import Template
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel
 from quire.node import Node
 from quire.sections import Section as EngineSection
 from quire.sections import settings_of
 from quire.session import Session
 from quire.tokens import Share
-from quire.tokens.numbers import whole
+from quire.tokens.numbers import number, whole
 
 _LEFT = 4  # of a history that was cut, three parts in so many are left
 
@@ -77,6 +77,25 @@ class Setup(NamedTuple):
     timeout: float | None = None
 
 
+def setup_of(options: Options) -> Setup:
+    """What an agent is started with, by options; what is wrong with one is said with its name."""
+    unknown = options.keys() - set(Setup._fields)
+    if unknown:
+        raise WrongType(f"an agent has no option {', '.join(cut(name) for name in sorted(unknown))}")
+    setup = Setup(**options)
+    for most in ("max_messages_in_short_term_memory", "max_tokens_in_short_term_memory"):
+        if getattr(setup, most) is not None:
+            whole(getattr(setup, most), most, least=1)
+    if setup.timeout is not None:
+        number(setup.timeout, "timeout", 0)
+    template, root = setup.context_template, setup.filesystem_root
+    if not isinstance(template, ContextTemplate | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"context_template is a ContextTemplate, not {type(template).__name__}")
+    if not isinstance(root, str | Path | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"filesystem_root is a path, not {type(root).__name__}")
+    return setup
+
+
 class Hosted:
     """An agent by name: one memory, one template and one set of tools for all of its conversations."""
 
@@ -88,9 +107,6 @@ class Hosted:
         self.memory = Memory.over(lambda scope, conversation: node.session(name, scope, conversation))
         self._limits = Limits(requests=setup.max_iterations, seconds=setup.max_execution_time)
         self._setup = setup
-        for most in ("max_messages_in_short_term_memory", "max_tokens_in_short_term_memory"):
-            if getattr(setup, most) is not None:
-                whole(getattr(setup, most), most, least=1)
         self.template = _template(instructions, setup, self.model)
         self._tools = [
             *asking_and_files(
@@ -101,7 +117,7 @@ class Hosted:
                 root=setup.filesystem_root,
             ),
             *subagent_tools(setup.subagents, self.model, self._limits),
-            *tools,  # those of the user come last
+            *checked_tools(tools, "tools"),  # those of the user come last
         ]
         self._seen: tuple[tuple[Section, ...], Template] | None = None
         self._own: WeakSet[Agent] = WeakSet()

@@ -25,6 +25,8 @@ class Chat(Protocol):
 
 def model_of(given: object) -> AnyModel:
     """The model that is meant: by name, itself, or one that can complete a chat and nothing else."""
+    if isinstance(given, type):
+        raise WrongType(f"a model is needed, not the class {given.__name__}")
     if given is None or isinstance(given, str):
         return Model(USUAL if given is None else given)
     if callable(getattr(given, "send", None)) and callable(getattr(given, "ask", None)):

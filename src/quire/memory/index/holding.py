@@ -2,7 +2,7 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set, Sized
+from collections.abc import Iterable, Iterator, Sequence, Set, Sized
 from typing import NamedTuple, TypeVar
 
 from quire.memory.index.index import Only
@@ -93,6 +93,10 @@ class Holding:
     def vectors_of(self, numbers: Sequence[int]) -> dict[int, "array[float]"]:
         """The vectors of those that have one."""
         return {number: self.vectors[number] for number in numbers if number in self.vectors}
+
+    def numbered(self, keys: Iterable[tuple[str, str]]) -> Set[int]:
+        """The numbers of leaves that are here, by their sources and keys."""
+        return {number for key in keys for number in self._keyed.get(key, {}).values()}
 
     def remove(self, source: str, key: str) -> None:
         """Let go of a leaf in all transcripts of a source, where it is in one."""

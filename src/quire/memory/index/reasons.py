@@ -19,14 +19,19 @@ def reasons(question: Question, leaf: Leaf, around: Sequence[Leaf]) -> tuple[str
     """A few words for each reason, the strongest kind first."""
     asked = _written(question.text)
     here = _written(leaf.text)
-    own = list(_matched(question.terms, asked, here))
+    own = list(_matched(question.dated.counting(question.terms, here), asked, here))
     matched = {term for term, _ in own}
-    beside = _written("\n".join(near.text for near in around))
-    lent = [said for _, said in _matched([t for t in question.terms if t not in matched], asked, beside)]
+    beside = _written("\n".join(near.text for near in around if not _asks(question, near)))
+    others = [term for term in question.dated.counting(question.terms, beside) if term not in matched]
+    lent = [said for _, said in _matched(others, asked, beside)]
     told = [f"has {_listed([said for _, said in own])}"] if own else []
     if lent:
         told.append(f"beside a turn that has {_listed(lent)}")
     return (*told, *_cues(question, leaf))
+
+
+def _asks(question: Question, leaf: Leaf) -> bool:
+    return (leaf.source, leaf.key) in question.own
 
 
 def _written(text: str) -> dict[str, str]:

@@ -37,15 +37,17 @@ def search(held: Holding, weights: Weights, question: Question, limit: int, only
     allowed = None if only is None else held.allowed(only)
     names = [term for term in question.terms if term in held.speakers]
     asked = [term for term in question.terms if term not in names] or question.terms
-    words = wanted(asked, held.postings, weights)
+    words = wanted(list(filter(question.dated.is_word, asked)), held.postings, weights)
     meant, short = question.meant(), is_short(words, held.postings)
     times = [] if short else [held.orders.during(span) for span in question.times()]
     then = times[-1] if times else None
     within = None if short else _window(held, weights, words, names, allowed, times)
-    scores = scored(words, held.postings, weights, within)
+    scores = _by_words(held, weights, question, words, within)
     top, by_words = max(scores.values(), default=1.0), frozenset(scores)
     for number in _named(held, question, names) if short else _few(held, then, meant):
         scores.setdefault(number, 0.0)
+    for number in held.numbered(question.own):
+        scores.pop(number, None)
     if not scores:
         return _without_words(held, question, limit, allowed)
     with_cues(scores, _cues(held, weights, question, names, scores), top)
@@ -56,6 +58,21 @@ def search(held: Holding, weights: Weights, question: Question, limit: int, only
     if question.vector is not None:
         ranked, lacking = _with_vectors(held, weights, question.vector, ranked, by_words)
     return Ranking([(number, score / top) for number, score in ranked[:limit]], "words", lacking)
+
+
+def _by_words(
+    held: Holding, weights: Weights, question: Question, words: list[Wanted], within: Set[int] | None
+) -> Scores:
+    """What words are worth, those of a date where it is said; the turn that asks counts for nobody."""
+    own = held.numbered(question.own)
+    scores = scored(words, held.postings, weights, within, own)
+    if dates := wanted(sorted(question.dated.numbers), held.postings, weights):
+        there = held.postings.leaves_with
+        said = [there[one].keys() for one in sorted(question.dated.beside) if one in there]
+        those = set[int]().union(*(said if within is None else (one & within for one in said)))
+        for number, more in scored(dates, held.postings, weights, those, own).items():
+            scores[number] = scores.get(number, 0.0) + more
+    return {number: score for number, score in scores.items() if number not in own} if own else scores
 
 
 def _window(

@@ -1,11 +1,12 @@
 """A question as it is looked for: parsed once, whatever index is asked."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from quire.memory.times import Span, span_of
+from quire.memory.times import Dated, Span, dated, spans_of, surest
 from quire.memory.words import asks_for_nothing, terms
 
 _LONGEST = 4_000
@@ -27,7 +28,8 @@ class Question(Struct, frozen=True):
     """What is asked, with the terms it is looked for by and the time that it names.
 
     A question may be a whole turn; then its beginning and its end are read, as far as it is long. `vector` is
-    what an embedding made of it, where there is one.
+    what an embedding made of it, where there is one. `dated` are the terms that are numbers of the time.
+    `own` are the turns in which it is asked, each by its source and key: they do not answer it.
     """
 
     text: str
@@ -35,17 +37,25 @@ class Question(Struct, frozen=True):
     asks_when: bool
     span: Span | None
     vector: Sequence[float] | None = None
+    dated: Dated = Dated()
+    own: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "Question":
         """A question of somebody at a time, for whom "last week" is the one before."""
         read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
         found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
-        return cls(text, found, _ASKS_WHEN.search(read) is not None, span_of(read, now), vector)
+        spans = spans_of(read, now)
+        asks_when = _ASKS_WHEN.search(read) is not None
+        return cls(text, found, asks_when, surest(spans), vector, dated(read, spans))
 
     def with_vector(self, vector: Sequence[float]) -> "Question":
         """The same with what an embedding made of it."""
-        return Question(self.text, self.terms, self.asks_when, self.span, vector)
+        return replace(self, vector=vector)
+
+    def asked_in(self, turns: Iterable[tuple[str, str]]) -> "Question":
+        """The same as it is asked in some turns."""
+        return replace(self, own=frozenset(turns))
 
     def meant(self) -> tuple[float, float] | None:
         """From when to when something may have been said that is from the time named."""

@@ -55,11 +55,20 @@ def _rarity(word: str, postings: Postings) -> float:
     return log(1 + (count - carriers + 0.5) / (carriers + 0.5))
 
 
-def scored(words: Sequence[Wanted], postings: Postings, weights: Weights, within: Set[int] | None) -> Scores:
-    """The sum over words of the best that each leaf has of it; `within` says who is looked at, if not all."""
+def scored(
+    words: Sequence[Wanted],
+    postings: Postings,
+    weights: Weights,
+    within: Set[int] | None,
+    without: Set[int] = frozenset(),
+) -> Scores:
+    """The sum over words of the best that each leaf has of it; `within` says who is looked at, if not all.
+
+    The words of those `without` whom it is made are lent to nobody.
+    """
     total: Scores = {}
     for word in words:
-        best = _best(word.members, postings, weights, within)
+        best = _best(word.members, postings, weights, within, without)
         if not total:
             total = best
             continue
@@ -69,7 +78,11 @@ def scored(words: Sequence[Wanted], postings: Postings, weights: Weights, within
 
 
 def _best(
-    members: Sequence[tuple[str, float]], postings: Postings, weights: Weights, within: Set[int] | None
+    members: Sequence[tuple[str, float]],
+    postings: Postings,
+    weights: Weights,
+    within: Set[int] | None,
+    without: Set[int],
 ) -> Scores:
     flat = weights.saturation * (1 - weights.length)
     slope = weights.saturation * weights.length * len(postings) / (postings.total or 1.0)
@@ -78,7 +91,7 @@ def _best(
     best: Scores = {}
     for word, most in members:
         scale = most * gain
-        mass = _carried(word, postings, lent, within)
+        mass = _carried(word, postings, lent, within, without)
         values = {leaf: scale * one / (one + flat + slope * lengths[leaf]) for leaf, one in mass.items()}
         if not best:
             best = values
@@ -90,13 +103,19 @@ def _best(
 
 
 def _carried(
-    word: str, postings: Postings, lent: Sequence[tuple[float, float]], within: Set[int] | None
+    word: str,
+    postings: Postings,
+    lent: Sequence[tuple[float, float]],
+    within: Set[int] | None,
+    without: Set[int],
 ) -> Scores:
     """How much of a word each leaf carries. Written out: this is where the time of a question goes."""
     (_, own), (told1, asked1), (told2, asked2), (told4, asked4), (told_1, asked_1), (told_2, asked_2) = lent
     leaves, lends_to, shares = postings.leaves_with[word], postings.lends_to, postings.share
     mass: Scores = defaultdict(float)
     for leaf in leaves if within is None else leaves.keys() & within:
+        if leaf in without:
+            continue
         told, asked = leaves[leaf]
         share = shares[leaf]
         itself, next1, next2, next4, back1, back2 = lends_to[leaf]

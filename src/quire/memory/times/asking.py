@@ -37,7 +37,17 @@ class _Read(NamedTuple):
 
 
 def span_of(question: str, now: float) -> Span | None:
-    """The time that a question asks about, the surest where there are several, or none.
+    """The time that a question asks about, the surest where there are several, or none."""
+    return surest(spans_of(question, now))
+
+
+def surest(spans: Sequence[Span]) -> Span | None:
+    """Of several times the one that is surest, and of equal ones the first."""
+    return max(spans, key=lambda span: span.sure, default=None)
+
+
+def spans_of(question: str, now: float) -> list[Span]:
+    """All times that a question names, in its order.
 
     A month or a day without a year is the last one; what is still to come (tomorrow, next week) is no time of
     anything recorded, and "recently" says too little.
@@ -45,12 +55,11 @@ def span_of(question: str, now: float) -> Span | None:
     try:
         today = day_of(now)
     except (ValueError, OverflowError):
-        return None
+        return []
     written = question[:_READ]
     asked = Asked(same_length(written), written, now, today)
     read = _apart(readable(asked, (*DATES, *RELATIVE)))
-    spans = list(_ranges(read, asked)) or [_opened(one, asked) for one in read]
-    return max(spans, key=lambda span: span.sure, default=None)
+    return list(_ranges(read, asked)) or [_opened(one, asked) for one in read]
 
 
 def _apart(found: Iterator[tuple[slice, Period]]) -> list[_Read]:

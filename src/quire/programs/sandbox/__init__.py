@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from time import perf_counter
@@ -12,8 +12,10 @@ from quire.errors import InvalidLimit
 from quire.models.per_loop import PerLoop
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
-from quire.programs.sandbox.diagnosing import typed_fault
+from quire.programs.sandbox.diagnosing import Found, typed_fault
 from quire.programs.sandbox.lacking import check_lacking
+from quire.programs.sandbox.loosening import LOOSE
+from quire.programs.sandbox.marking import Place
 from quire.programs.sandbox.plain import NotPlain
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
@@ -84,24 +86,29 @@ class Sandbox:
         """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
         await asyncio.to_thread(check_lacking, code, tree_of(code), stubs)
         found = await self._looked_at(code, stubs)
-        if found is not None and found.kind == "types":
-            found = await self._looked_at(code, stubs, loosely=True)
-        if found is not None:
-            raise found
+        if found is None:
+            return
+        if found.fault.kind != "types":
+            raise found.fault
+        again = await self._looked_at(code, stubs, found.refused)
+        if again is not None:
+            # What is ours means nothing to who wrote the program.
+            raise found.fault if LOOSE in str(again.fault) else again.fault
 
-    async def _looked_at(self, code: str, stubs: str, *, loosely: bool = False) -> ProgramFault | None:
-        """What the type checker finds."""
+    async def _looked_at(
+        self, code: str, stubs: str, refused: Collection[Place] | None = None
+    ) -> Found | None:
+        """What the type checker finds, at the first look and at the one after it was refused."""
         from pydantic_monty import MontyError
 
-        tree = tree_of(code)
-        text, declared = await asyncio.to_thread(declaring, code, stubs, loosely=loosely)
+        text, declared = await asyncio.to_thread(declaring, code, stubs, refused)
         workers = await self._workers.get()
 
-        def fault(session: "MontySession") -> ProgramFault | None:
+        def fault(session: "MontySession") -> Found | None:
             try:
                 until_checked(session.feed_start(text))
             except MontyError as error:
-                return typed_fault(error, code, tree, stubs)
+                return typed_fault(error, code, text, stubs)
             return None
 
         async with workers.admitted(_CHECKING.wall):

@@ -6,14 +6,15 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox.assigning import may_do
+from quire.programs.sandbox.marking import Place, Span, Text
 from quire.programs.sandbox.naming import bindings, declared_in
 from quire.programs.sandbox.raising import fault_of
-from quire.programs.sandbox.source import AHEAD
+from quire.programs.sandbox.source import AHEAD, parsed, tree_of
 
 if TYPE_CHECKING:
     from pydantic_monty import MontyError
@@ -27,6 +28,10 @@ _KINDS: dict[str, Kind] = {
 }
 _UNKNOWN = re.compile(r"Name `(\w+)` used when not defined")
 _OF_TYPES = ("invalid-argument-type", "invalid-assignment", "invalid-return-type")
+_OF_RECORDS = ("missing-typed-dict-key", "invalid-key")
+_TO_WHAT_IT_MADE = "Argument to bound method"
+"""Of a list of its own, which may hold other kinds than it began with. One of the answer is known by name."""
+
 _COMPUTED = re.compile(
     r"TypedDict .* can only be subscripted .*, got key of type `(str|LiteralString|Any|Unknown)`"
 )
@@ -34,15 +39,30 @@ _EMPTY = re.compile(r"= *(\{ *\}|dict\(\)) *$")
 _FOR_NOW = re.compile(r"""output *= *(None|\[ *\]|""|'') *(#.*)?$""")
 
 
-def typed_fault(error: "MontyError", code: str, tree: ast.Module, stubs: str) -> ProgramFault | None:
-    """The faults that the checker found, the first of them first; None where none of them counts."""
+class Found(NamedTuple):
+    """What is wrong with a program, and the places of values that do not fit what they are declared to be."""
+
+    fault: ProgramFault
+    refused: frozenset[Place]
+
+
+def typed_fault(error: "MontyError", code: str, checked: str, stubs: str) -> Found | None:
+    """The faults that the checker found, the first of them first; None where none of them counts.
+
+    `checked` is the text of the program as the checker was given it.
+    """
     from pydantic_monty import MontyTypingError
 
     if not isinstance(error, MontyTypingError):
-        return fault_of(error, code, "")
-    rows = list(islice(_Reading(code, tree, stubs).counting(json.loads(error.display())), _MOST_TOLD + 1))
+        return Found(fault_of(error, code, ""), frozenset())
+    rows = list(_Reading(code, checked, stubs).counting(json.loads(error.display())))
     if not rows:
         return None
+    refused = frozenset(_place(row) for row in rows if _is_refused(row))
+    return Found(_fault(rows, code, stubs), refused)
+
+
+def _fault(rows: list[dict[str, Any]], code: str, stubs: str) -> ProgramFault:
     told = [at_line(code, _line(row), _told(row, stubs)) for row in rows[:_MOST_TOLD]]
     if len(rows) > _MOST_TOLD:
         told.append("and more")
@@ -52,19 +72,17 @@ def typed_fault(error: "MontyError", code: str, tree: ast.Module, stubs: str) ->
 class _Reading:
     """What is said of one program; it is read once, however much is said."""
 
-    def __init__(self, code: str, tree: ast.Module, stubs: str) -> None:
+    def __init__(self, code: str, checked: str, stubs: str) -> None:
         self._lines = code.split("\n")
+        self._checked, self._text = checked, Text(checked)
         self._records = declared_in(stubs).records
-        self._sets_again = sum(name == "output" for _, name in bindings(tree)) > 1
-        self._spread = {
-            (node.lineno, self._column(node))
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Dict) and None in node.keys
-        }
+        self._sets_again = sum(name == "output" for _, name in bindings(tree_of(code))) > 1
 
-    def _column(self, node: ast.Dict) -> int:
-        """Where a dict begins, in characters; the tree counts bytes."""
-        return len(self._lines[node.lineno - 1].encode()[: node.col_offset].decode()) + 1
+    @cached_property
+    def _spread(self) -> set[Span]:
+        """Where dicts stand that have keys from others."""
+        dicts = (node for node in ast.walk(parsed(self._checked)) if isinstance(node, ast.Dict))
+        return {self._text.span(node) for node in dicts if None in node.keys}
 
     def counting(self, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         """The rows without those of what a program may do all the same."""
@@ -74,7 +92,8 @@ class _Reading:
         stands = self._lines[max(0, min(_line(row), len(self._lines)) - 1)]
         if row["code"] == "missing-typed-dict-key":
             # Its keys come later, or from another dict.
-            return bool(_EMPTY.search(stands)) or (_line(row), row["location"]["column"]) in self._spread
+            spans = self._text.spans_at(_place(row))
+            return bool(_EMPTY.search(stands)) or not self._spread.isdisjoint(spans)
         unknown = _UNKNOWN.match(str(row["message"]))
         if unknown:
             # The checker does not know all of them. Those that are not there were looked for before.
@@ -85,6 +104,17 @@ class _Reading:
             return False
         for_now = self._sets_again and _FOR_NOW.match(stands.strip())
         return bool(for_now) or may_do(str(row["message"]), self._records)
+
+
+def _is_refused(row: dict[str, Any]) -> bool:
+    """Whether this is of a value that does not fit."""
+    is_own = str(row["message"]).startswith(_TO_WHAT_IT_MADE)
+    return row["code"] in _OF_RECORDS or (row["code"] in _OF_TYPES and not is_own)
+
+
+def _place(row: dict[str, Any]) -> Place:
+    start, end = row["location"], row["end_location"]
+    return Place(start["row"], start["column"], end["row"], end["column"])
 
 
 def _line(row: dict[str, Any]) -> int:

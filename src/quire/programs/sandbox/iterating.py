@@ -15,15 +15,25 @@ from quire.programs.sandbox.parsing import expression_of
 _MAP = "map = lambda _function, *_several: [_function(*_each) for _each in zip(*_several)]"
 """The sandbox's own can call no function that is waited for. It is a list at once, as this is."""
 
+_ITER = "_quire_iter"
+_OWN_ITER = f"{_ITER} = iter"
+_OTHER_ITER = f"from itertools import chain as {_ITER}"
+"""`iter` by a name that no program has; the other is for one that is given something by its name."""
+
 _LISTS = frozenset(("enumerate", "filter", "map", "reversed", "zip", ".finditer"))
 """Functions that give iterators in Python, and lists in the sandbox."""
 
 _LONGEST_LOOKED_AT = 2_000
 
 
-def map_ahead(text: Text, tree: ast.Module, taken: Collection[str]) -> str:
-    """The `map` that a program has need of, if any; what it is given by that name is its own."""
-    return _MAP if _uses("map", text, tree, taken) else ""
+def iterating_ahead(text: Text, tree: ast.Module, taken: Collection[str]) -> str:
+    """What a program has need of to go through things, if anything; what it is given by a name is its own."""
+    return "; ".join(
+        [
+            *([_MAP] if _uses("map", text, tree, taken) else []),
+            *([_OTHER_ITER if "iter" in taken else _OWN_ITER] if _uses("next", text, tree, taken) else []),
+        ]
+    )
 
 
 def iterators_marked(text: Text, tree: ast.Module, taken: Collection[str]) -> Iterator[tuple[int, str]]:
@@ -40,16 +50,18 @@ def iterators_marked(text: Text, tree: ast.Module, taken: Collection[str]) -> It
             start, end = start + 1, end - 1
         elif not isinstance(node, ast.Call) or called_as(node) not in _LISTS - own:
             continue
-        yield start, "iter("
+        yield start, f"{_ITER}("
         yield end, ")"
 
 
 def _handed_over(node: ast.AST, taken: Collection[str]) -> list[ast.expr]:
-    """What is given to functions of the host or as the answer: a list can be, and an iterator cannot."""
+    """What is given to functions of the host, as the answer, or to a list: that can be, and no iterator."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in taken:
             return [*args, *(one.value for one in keywords)]
         case ast.Assign(targets=[ast.Name(id="output")], value=value) | ast.Expr(value=value):
+            return [value]
+        case ast.AugAssign(value=value):
             return [value]
         case _:
             return []

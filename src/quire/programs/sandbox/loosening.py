@@ -2,90 +2,128 @@
 
 The checker takes a dict of several kinds of values to hold any of them under each key, and a list of several
 kinds to hold any of them at each place. A program that made them knows better, and is right about it more
-often than not. So what it made of several kinds itself is anything, and so is what lists of several kinds
-hold that it is given.
+often than not. So what it made of several kinds itself is anything.
+
+That is not so of what has to fit: the answer, an argument, what a function of its own says that it returns.
+What was refused there at the first look is left as it is, and is refused again, unless that was for something
+else that it was made of.
 """
 
 import ast
 from collections.abc import Collection, Iterator
+from typing import TypeGuard
 
 from quire.programs.sandbox.functions import called_as
-from quire.programs.sandbox.marking import Text
-from quire.programs.sandbox.naming import declared_in
-from quire.programs.sandbox.parsing import module_of
+from quire.programs.sandbox.marking import Span, Text
 
-_LOOSE = "quire_of_any_kind"
+LOOSE = "quire_of_any_kind"
 
 
-def loosened(text: Text, tree: ast.Module, stubs: str) -> Iterator[tuple[int, str]]:
-    """Marks that make anything of what a program made of several kinds; none in what is held to a type."""
-    functions = frozenset(declared_in(stubs).functions)
+def loosened(text: Text, tree: ast.Module, refused: Collection[Span]) -> Iterator[tuple[int, str]]:
+    """Marks that make anything of what a program made of several kinds, but of nothing that was refused."""
+    held = _held(text, tree, refused)
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
-        if _is_held(node, functions):
-            continue
-        if isinstance(node, ast.expr) and _is_of_several_kinds(node):
+        if isinstance(node, ast.expr) and node not in held and _is_of_several_kinds(node):
             start, end = text.span(node)
-            yield start, f"{_LOOSE}("
-            yield end, ")"
+            yield start, f"{LOOSE}(("  # a row may stand without parentheses of its own
+            yield end, "))"
         if not isinstance(node, ast.JoinedStr):  # where the text may not be what the tree says
             waiting += ast.iter_child_nodes(node)
 
 
-def loose_stubs(stubs: str) -> str:
-    """Stubs whose variables and results may hold anything in lists of several kinds. The answer may not."""
-    tree = module_of(stubs)
-    for node in _declarations(tree):
-        if isinstance(node, ast.AsyncFunctionDef) and node.returns is not None:
-            node.returns = _Loosening().visit(node.returns)
-        elif isinstance(node, ast.AnnAssign):
-            node.annotation = _Loosening().visit(node.annotation)
-    return f"{ast.unparse(tree)}\ndef {_LOOSE}(value): ...\n"
+def _held(text: Text, tree: ast.Module, refused: Collection[Span]) -> set[ast.AST]:
+    """What was refused, with all that it is a part of, and what is put into names that have a type."""
+    whole: dict[ast.AST, ast.AST] = {part: node for node in ast.walk(tree) for part in _parts(node)}
+    declared = {"output", *(name for node in ast.walk(tree) for name in _declared_by(node))}
+    held: set[ast.AST] = {node.value for node in ast.walk(tree) if _names_each(node)}
+    for node in ast.walk(tree):
+        is_refused = isinstance(node, ast.expr) and text.span(node) in refused
+        one = node if is_refused else None
+        while one is not None and one not in held:
+            held.add(one)
+            one = whole.get(one)
+        waiting = _put_into(declared, node)
+        while waiting:
+            part = waiting.pop()
+            held.add(part)
+            waiting += _parts(part)
+    return held
 
 
-def _declarations(tree: ast.Module) -> Iterator[ast.stmt]:
-    """What stubs declare, with the keys of records."""
-    for node in tree.body:
-        yield node
-        if isinstance(node, ast.ClassDef) and node.name != "Output":
-            yield from node.body
-
-
-class _Loosening(ast.NodeTransformer):
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """A list of several kinds becomes one of anything."""
-        self.generic_visit(node)
-        is_list = "list" in (getattr(node.value, "id", ""), getattr(node.value, "attr", ""))
-        several = isinstance(node.slice, ast.BinOp) and not _has_none(node.slice)
-        return node.value if is_list and several else node
-
-
-def _has_none(union: ast.expr) -> bool:
-    """Whether one of the kinds is nothing at all: whoever is given that has to look."""
-    return any(isinstance(one, ast.Constant) and one.value is None for one in ast.walk(union))
-
-
-def _is_held(node: ast.AST, functions: Collection[str]) -> bool:
-    """Whether this says what the answer or an argument is, or what a name is declared to be."""
+def _parts(node: ast.AST) -> list[ast.expr]:
+    """The parts of an expression that have to fit where it has to."""
     match node:
-        case ast.Assign(targets=[ast.Name(id="output")]) | ast.AnnAssign():
+        case ast.Dict(keys=keys, values=values):
+            return [*(key for key in keys if key is not None), *values]
+        case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
+            return [one.value for one in keywords]
+        case ast.List(elts=several) | ast.Tuple(elts=several) | ast.Set(elts=several):
+            return [*several]
+        case ast.ListComp(elt=one) | ast.SetComp(elt=one) | ast.GeneratorExp(elt=one):
+            return [one]
+        case ast.DictComp(value=one) | ast.Starred(value=one) | ast.NamedExpr(value=one):
+            return [one]
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            return [one, other]
+        case ast.BoolOp(values=several):
+            return [*several]
+        case _:
+            return []
+
+
+def _names_each(node: ast.AST) -> TypeGuard[ast.Assign]:
+    """Whether each value of a row is given a name at once: of those the checker knows which is which."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Tuple()):
             return True
-        case ast.Call(func=ast.Name(id=name)):
-            return name in functions
         case _:
             return False
+
+
+def _declared_by(node: ast.AST) -> list[str]:
+    """Names that a program says the types of."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case ast.arg(arg=name, annotation=ast.expr()):
+            return [name]
+        case _:
+            return []
+
+
+def _put_into(names: Collection[str], node: ast.AST) -> list[ast.expr]:
+    """What these names are given or changed by: as anything it would make anything of what they hold."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return [value] if any(_root_of(one) in names for one in targets) else []
+        case ast.AugAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+            return [value] if _root_of(target) in names else []
+        case ast.AnnAssign(value=ast.expr() as value):
+            return [value]
+        case ast.Call(func=ast.Attribute(value=target), args=args):
+            return [*args] if _root_of(target) in names else []
+        case _:
+            return []
+
+
+def _root_of(target: ast.expr) -> str:
+    """The name of what this is or stands in."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _is_of_several_kinds(node: ast.expr) -> bool:
     match node:
         case ast.Dict(values=values) if len(values) > 1:
-            return len({_kind_of(value) for value in values}) > 1 or None in map(_kind_of, values)
+            kinds = {_kind_of(value) for value in values}
+            return len(kinds) > 1 or None in kinds
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=[_, _, *_]):
             return True
         case ast.List(elts=several, ctx=ast.Load()) | ast.Tuple(elts=several, ctx=ast.Load()):
-            calls = [one for one in several if isinstance(one, ast.Call)]
-            return len({called_as(call) for call in calls}) > 1
+            return _come_from_several(several)
         case _:
             return False
 
@@ -93,3 +131,10 @@ def _is_of_several_kinds(node: ast.expr) -> bool:
 def _kind_of(value: ast.expr) -> str | None:
     """The kind of a value, where its text says that."""
     return type(value.value).__name__ if isinstance(value, ast.Constant) else None
+
+
+def _come_from_several(values: list[ast.expr]) -> bool:
+    """Whether values are got by calls of several functions, or under several keys. A slice is no value."""
+    called = {called_as(one) for one in values if isinstance(one, ast.Call)}
+    keys = {ast.dump(one.slice) for one in values if isinstance(one, ast.Subscript)}
+    return max(len(called), len(keys)) > 1 and not any(isinstance(one, ast.Slice) for one in values)

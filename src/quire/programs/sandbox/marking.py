@@ -1,7 +1,7 @@
 """Places in the text of a program, and texts of ours that are put there: all lines stay where they are."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -10,6 +10,15 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+class Place(NamedTuple):
+    """Where something stands as the type checker says it: by lines and characters, the first of each is 1."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
 
 
 class Text:
@@ -25,6 +34,21 @@ class Text:
         """Where a node stands."""
         last = self._lines[(node.end_lineno or node.lineno) - 1]
         return Span(self._lines[node.lineno - 1] + node.col_offset, last + (node.end_col_offset or 0))
+
+    def spans_at(self, place: Place) -> Iterator[Span]:
+        """What may stand at a place: the checker takes parentheses around it for a part of it, or not."""
+        start, end = self._at(place.line, place.column), self._at(place.end_line, place.end_column)
+        yield Span(start, end)
+        while self.data[start : start + 1] == b"(" and self.data[end - 1 : end] == b")":
+            inner = self.data[start + 1 : end - 1]
+            start, end = end - 1 - len(inner.lstrip()), start + 1 + len(inner.rstrip())
+            yield Span(start, end)
+
+    def _at(self, line: int, column: int) -> int:
+        if not 0 < line < len(self._lines):
+            return len(self.data)
+        start, end = self._lines[line - 1 : line + 1]
+        return start + len(self.data[start:end].decode()[: column - 1].encode())
 
     def around(self, node: ast.stmt | ast.expr) -> tuple[bytes, bytes, bytes]:
         """What comes before a node, itself, and what comes after."""

@@ -83,7 +83,7 @@ def _name_of(error: Any) -> str:
 
 
 def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
-    if message in raised:
+    if message in raised or any(_reads_like_ours(said) and said in message for said in raised):
         return "raised"
     if name in ("MemoryError", "RecursionError") or (name in _LIMIT_KINDS and _LIMITS.search(message)):
         return "limit"
@@ -95,6 +95,11 @@ def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
     if undefined:
         return "missing" if hasattr(builtins, undefined[1]) else "names"
     return "syntax" if name in ("SyntaxError", "IndentationError") else "raised"
+
+
+def _reads_like_ours(said: str) -> bool:
+    """Whether what a function said would be taken for the sandbox's own words where it is told again."""
+    return _LACKING.search(said) is not None or _LIMITS.search(said) is not None
 
 
 def _is_pythons(message: str) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from quire.programs.faults import ProgramFault, at_line
-from quire.programs.sandbox.iterating import iterators_marked, map_ahead
-from quire.programs.sandbox.loosening import loose_stubs, loosened
-from quire.programs.sandbox.marking import Text
+from quire.programs.sandbox.iterating import iterating_ahead, iterators_marked
+from quire.programs.sandbox.loose_stubs import loose_stubs
+from quire.programs.sandbox.loosening import loosened
+from quire.programs.sandbox.marking import Place, Text
 from quire.programs.sandbox.naming import declared_in
 from quire.programs.sandbox.parsing import module_of
 
@@ -50,7 +51,7 @@ def tree_of(code: str) -> ast.Module:
 
 @lru_cache(4)  # each step of a check reads the same program, and a tree takes much room
 def _read(code: str) -> ast.Module:
-    tree = _parsed(code)
+    tree = parsed(code)
     level: list[ast.AST] = [tree]
     for _ in range(DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -59,7 +60,8 @@ def _read(code: str) -> ast.Module:
     raise ProgramFault("syntax", f"the program is nested deeper than {DEEPEST} times")
 
 
-def _parsed(code: str) -> ast.Module:
+def parsed(code: str) -> ast.Module:
+    """The tree of any text that was made of a program, or a fault of its syntax."""
     try:
         with warnings.catch_warnings():
             # An odd escape in a program is no warning about the code of whoever runs it.
@@ -84,13 +86,14 @@ def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     marks += iterators_marked(text, tree, taken)
     taking = _EITHER if sets else "_quire_answer = _quire_last"
     ending = _ENDING.format(taking=taking, most=most + 1)
-    return f"{map_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
+    return f"{iterating_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
 
 
-def declaring(code: str, stubs: str, *, loosely: bool = False) -> tuple[str, str]:
+def declaring(code: str, stubs: str, refused: Collection[Place] | None = None) -> tuple[str, str]:
     """A program whose answer is declared as the `Output` of the stubs, where they have one, and the stubs.
 
-    It begins with one line of ours, which is run before all others. `loosely` it is looked at less exactly.
+    It begins with one line of ours, which is run before all others. Once it was refused, it is looked at less
+    exactly: but not what did not fit, at these places of the text that it was then.
     """
     tree, text = tree_of(code), Text(code)
     sets, last = _answers(tree)
@@ -99,11 +102,13 @@ def declaring(code: str, stubs: str, *, loosely: bool = False) -> tuple[str, str
         ahead = f"output: Output; {ahead}" if not _annotates_output(tree) else ahead
     elif declares_output(stubs) and last is not None:
         marks += _named(text, last, "_quire_last: Output")
-    if loosely:
-        marks += loosened(text, tree, stubs)
+    declared = ahead + _without_future(text.marked(marks), tree)
+    if refused is not None:
+        again = Text(declared)
+        spans = {span for place in refused for span in again.spans_at(place)}
+        declared = again.marked(loosened(again, parsed(declared), spans))
         stubs = loose_stubs(stubs)
-    marked = _without_future(text.marked(marks), tree)
-    return ahead + marked, f"{stubs}\ndef {STOP}() -> None: ...\n{_shown(stubs)}"
+    return declared, f"{stubs}\ndef {STOP}() -> None: ...\n{_shown(stubs)}"
 
 
 def _shown(stubs: str) -> str:

@@ -16,12 +16,13 @@ _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 class Block:
     """A block from where it begins to where it ends, which is told also where its place is not."""
 
-    __slots__ = ("_arguments", "_given", "fields", "is_open", "place")
+    __slots__ = ("_arguments", "_given", "fields", "is_broken", "is_open", "place")
 
     def __init__(self, place: int | None, fields: Json) -> None:
         self.place = place
         self.fields = fields
         self.is_open = True
+        self.is_broken = False  # whether it is a call that did not come whole
         self._arguments = ""
         self._given = False  # whether arguments came, and whole
 
@@ -48,11 +49,16 @@ class Block:
             self._given = True
         except msgspec.DecodeError:
             # Blocks are ended also where the model ran out of room in the middle of one.
+            self.is_broken = is_call([self.fields])
             self.fields = {}
 
     def is_kept(self) -> bool:
         """Whether it is whole, or the beginning of it is worth something."""
         return bool(self.fields) and (not self.is_open or self.fields.get("type") in ("text", "thinking"))
+
+    def takes(self, delta: Json) -> bool:
+        """Whether a piece may be of it though it names another place: arguments, and it is an open call."""
+        return self.is_open and delta.get("type") == "input_json_delta" and "input" in self.fields
 
     def is_bare_call(self) -> bool:
         """Whether it is a call to which no arguments came."""

@@ -9,6 +9,7 @@ from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.native import settings_of
 from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.reading import outputs
+from quire.providers.anthropic.thinking import CONTAINER, named_container
 from quire.providers.json_values import json_text
 from quire.providers.native import beside, native_note
 from quire.providers.provider import Answer, plain_json
@@ -27,7 +28,8 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     else:
         raise WrongType(f"expected messages or a payload of Messages, not {type(payload).__name__}")
     named = body.get("model")
-    reader = _Reader(model or (named if isinstance(named, str) else ""))
+    container = named_container(body.get(CONTAINER))
+    reader = _Reader(model or (named if isinstance(named, str) else ""), container)
     reader.instructions(body.get("system"), "$.system")
     for index, message in enumerate(_list(body.get("messages"), "$.messages")):
         reader.message(message, f"$.messages[{index}]")
@@ -37,9 +39,10 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
 class _Reader:
     """Goes through the messages, and remembers what each call was called."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, container: str | None) -> None:
         self.items: list[Item] = []
         self._answer = Answer(model)
+        self._container = container  # where the programs run that still wait
         self._names: dict[str, str] = {}
 
     def instructions(self, content: Any, path: str) -> None:
@@ -84,7 +87,7 @@ class _Reader:
 
     def _assistant(self, content: Any, path: str) -> None:
         blocks = [block for _, block in _blocks(content, path)]
-        read = outputs(blocks, self._answer, self._answer.model or "", path)
+        read = outputs(blocks, self._answer, self._answer.model or "", path, self._container)
         self._names.update((item.call_id, item.name) for item in read if isinstance(item, ToolCall))
         self.items += read
 

@@ -7,7 +7,7 @@ from quire.errors import Damaged
 from quire.items import Item, Message, ToolCall
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.calling import beside_call
-from quire.providers.anthropic.thinking import reasoning_of
+from quire.providers.anthropic.thinking import CONTAINER, named_container, reasoning_of
 from quire.providers.json_values import json_text
 from quire.providers.native import beside
 from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
@@ -40,7 +40,8 @@ def parse(response: Any, answer: Answer) -> Parsed:
     if finish == "length" and is_call(blocks[-1:]):
         # It has what fields had come by then, and nothing tells whether there were more.
         blocks.pop()
-    items = tuple(outputs(blocks, answer, model, "$.content"))
+    container = named_container(body.get(CONTAINER))
+    items = tuple(outputs(blocks, answer, model, "$.content", container))
     return Parsed(items, usage_of(body.get("usage")), finish, model or None, error)
 
 
@@ -72,8 +73,10 @@ def usage_of(usage: Any) -> Usage | None:
     )
 
 
-def outputs(blocks: Sequence[Json], answer: Answer, model: str, path: str) -> list[Item]:
-    """The blocks of a model's turn as items, in their order."""
+def outputs(
+    blocks: Sequence[Json], answer: Answer, model: str, path: str, container: str | None = None
+) -> list[Item]:
+    """The blocks of a model's turn as items, in their order; `container` is where its programs run."""
     items: list[Item] = []
     texts: list[Json] = []
     for index, block in enumerate([*blocks, {}]):
@@ -85,7 +88,7 @@ def outputs(blocks: Sequence[Json], answer: Answer, model: str, path: str) -> li
         if block.get("type") == "tool_use":
             items.append(_call(block, answer, f"{path}[{index}]"))
         elif block:
-            items.append(reasoning_of(block, answer, model, f"{path}[{index}]"))
+            items.append(reasoning_of(block, answer, model, f"{path}[{index}]", container))
     return items
 
 

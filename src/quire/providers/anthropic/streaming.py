@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from quire.items import Item, Message
 from quire.providers.anthropic.arriving import Block, begun_by
 from quire.providers.anthropic.reading import finish_of, outputs, usage_of
+from quire.providers.anthropic.thinking import CONTAINER, named_container
 from quire.providers.provider import (
     Answer,
     Parsed,
@@ -18,6 +19,8 @@ from quire.providers.provider import (
 )
 from quire.providers.sheet import Json
 
+_BROKEN = "a call did not come whole"
+
 
 class MessageStream:
     """Gathers blocks; the items are made once, when it is closed."""
@@ -25,6 +28,7 @@ class MessageStream:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._model = ""
+        self._container: str | None = None
         self._blocks: list[Block] = []
         self._usage: Json = {}
         self._stopped: str | None = None
@@ -44,8 +48,7 @@ class MessageStream:
             case "content_block_stop":
                 self._end(place_of(told.get("index"), "index"))
             case "message_delta":
-                reason = _object(told, "delta").get("stop_reason")
-                self._stopped = words_in(reason) or self._stopped
+                self._stop(_object(told, "delta"))
                 self._used(told.get("usage"))
             case "message_stop":
                 self._stopped = self._stopped or "unknown"
@@ -61,15 +64,25 @@ class MessageStream:
             items = self._items()
             usage = usage_of(self._usage) if self._usage else None
             finish, model = finish_of(self._stopped), self._model or None
-            self._parsed = Parsed(tuple(items), usage, finish, model, self._error)
+            self._parsed = Parsed(tuple(items), usage, finish, model, self._error or self._unheard())
         return self._parsed
 
+    def _unheard(self) -> str | None:
+        """That a call is missing though the answer came to its end, with room for it and not refused."""
+        ended = self._stopped is not None and finish_of(self._stopped) not in ("length", "refused")
+        return _BROKEN if ended and any(block.is_broken for block in self._blocks) else None
+
     def _items(self) -> list[Item]:
+        if self._stopped is not None:
+            # Some services never say where a block ends: it does where the answer did.
+            for block in self._blocks:
+                if block.is_open:
+                    block.end()
         blocks = in_their_places([(block.place, block) for block in self._blocks])
         if finish_of(self._stopped) == "length" and blocks and blocks[-1].is_bare_call():
             blocks.pop()  # the model ran out of room before its first argument
         held = [block.fields for block in blocks if block.is_kept()]
-        items = outputs(held, self._answer, self._model, "$.content")
+        items = outputs(held, self._answer, self._model, "$.content", self._container)
         if self._stopped is None:
             said = [place for place, item in enumerate(items) if isinstance(item, Message)]
             for place in said[-1:]:
@@ -78,14 +91,19 @@ class MessageStream:
 
     def _start(self, message: Json) -> None:
         self._model = words_in(message.get("model"))
+        self._container = named_container(message.get(CONTAINER))
         self._used(message.get("usage"))
+
+    def _stop(self, delta: Json) -> None:
+        self._stopped = words_in(delta.get("stop_reason")) or self._stopped
+        self._container = named_container(delta.get(CONTAINER)) or self._container
 
     def _begin(self, place: int | None, fields: Json) -> str:
         self._blocks.append(Block(place, dict(fields)))
         return words_in(fields.get("text")) if fields.get("type") == "text" else ""
 
     def _grow(self, place: int | None, delta: Json) -> str:
-        block = self._open(place)
+        block = self._open(place) or next((one for one in self._blocks[::-1] if one.takes(delta)), None)
         if block is None:
             block = Block(place, begun_by(delta))
             self._blocks.append(block)

@@ -3,7 +3,7 @@
 The state of a `Reasoning` is a small JSON object: `signature` of thinking whose words are the item's text, an
 empty one where its service signs none and wants it back all the same; `redacted` for thinking without words;
 or `block` for all else that no item stands for, such as what the provider's own tools left in the answer, or
-what it made of a history that it compacted.
+what it made of a history that it compacted. Beside a question to such a tool stands its `container`, if any.
 """
 
 from collections.abc import Collection
@@ -11,15 +11,16 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from quire.items import Opaque, Reasoning
+from quire.items import Item, Opaque, Reasoning
 from quire.providers.anthropic.abilities import NAME
-from quire.providers.json_values import json_text
+from quire.providers.json_values import fields_in, json_text
 from quire.providers.openai_chat.wishes import BLANK
 from quire.providers.provider import Answer, words_in
 from quire.providers.sheet import Json
 from quire.providers.thinkers import is_unsealed
 from quire.providers.wording import mended
 
+CONTAINER = "container"
 _ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
 # What an answer may hold beside words, calls, thinking, and what tools of the API leave.
@@ -28,11 +29,7 @@ _KEPT = frozenset(("compaction", "container_upload", "fallback", "mcp_tool_listi
 
 def block_of(item: Reasoning) -> Json | None:
     """The block that a reasoning came in; none if its state holds no such thing."""
-    try:
-        data: Any = msgspec.json.decode(item.state.data) if item.state and item.state.data else None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    match data:
+    match _unpacked(item.state):
         case {"signature": str(signature)} if signature:
             return {"type": "thinking", "thinking": mended(item.text), "signature": signature}
         case {"signature": ""} if item.state and is_unsealed(item.state.model):
@@ -43,6 +40,26 @@ def block_of(item: Reasoning) -> Json | None:
             return cast(Json, block)
         case _:
             return None
+
+
+def container_of(item: Item) -> str | None:
+    """The container in which the tool that was asked runs, by its id; none where it was not told."""
+    if not isinstance(item, Reasoning):
+        return None
+    return named_container(fields_in(_unpacked(item.state)).get(CONTAINER))
+
+
+def named_container(told: Any) -> str | None:
+    """The id of a container, which is told alone or among what else is said of it."""
+    name = told if isinstance(told, str) else fields_in(told).get("id")
+    return name if isinstance(name, str) and name and mended(name) == name else None
+
+
+def _unpacked(state: Opaque | None) -> Any:
+    try:
+        return msgspec.json.decode(state.data) if state and state.data else None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
 
 
 def unsigned(words: str = "") -> Json:
@@ -97,7 +114,9 @@ def answered_in(block: Json) -> str | None:
     return call_id if isinstance(call_id, str) else None
 
 
-def reasoning_of(block: Json, answer: Answer, model: str, path: str) -> Reasoning:
+def reasoning_of(
+    block: Json, answer: Answer, model: str, path: str, container: str | None = None
+) -> Reasoning:
     """The reasoning that a block of an answer holds; what is not known is kept as it is, and never said."""
     match block:
         case {"type": "thinking"}:
@@ -110,7 +129,10 @@ def reasoning_of(block: Json, answer: Answer, model: str, path: str) -> Reasonin
             sealed = words_in(block.get("data"))
             return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model, path))
         case _:
-            return Reasoning("", _state({"block": block}, answer, model, path))
+            held: Json = {"block": block}
+            if container and block.get("type") in _ASKED:
+                held[CONTAINER] = container
+            return Reasoning("", _state(held, answer, model, path))
 
 
 def _state(data: Json, answer: Answer, model: str, path: str) -> Opaque:

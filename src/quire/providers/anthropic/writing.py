@@ -15,7 +15,14 @@ from quire.providers.anthropic.marks import End, mark
 from quire.providers.anthropic.order import Order
 from quire.providers.anthropic.plain import write_plain
 from quire.providers.anthropic.results import Results
-from quire.providers.anthropic.thinking import THOUGHTS, answered_in, asked_in, block_of, unsigned
+from quire.providers.anthropic.thinking import (
+    CONTAINER,
+    THOUGHTS,
+    answered_in,
+    asked_in,
+    block_of,
+    unsigned,
+)
 from quire.providers.anthropic.tooling import Tooling, definitions, input_of, marked, stand_ins
 from quire.providers.anthropic.turns import Turns
 from quire.providers.binding import Prefix
@@ -129,6 +136,8 @@ class MessagesWriter:
             self._turns.answer(blocks)
         self._deferred.settle(order.waiting, order.answered)
         moved = self._results.of(reply.calls, reply.results, ids) + moved
+        if any(block["type"] != "tool_result" for block in moved):
+            self._move_on()
         if moved:
             self._turns.say(moved)
 
@@ -186,12 +195,15 @@ class MessagesWriter:
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
+        self._deferred.close()
         self._turns.close()
         if self._turns.awaits_user():
             self._turns.go_on("the user speaks last here")
         turns = self._fitted(self.sheet.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
         payload["messages"] = self._turns.spread(turns)
+        if container := self._deferred.container:
+            payload[CONTAINER] = container
         if self._tools:
             payload["tools"] = self._tools.copy()
         elif self._known:

@@ -25,7 +25,7 @@ def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response; of several choices the first."""
     body = plain_json(response)
     choices = entries(body.get("choices") or (), "choices")
-    error = error_in(body.get("error"))
+    error = fault_in(body)
     if not choices and error is not None:
         return failed(body.get("model"), error)
     if not choices:
@@ -35,6 +35,11 @@ def parse(response: Any, answer: Answer) -> Parsed:
     model = _text(body.get("model"))
     parsed = assembled(message, choice.get("finish_reason"), usage_of(body), model, answer)
     return parsed._replace(error=error or error_in(choice.get("error")))
+
+
+def fault_in(body: Json) -> str | None:
+    """What a response or a chunk says went wrong; one of vLLM says so of itself."""
+    return error_in(body if body.get("object") == "error" else body.get("error"))
 
 
 def usage_of(body: Json) -> Usage | None:

@@ -7,7 +7,7 @@ from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.chunks import CONTENT, Chunks
 from quire.providers.openai_chat.events import told_by
 from quire.providers.openai_chat.outputs import is_whole
-from quire.providers.openai_chat.reading import assembled, usage_of
+from quire.providers.openai_chat.reading import assembled, fault_in, usage_of
 from quire.providers.openai_chat.states import BLOCKS, signed_in
 from quire.providers.openai_chat.wishes import THOUGHTS
 from quire.providers.provider import Answer, Parsed, error_in, plain_json, words_in
@@ -52,7 +52,7 @@ class ChatStream:
         if isinstance(model, str) and model:
             self._model = model
         self._usage = usage_of(chunk) or self._usage
-        self._error = error_in(chunk.get("error")) or self._error
+        self._error = fault_in(chunk) or self._error
         added = ""
         for value in entries(chunk.get("choices") or (), "choices"):
             choice = fields(value, "choices[0]")

@@ -27,8 +27,34 @@ def beside_call(item: Json) -> dict[str, Any]:
     return beside(NAME, told)
 
 
-def said_of(call: ToolCall, sheet: Sheet) -> Json:
-    """The fields that go back on a call, all that was written before it at hand."""
+class Programs:
+    """The programs among what was written, by their ids; each message is looked at once."""
+
+    __slots__ = ("_known", "_seen", "_sheet")
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._known: set[str] = set()
+        self._seen = 0
+
+    def branch(self, sheet: Sheet) -> "Programs":
+        """The same programs, to go on in another way."""
+        twin = Programs(sheet)
+        twin._known, twin._seen = self._known.copy(), self._seen
+        return twin
+
+    def __contains__(self, call_id: object) -> bool:
+        messages = self._sheet.messages
+        for place in range(self._seen, len(messages)):
+            known = messages[place].get("call_id") if messages[place].get("type") == PROGRAM else None
+            if isinstance(known, str):
+                self._known.add(known)
+        self._seen = len(messages)
+        return isinstance(call_id, str) and call_id in self._known
+
+
+def said_of(call: ToolCall, programs: Programs, sheet: Sheet) -> Json:
+    """The fields that go back on a call, by the programs that were written before it."""
     if BESIDE not in call.extras:
         return {}
     held = fields_beside(call, NAME)
@@ -36,18 +62,11 @@ def said_of(call: ToolCall, sheet: Sheet) -> Json:
     if isinstance(held.get("namespace"), str):
         written["namespace"] = mended(held["namespace"])
     program = _program_of(held.get(CALLER))
-    if program and has_program(sheet.messages, program):
+    if program and program in programs:
         written[CALLER] = {"type": PROGRAM, "caller_id": program}
     elif program:
         sheet.note(call, "fields_left_out", "the program that made the call is not sent")
     return written
-
-
-def has_program(messages: list[Json], call_id: Any) -> bool:
-    """Whether a program is among what was written, by its id; it is looked for where it is likely."""
-    return any(
-        message.get("type") == PROGRAM and message.get("call_id") == call_id for message in reversed(messages)
-    )
 
 
 def _program_of(caller: Any) -> str | None:

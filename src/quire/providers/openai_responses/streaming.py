@@ -7,6 +7,7 @@ import msgspec
 from quire.items import Item, Message
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_responses.arriving import Arrivals
+from quire.providers.openai_responses.ending import output_of
 from quire.providers.openai_responses.reading import assembled
 from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_json, words_in
 from quire.providers.sheet import Json
@@ -54,8 +55,10 @@ class ResponsesStream:
 
     def _whole(self) -> Parsed:
         # Some services end with a response whose output is empty: what came before is what there is.
-        output = entries(self._response.get("output") or (), "response.output")
-        return assembled(self._response, output or self._items.so_far(), self._answer)
+        listed = entries(self._response.get("output") or (), "response.output")
+        final = [fields(value, f"output[{index}]") for index, value in enumerate(listed)]
+        output = output_of(final, self._items.done()) if final else self._items.so_far()
+        return assembled(self._response, output, self._answer)
 
     def _cut_off(self) -> Parsed:
         body = {**self._response, "status": "in_progress"}

@@ -11,7 +11,7 @@ from quire.providers.names import alphabet
 from quire.providers.native import native_block
 from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
-from quire.providers.openai_responses.calling import CALLER, has_program, said_of
+from quire.providers.openai_responses.calling import CALLER, Programs, said_of
 from quire.providers.openai_responses.parts import InputParts
 from quire.providers.openai_responses.plain import write_plain
 from quire.providers.openai_responses.references import sendable
@@ -27,13 +27,18 @@ _Media = list[Image | Audio | File]
 class ResponsesWriter(FamilyWriter):
     """Writes items of input."""
 
-    __slots__ = ()
+    __slots__ = ("_programs",)
 
     history = "input"
 
+    def __init__(self, sheet: Sheet, manners: Manners, tools: list[Json], programs: Programs) -> None:
+        super().__init__(sheet, manners, InputParts(sheet, manners.media), tools)
+        self._programs = programs
+
     def branch(self) -> "ResponsesWriter":
         """The same writer, to be finished."""
-        return _writer(self.sheet.branch(), self._manners, self._tools)
+        sheet = self.sheet.branch()
+        return ResponsesWriter(sheet, self._manners, self._tools, self._programs.branch(sheet))
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once."""
@@ -86,9 +91,7 @@ class ResponsesWriter(FamilyWriter):
 
     def _answers_nothing(self, block: Json, after_reasoning: bool) -> bool:
         """Whether a block is an output whose call, or whose program, is not right before it."""
-        if block.get("type") == "program_output" and not has_program(
-            self.sheet.messages, block.get("call_id")
-        ):
+        if block.get("type") == "program_output" and block.get("call_id") not in self._programs:
             return True
         return after_reasoning and str(block.get("type")).endswith("_output")
 
@@ -126,7 +129,7 @@ class ResponsesWriter(FamilyWriter):
 
     def _call(self, call: ToolCall) -> Json:
         text, call_id = input_of(call), self.sheet.call_id(call, call.call_id)
-        more = said_of(call, self.sheet) if call.extras else {}
+        more = said_of(call, self._programs, self.sheet) if call.extras else {}
         if text is not None:
             # Such a tool is declared by its own name, whatever that is made of.
             name = wording.mended(call.name)
@@ -170,11 +173,9 @@ class ResponsesWriter(FamilyWriter):
 def begin(model: str | None, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
     sheet = sheet_for(NAME, model, _IDS)
-    return _writer(sheet, manners_of(model), written_tools(tools, sheet, written_tool))
-
-
-def _writer(sheet: Sheet, manners: Manners, tools: list[Json]) -> ResponsesWriter:
-    return ResponsesWriter(sheet, manners, InputParts(sheet, manners.media), tools)
+    return ResponsesWriter(
+        sheet, manners_of(model), written_tools(tools, sheet, written_tool), Programs(sheet)
+    )
 
 
 def _has_all(reply: Reply, blocks: list[Json | None]) -> bool:

@@ -1,7 +1,7 @@
 """What is held of a scope, as far as a question needs it: in tables, where it was in memory."""
 
 from array import array
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from typing import cast
 
@@ -49,6 +49,17 @@ class Held:
 
         return Such(self._sight, holds, where, values)
 
+    def numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
+        """The numbers of leaves that are here, by their sources and keys."""
+        query = "SELECT number FROM leaves WHERE source IN (??) AND address = ?"
+        return {
+            row[0]
+            for source, key in keys
+            for row in self._sight.asked.rows(
+                query, source_numbers(self._sight.asked, self._scope, (source,)), address(key)
+            )
+        }
+
     def vectors_of(self, numbers: Sequence[int]) -> dict[int, "array[float]"]:
         """The vectors of those that have one."""
         if not self._sight.scope.vectors:
@@ -66,7 +77,7 @@ class Held:
     def _words(self, question: Question, weights: Weights) -> dict[str, tuple[int, int, int]]:
         """Of each word of a question, and of those that may stand for it: what is counted of it."""
         others = (other for word in question.terms for other, _ in stand_ins(word, weights))
-        words = {address(word): word for word in (*question.terms, *others)}
+        words = {address(word): word for word in (*question.terms, *question.dated.beside, *others)}
         query = "SELECT address, number, leaves, carriers FROM terms WHERE scope = ? AND address IN (??)"
         rows = self._sight.asked.rows(query, self._scope, list(words))
         return {words[row[0]]: (row[1], row[2], row[3]) for row in rows}

@@ -11,6 +11,7 @@ from quire.providers.checking.anthropic.history import Message, in_turns, read_b
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
 from quire.providers.checking.anthropic.pictures import check_pictures
+from quire.providers.checking.anthropic.programs import Programs, names_container
 from quire.providers.checking.anthropic.rules import RULES
 from quire.providers.checking.anthropic.settings import check_citations, check_edits
 from quire.providers.checking.anthropic.tools import check_tools
@@ -38,7 +39,9 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     body = Fields(findings, "", values)
     name = body.get("model") if model is None else model
     known = Model(name if isinstance(name, str) else None)
-    messages = _check_messages(body, known)
+    # Of messages alone nobody can tell what else is sent.
+    contained = as_list(payload) is not None or names_container(body.get("container"))
+    messages = _check_messages(body, known, contained=contained)
     _check_system(body)
     check_tools(body)
     _check_budget(body)
@@ -54,7 +57,7 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     return in_order(findings.faults)
 
 
-def _check_messages(body: Fields, model: Model) -> list[Message]:
+def _check_messages(body: Fields, model: Model, *, contained: bool) -> list[Message]:
     findings = body.findings
     messages = read_messages(findings, body.get("messages"))
     images = sum(check_blocks(message, signed=model.signs_thinking()) for message in messages)
@@ -66,7 +69,9 @@ def _check_messages(body: Fields, model: Model) -> list[Message]:
         return messages
     check_emptiness(findings, messages)
     check_order(findings, messages, model)
-    Pairing(findings).check(in_turns(messages))
+    turns = in_turns(messages)
+    Pairing(findings).check(turns)
+    Programs(findings).check(turns, contained=contained)
     thinking = as_object(body.get("thinking")) or {}
     refused = messages and messages[-1].role == "assistant" and model.refuses_prefill()
     if thinking.get("type") == "enabled" and not refused:
