@@ -1,10 +1,13 @@
 """A child without a past in common: what it did comes, what it was told stays behind."""
 
 import pytest
+from msgspec.structs import replace
 
+from quire.errors import DuplicateId
 from quire.items import JSON, ConfigChange, Item, Mask, Message, Span, Summary, ToolCall, ToolResult
 from quire.state import Transcript, brief, config_at, merge_all, merge_result, plan_summary
 from quire.state.judging import last_user
+from quire.state.merging import own_items
 
 pytestmark = pytest.mark.usefixtures("lineage")
 
@@ -113,3 +116,13 @@ def test_what_a_newer_version_made_is_no_witness_of_a_common_past() -> None:
     assert len(merge_all(parent, child)) == 2
     assert merge_all(parent, child) == []
     assert config_at(parent.view).instructions == "Parent rules."
+
+
+def test_a_result_whose_time_was_changed_is_the_one_it_was() -> None:
+    given = ToolResult("c1", "look", "rain", created_at=5)
+    said = Message("user", "And now?")
+    parent, child = Transcript([given]), Transcript([replace(given, created_at=7), said])
+    assert own_items(parent, child) == [said]
+    other = Transcript([replace(given, created_at=7, content="sun")])
+    with pytest.raises(DuplicateId):
+        own_items(parent, other)

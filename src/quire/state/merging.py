@@ -111,14 +111,18 @@ def _is_in(parent: Transcript, item: Item) -> bool:
     if item.id not in parent:
         return False
     known = parent.get(item.id)
-    said = known.created_at == item.created_at or (
-        isinstance(known, Message) and isinstance(item, Message) and known.content == item.content
-    )
-    if not said:
+    if known.created_at != item.created_at and not _says_the_same(known, item):
         raise DuplicateId(
             f"item {cut(item.id)!r} of the child is another than the parent's: nothing is merged"
         )
     return True
+
+
+def _says_the_same(known: Item, item: Item) -> bool:
+    """Whether two items are one whose time was changed: a copy may give it the place that it was shown at."""
+    if isinstance(known, Message) and isinstance(item, Message):
+        return known.content == item.content
+    return known == msgspec.structs.replace(item, created_at=known.created_at)
 
 
 def _shared_length(parent: Transcript, child: Transcript) -> int:

@@ -169,6 +169,14 @@ def test_after_an_edit_neither_question_nor_caller_goes_back() -> None:
     assert "srvtoolu_1" not in str(made.payload) and "state_stale" in changes(made)
 
 
+def test_what_is_answered_calls_no_more() -> None:
+    talk = Transcript([Message("user", "Go.")])
+    for number, name in enumerate(("asks", "answers", "calls for it")):
+        step(talk, name, WIRE.render(talk.view, model=MODEL, tools=TOOLS), number, CONTAINER)
+    made = written([*talk.view])
+    assert "container" not in made.payload and "fields_left_out" in changes(made)
+
+
 STEPS: dict[str, list[Json]] = {
     "asks": [THOUGHT, CODE, use("t", caller=CALLER)],
     "asks more": [SEARCH, use("t")],

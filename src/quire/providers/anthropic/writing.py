@@ -150,8 +150,9 @@ class MessagesWriter:
                 block = self._bound.thought(output, bool(reply.calls))
                 self._blocks.weigh(output, block or {})
                 order.take(output, [] if block is None else [block])
-                if block is not None and (question := asked_in(block)):
-                    asked.add(question)
+                if block is not None:
+                    asked -= {answered_in(block)}  # what is answered calls no more
+                    asked |= {question for question in (asked_in(block),) if question}
             elif type(output) is Message:
                 words, media = self._said(output)
                 order.take(output, words)
