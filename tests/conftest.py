@@ -11,7 +11,7 @@ settings.register_profile(
     "quire",
     deadline=None,
     database=None,
-    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "45")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
 )
