@@ -14,7 +14,6 @@ WHOLE = "output = 'done'"
 OWN_FAULTS = {
     "a name that is not there": "await note(text)\nif len(text) > 99:\n    said = 'long'\noutput = said",
     "what the sandbox lacks": "await note(text)\noutput = text.translate(str.maketrans('a', 'b'))",
-    "an answer of another kind": "await note(text)\nsaid = {'text': text}\noutput = said",
     "a module that lacks it": "await note(text)\nimport asyncio\noutput = str(getattr(asyncio, 'wait'))",
 }
 OTHER_FAULTS = {
@@ -22,6 +21,7 @@ OTHER_FAULTS = {
     "a tool that lacks a module": "await broken(text)\noutput = ''",
     "a tool's error that is told again": "try:\n    output = await newer(text)\n"
     "except Exception as wrong:\n    raise NotImplementedError(f'newer: {wrong}')",
+    "an answer of another kind": "import json\noutput = json.loads('5')",
     "a limit": "while True:\n    pass\noutput = ''",
 }
 

@@ -49,6 +49,14 @@ async def found(name: str) -> int | str | None:
 
 ROWS = "rows_ = [{'id': o['id'], 'total': o['total'] * 2} for o in await list_orders(customer)]\n"
 RIGHT = {
+    "beside types of several": "def split(ids: list[str]) -> tuple[list[str], dict[str, int]]:\n"
+    "    return [one.lower() for one in ids], {one: len(one) for one in ids}\n"
+    + ROWS
+    + "names, sizes = split([r['id'] for r in rows_])\noutput = {'best': names[1], 'sum': 16.0}",
+    "a parameter of the same name": "def table(rows_: list[dict]) -> str:\n"
+    "    return ','.join(r['id'] for r in rows_)\n" + ROWS + "best = max(rows_, key=lambda r: r['total'])\n"
+    "await refund(order_id=best['id'], amount=best['total'])\n"
+    "output = {'best': table(rows_)[-1], 'sum': 16.0}",
     "sums": ROWS + "output = {'best': rows_[1]['id'], 'sum': sum(r['total'] for r in rows_)}",
     "the largest": ROWS + "output = {'best': max(rows_, key=lambda r: r['total'])['id'], 'sum': 16}",
     "arguments": ROWS + "said = [await refund(order_id=r['id'], amount=r['total']) for r in rows_]\n"

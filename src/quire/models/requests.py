@@ -18,6 +18,7 @@ _UNKNOWN = 8192
 _ANSWER = "answer"
 """The name of the shape that an answer has to have: one wire wants a name for it."""
 
+_CONTAINER = "container"
 CACHE_KEY = "prompt_cache_key"
 _UNASKED = frozenset((CACHE_KEY, "store", "include"))
 """Fields of OpenAI's that nobody asked for, and that others who speak its wires may refuse."""
@@ -80,7 +81,15 @@ def _anthropic(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) 
         request["tool_choice"] = {"type": kind} if kind else {"type": "tool", "name": choice}
     if shape.sent is not None:
         request["output_config"] = {"format": {"type": "json_schema", "schema": shape.sent}}
-    return request | dict(terms.get("options") or {})
+    return request | _in_container(request, dict(terms.get("options") or {}))
+
+
+def _in_container(request: _Json, options: _Json) -> _Json:
+    """Options that say more of the container, such as its skills, go with the one that a program waits in."""
+    asked = options.get(_CONTAINER)
+    if _CONTAINER not in request or not isinstance(asked, Mapping):
+        return options
+    return options | {_CONTAINER: {"id": request[_CONTAINER], **asked}}
 
 
 def _gemini(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:

@@ -5,8 +5,8 @@ from typing import Literal, get_args
 from quire.errors import InvalidValue, QuireError
 
 Kind = Literal["syntax", "names", "types", "missing", "raised", "limit", "answer"]
-OWN: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing", "answer"))
-"""Faults that are the program's own. What it was given may be no answer, but that is for it to see."""
+OWN: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing"))
+"""Faults that are surely the program's own. An answer may not fit for what a tool gave this once."""
 
 LONGEST = 2_000
 """Characters of a fault: it is told to a model, and a program can raise as long a text as it likes."""

@@ -169,6 +169,20 @@ def test_after_an_edit_neither_question_nor_caller_goes_back() -> None:
     assert "srvtoolu_1" not in str(made.payload) and "state_stale" in changes(made)
 
 
+@pytest.mark.parametrize("reason", ["pause_turn", "max_tokens"])
+def test_what_a_program_asked_that_was_cut_off_is_the_models_own(reason: str) -> None:
+    search = {**SEARCH, "id": "srvtoolu_9", "caller": CALLER}
+    answer = {**FOUND, "tool_use_id": "srvtoolu_9", "caller": CALLER}
+    talk = Transcript([Message("user", "Go.")])
+    sent = WIRE.render(talk.view, model=MODEL, tools=TOOLS)
+    body = {"model": MODEL, "stop_reason": reason, "content": [CODE, search, answer], "container": CONTAINER}
+    talk.extend([*WIRE.parse(body, sent=sent).items, Message("user", "Well?")])
+    made = written([*talk.view])
+    blocks = made.payload["messages"][1]["content"]
+    assert [block.get("id", block.get("tool_use_id")) for block in blocks] == ["srvtoolu_9", "srvtoolu_9"]
+    assert not any("caller" in block for block in blocks)
+
+
 def test_what_is_answered_calls_no_more() -> None:
     talk = Transcript([Message("user", "Go.")])
     for number, name in enumerate(("asks", "answers", "calls for it")):

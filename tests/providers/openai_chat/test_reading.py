@@ -160,3 +160,9 @@ def test_streamed_refusals_thoughts_and_sounds() -> None:
     assert isinstance(answer.items[0], Reasoning) and answer.items[0].text == "hm"
     sounds = [chunk(audio={"data": "aG"}), chunk(audio={"data": "k=", "transcript": "hi"}), chunk("stop")]
     assert words_of(streamed(sounds)[1].items[0]) == (Audio(data=b"hi", transcript="hi"),)
+
+
+@pytest.mark.parametrize("beside", [{}, {"object": "error"}])
+def test_an_error_says_its_words_wherever_its_service_has_them(beside: dict[str, str]) -> None:
+    parsed = OpenAIChat().parse({**beside, "error": {"message": "too long", "type": "BadRequestError"}})
+    assert parsed.error is not None and "too long" in parsed.error

@@ -17,6 +17,7 @@ from quire.programs.sandbox.functions import called_as
 from quire.programs.sandbox.marking import Span, Text
 
 LOOSE = "quire_of_any_kind"
+_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def loosened(text: Text, tree: ast.Module, refused: Collection[Span]) -> Iterator[tuple[int, str]]:
@@ -36,9 +37,10 @@ def loosened(text: Text, tree: ast.Module, refused: Collection[Span]) -> Iterato
 def _held(text: Text, tree: ast.Module, refused: Collection[Span]) -> set[ast.AST]:
     """What was refused, with all that it is a part of, and what is put into names that have a type."""
     whole: dict[ast.AST, ast.AST] = {part: node for node in ast.walk(tree) for part in _parts(node)}
-    declared = {"output", *(name for node in ast.walk(tree) for name in _declared_by(node))}
     held: set[ast.AST] = {node.value for node in ast.walk(tree) if _names_each(node)}
-    for node in ast.walk(tree):
+    # What stands in brackets is a key, or a part of a type.
+    held |= {node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)}
+    for node, declared in _scoped(tree):
         is_refused = isinstance(node, ast.expr) and text.span(node) in refused
         one = node if is_refused else None
         while one is not None and one not in held:
@@ -80,6 +82,26 @@ def _names_each(node: ast.AST) -> TypeGuard[ast.Assign]:
             return True
         case _:
             return False
+
+
+def _scoped(tree: ast.Module) -> Iterator[tuple[ast.AST, frozenset[str]]]:
+    """Every part of a program, with the names that have a type where it stands."""
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset(("output",)))]
+    while waiting:
+        node, names = waiting.pop()
+        yield node, names
+        inner = names.union(_declared_in(node)) if isinstance(node, _SCOPES) else names
+        waiting += ((part, inner) for part in ast.iter_child_nodes(node))
+
+
+def _declared_in(scope: ast.AST) -> Iterator[str]:
+    """The names that a program or a function says the types of, without those of functions in it."""
+    waiting = [*ast.iter_child_nodes(scope)]
+    while waiting:
+        node = waiting.pop()
+        yield from _declared_by(node)
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _declared_by(node: ast.AST) -> list[str]:

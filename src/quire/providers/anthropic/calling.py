@@ -45,3 +45,8 @@ def called_by(block: Json) -> str | None:
             return question
         case _:
             return None
+
+
+def as_own(block: Json) -> Json:
+    """A block that a program made as one of the model itself."""
+    return {name: value for name, value in block.items() if name != CALLER}

@@ -9,7 +9,7 @@ knows, is taken back with all that depends on it.
 from collections.abc import Collection, Container, Sequence
 
 from quire.items import Item
-from quire.providers.anthropic.calling import CALLER, called_by
+from quire.providers.anthropic.calling import as_own, called_by
 from quire.providers.anthropic.limits import without_thinking
 from quire.providers.anthropic.thinking import THOUGHTS, asked_in, container_of
 from quire.providers.provider import words_in
@@ -106,9 +106,5 @@ def _without(message: Json, gone: set[str]) -> tuple[Json, int]:
         elif asked and block["type"] in THOUGHTS:
             stale += 1
         else:
-            kept.append(_own(block) if called_by(block) in gone else block)
+            kept.append(as_own(block) if called_by(block) in gone else block)
     return {**message, "content": kept}, stale
-
-
-def _own(block: Json) -> Json:
-    return {name: value for name, value in block.items() if name != CALLER}

@@ -4,11 +4,12 @@ Thinking and calls go back in the order they came in. Words, and what the provid
 before the first call: with any of them after a call, the API has missed the results of the call.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 
 from quire.items import Item
+from quire.providers.anthropic.calling import as_own, called_by
 from quire.providers.anthropic.deferred import HALF
-from quire.providers.anthropic.thinking import THOUGHTS, halves
+from quire.providers.anthropic.thinking import THOUGHTS, asked_in, halves
 from quire.providers.sheet import Json, Sheet
 
 
@@ -47,6 +48,8 @@ class Order:
             self._sheet.note(owners[id(half)], "reasoning_left_out", HALF)
         lone = {id(half) for half in found.lone}
         written = [(item, block) for item, block in written if id(block) not in lone]
+        asked = {*asked_before, *(asked_in(block) for _, block in written)}
+        written = [(item, _of_those(asked, block)) for item, block in written]
         while written and written[-1][1]["type"] in THOUGHTS:
             item, _ = written.pop()
             self._sheet.note(item, "reasoning_left_out", "nothing was said or called after it")
@@ -57,3 +60,8 @@ class Order:
             self._sheet.note(item, "state_stale", "what was said before it had to be moved")
         else:
             self._since.append((item, block))
+
+
+def _of_those(asked: Container[str | None], block: Json) -> Json:
+    """A block, as one of the model itself where the program that made it is not sent."""
+    return block if called_by(block) in asked else as_own(block)

@@ -39,7 +39,8 @@ def parse(response: Any, answer: Answer) -> Parsed:
 
 def fault_in(body: Json) -> str | None:
     """What a response or a chunk says went wrong; one of vLLM says so of itself."""
-    return error_in(body if body.get("object") == "error" else body.get("error"))
+    told = body.get("error")
+    return error_in(body if told is None and body.get("object") == "error" else told)
 
 
 def usage_of(body: Json) -> Usage | None:
