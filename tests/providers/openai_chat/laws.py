@@ -162,7 +162,8 @@ def plain_is_general(
 
 
 def _filled() -> st.SearchStrategy[str]:
-    return texts().map(lambda text: f"{text}.")
+    # What begins like an error is read as one: these wires have no other way to say so.
+    return texts().map(lambda text: f"{text}.").filter(lambda text: not text.startswith("Error: "))
 
 
 @st.composite
