@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 
 from quire.memory.words import is_question, names, numbers, terms
 from quire.memory.words.indexing import _CUTS, _KEPT  # pyright: ignore[reportPrivateUsage]
+from quire.memory.words.languages import FUNCTION_WORDS
 from quire.memory.words.latin import LONGEST
 from tests.memory.words.inflections import MEETING
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 WORDS = st.sampled_from([word for pair in MEETING for word in pair])
+# Two that other languages are full of, as "man" and "die", are taken for words of those.
+FOREIGN = frozenset(" ".join(FUNCTION_WORDS.values()).split())
+ENGLISH_ALONE = WORDS.filter(lambda word: FOREIGN.isdisjoint((word, *terms(word))))
 LETTERS = st.text(string.ascii_lowercase, min_size=1, max_size=12)
 IDENTIFIERS = st.lists(LETTERS.filter(lambda word: len(word) > 1), min_size=2, max_size=4)
 
@@ -30,7 +34,7 @@ def test_any_text_has_terms_and_the_same_again(text: str) -> None:
 
 
 @pytest.mark.laws
-@given(st.lists(WORDS | st.integers(0, 3000).map(str)))
+@given(st.lists(ENGLISH_ALONE | st.integers(0, 3000).map(str)))
 def test_joined_terms_are_terms(words: list[str]) -> None:
     found = terms(" ".join(words))
     assert terms(" ".join(found)) == found

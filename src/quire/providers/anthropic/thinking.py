@@ -86,9 +86,11 @@ def halves(blocks: list[Json], asked_before: Collection[str]) -> Halves:
     waiting: dict[str, Json] = {}
     answered: set[str] = set()
     whole: set[int] = set()
+    asked = {*asked_before}  # each question is asked once
     for block in served:
         question, answer = asked_in(block), answered_in(block)
-        if question is not None and question not in asked_before:
+        if question is not None and question not in asked:
+            asked.add(question)
             waiting[question] = block
         elif answer in waiting:
             whole |= {id(waiting.pop(answer)), id(block)}

@@ -12,6 +12,7 @@ import msgspec
 
 from quire.errors import QuireError
 from quire.providers.json_values import json_text
+from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 
 _Key = Callable[[Json], Hashable | None]
@@ -43,13 +44,13 @@ def output_of(final: Sequence[Json], done: Sequence[Json]) -> list[Json]:
 
 def kind_of(item: Json) -> str:
     """The type of an item; what has none is a message."""
-    return str(item.get("type") or "message")
+    return words_in(item.get("type")) or "message"
 
 
 def name_of(item: Json) -> Hashable:
     """What tells an item from others of its kind: the id of its call, else its own, else what is in it."""
-    call_id, own = item.get("call_id"), item.get("id")
-    return kind_of(item), str(call_id or own) if call_id or own else content_of(item)
+    named = words_in(item.get("call_id")) or words_in(item.get("id"))
+    return kind_of(item), named or content_of(item)
 
 
 def content_of(item: Json) -> str:
