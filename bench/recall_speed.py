@@ -17,6 +17,7 @@ from typing import Any
 
 from locomo import Conversation
 from made_up import made_up
+from quire.memory.distinct import once
 from quire.memory.index import InProcess, Question
 from quire.memory.leaf import Leaf
 from quire.memory.quoting import Quoted
@@ -53,7 +54,7 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings
         return index.search(Question.of(text, now), limit=_LIMIT)
 
     def build(text: str) -> Any:
-        quotes = Quoted(search(text).hits, "made up")
+        quotes = Quoted(once(search(text).hits), "made up")
         return told_block(quotes).told(BUDGET, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
