@@ -1,7 +1,7 @@
 """Whether the right turns come back: shares of the turns that hold an answer, within a budget of tokens.
 
-Usage: python bench/recall.py PATH [--budget N ...] [--json] [--leave-one-out] [--speed [--peers PYTHON]]
-                              [--embed KIND] [--asked-in]
+Usage: python bench/recall.py PATH [--budget N ...] [--json] [--leave-one-out] [--embed KIND]
+                              [--asked-in] [--speed [--sizes N ...] [--peers PYTHON]]
 
 The file is in the format of LoCoMo. ER@B is the mean share of a question's evidence turns that are in what is
 told within B tokens (cl100k; the block as the section for recall tells it), All@B the share of questions with
@@ -32,7 +32,7 @@ def main() -> None:
     options = _options()
     found = conversations(options.path)
     if options.speed:
-        report = recall_speed.speed(found, options.peers)
+        report = recall_speed.speed(found, options.peers, options.sizes)
         print(json.dumps({"speed": report}) if options.json else recall_speed.as_text(report), flush=True)
         return
     methods = dict(METHODS)
@@ -67,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--embed", choices=EMBEDDINGS, help="an embedding beside the words")
     parser.add_argument("--asked-in", action="store_true", help="each question is a turn when it is asked")
     parser.add_argument("--speed", action="store_true", help="measure times instead")
+    parser.add_argument("--sizes", type=int, nargs="+", default=recall_speed.SIZES, metavar="N")
     parser.add_argument("--peers", type=Path, metavar="PYTHON", help="the Python that has bm25s")
     return parser.parse_args()
 

@@ -34,11 +34,11 @@ _WORD = re.compile(r"\w+")
 Timings = dict[str, float]
 
 
-def speed(found: Sequence[Conversation], peers: Path | None) -> dict[str, Any]:
+def speed(found: Sequence[Conversation], peers: Path | None, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
     """Milliseconds by size, by library and by what is done."""
     questions = [question.text for one in found for question in one.questions][:_ASKED]
     report: dict[str, Any] = {}
-    for size in SIZES:
+    for size in sizes:
         leaves = made_up(found, size)
         print(f"{size} leaves", file=sys.stderr)
         report[str(size)] = {"quire": _ours(leaves, questions), "sqlite fts5": _sqlite(leaves, questions)}

@@ -47,9 +47,19 @@ def conversation() -> dict[str, Any]:
     return {"sample_id": "made-up", "conversation": {**sessions, **dates}, "qa": [asked]}
 
 
-def test_recall_is_scored(tmp_path: Path) -> None:
-    path = tmp_path / "made-up.json"
-    path.write_text(json.dumps([conversation()]), encoding="utf-8")
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    written = tmp_path / "made-up.json"
+    written.write_text(json.dumps([conversation()]), encoding="utf-8")
+    return written
+
+
+def test_recall_is_timed(path: Path) -> None:
+    told = json.loads(ran("recall.py", str(path), "--speed", "--sizes", "60", "--json"))["speed"]["60"]
+    assert {"indexing", "search", "building"} == set(told["quire"]) and "sqlite fts5" in told
+
+
+def test_recall_is_scored(path: Path) -> None:
     told = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["methods"]
     assert told["quire"]["ER"] == {"100": 100.0}
     assert told["last"]["ER"] == {"100": 0.0}

@@ -1,36 +1,12 @@
 """Of a document that changed, the index puts what is new or stands elsewhere, and leaves the rest alone."""
 
-from collections.abc import Sequence
-
 import pytest
 
-from quire.memory import Leaf, Memory
-from quire.memory.index import InProcess
+from quire.memory import Memory
 from quire.stores import MemoryStore, Place, Stored
+from tests.memory.watched import Watched
 
 SECTIONS = [f"# Part {number}\n\nThe lamp number {number} hangs here." for number in range(40)]
-
-
-class Watched(InProcess):
-    """An index that notes what is done to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.done: list[str] = []
-
-    def put(
-        self,
-        leaves: Sequence[Leaf],
-        *,
-        vectors: Sequence[Sequence[float]] | None = None,
-        mark: tuple[str, bytes] | None = None,
-    ) -> None:
-        self.done += [f"put {leaf.order}" for leaf in leaves]
-        super().put(leaves, vectors=vectors, mark=mark)
-
-    def drop(self, source: str, transcript: str | None = None) -> None:
-        self.done.append("drop")
-        super().drop(source, transcript)
 
 
 def changed(sections: list[str]) -> tuple[Memory, Watched]:

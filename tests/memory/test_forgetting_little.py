@@ -1,7 +1,6 @@
 """Forgetting one thing takes that out of an index and leaves the rest, whatever else there is."""
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,33 +12,11 @@ from quire.memory import Leaf, Memory
 from quire.memory.index import InProcess, opening
 from quire.session import Session
 from quire.stores import MemoryStore, Store
+from tests.memory.watched import Watched
 
 
-class Counting(InProcess):
-    """An index that counts what is done to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.was_put: list[Leaf] = []
-        self.dropped = 0
-
-    def put(
-        self,
-        leaves: Sequence[Leaf],
-        *,
-        vectors: Sequence[Sequence[float]] | None = None,
-        mark: tuple[str, bytes] | None = None,
-    ) -> None:
-        self.was_put += leaves
-        super().put(leaves, vectors=vectors, mark=mark)
-
-    def drop(self, source: str, transcript: str | None = None) -> None:
-        self.dropped += 1
-        super().drop(source, transcript)
-
-
-def pumps(count: int) -> tuple[Session, Memory, Counting]:
-    store, index = MemoryStore(), Counting()
+def pumps(count: int) -> tuple[Session, Memory, Watched]:
+    store, index = MemoryStore(), Watched()
     session = Session.open("a/b", store=store)
     for nth in range(count):
         session.append(ToolCall(f"c{nth}", "read_pump", f'{{"pump": {nth}}}'))
@@ -47,8 +24,7 @@ def pumps(count: int) -> tuple[Session, Memory, Counting]:
         session.user(f"Entry {nth}: noted, thank you for pump {nth}.")
     memory = Memory(store, "a", index=index)
     memory.catch_up()
-    index.was_put.clear()
-    index.dropped = 0
+    index.done.clear()
     return session, memory, index
 
 
@@ -60,7 +36,7 @@ def test_one_that_is_forgotten_is_all_that_changes(count: int, nth: int) -> None
     forgotten = session.view()[nth]
     session.forget(forgotten.id)
     memory.catch_up()
-    assert index.dropped == 0 and len(index.was_put) == 0 and len(index) == before - 1
+    assert index.done == [] and len(index) == before - 1
     assert all(forgotten.id not in leaf.ids for leaf in index.newest(1_000))
 
 
@@ -69,7 +45,7 @@ def test_of_a_call_whose_result_is_forgotten_only_that_is_put_again() -> None:
     result = [item for item in session.view() if isinstance(item, ToolResult)][7]
     session.forget(result.id)
     memory.catch_up()
-    assert len(index.was_put) <= 1 and index.dropped == 0
+    assert len(index.done) <= 1 and "drop" not in index.done
     assert all("21 rpm" not in leaf.text for leaf in index.newest(1_000))
 
 

@@ -8,6 +8,7 @@ import pytest
 from quire.items import Message, Reasoning, ToolCall
 from quire.providers.anthropic import Anthropic
 from quire.providers.provider import Parsed
+from tests.providers.feeding import fed
 
 WIRE = Anthropic()
 Json = dict[str, Any]
@@ -47,13 +48,6 @@ def placed(event: Json, place: int | None) -> Json:
     return event if place is None else {**event, "index": place}
 
 
-def streamed(events: list[Json]) -> Parsed:
-    stream = WIRE.stream(model="m")
-    for event in events:
-        stream.feed(event)
-    return stream.close()
-
-
 def shown(parsed: Parsed) -> list[Any]:
     return [
         (item.call_id, item.arguments) if isinstance(item, ToolCall) else item.text
@@ -68,7 +62,7 @@ ALL = ["hm", "Hello.", ("t1", '{"x":1}'), ("t2", "{}")]
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_each_block_is_there_once_and_in_order(place: Place) -> None:
     events = [placed(event, place(number)) for number, held in enumerate(BLOCKS) for event in held]
-    parsed = streamed([*events, *END])
+    parsed = fed(WIRE, [*events, *END])
     assert shown(parsed) == ALL and parsed.finish == "calls"
     assert isinstance(parsed.items[0], Reasoning) and parsed.items[0].state is not None
     assert "c2ln" in parsed.items[0].state.data
@@ -77,8 +71,8 @@ def test_each_block_is_there_once_and_in_order(place: Place) -> None:
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_blocks_that_had_ended_before_a_stream_broke_off_are_there(place: Place) -> None:
     events = [placed(event, place(number)) for number, held in enumerate(BLOCKS) for event in held]
-    assert shown(streamed(events[:-1])) == ALL[:-1]
-    assert shown(streamed(events[:6])) == ["hm", "Hello."]
+    assert shown(fed(WIRE, events[:-1])) == ALL[:-1]
+    assert shown(fed(WIRE, events[:6])) == ["hm", "Hello."]
 
 
 @pytest.mark.parametrize("numbered", [BEGUN, "content_block_delta", "content_block_stop"])
@@ -88,24 +82,24 @@ def test_a_place_may_be_on_some_events_alone(numbered: str) -> None:
         for number, held in enumerate(BLOCKS)
         for event in held
     ]
-    assert shown(streamed([*events, *END])) == ALL
+    assert shown(fed(WIRE, [*events, *END])) == ALL
 
 
 def test_blocks_that_overlap_grow_by_their_places() -> None:
     first, second = ([placed(event, number) for event in BLOCKS[number + 1]] for number in (0, 1))
     events = [second[0], first[0], second[1], first[1], second[2], first[2], second[3]]
-    assert shown(streamed([*events, *END])) == ["Hello.", ("t1", '{"x":1}')]
+    assert shown(fed(WIRE, [*events, *END])) == ["Hello.", ("t1", '{"x":1}')]
 
 
 def test_an_end_that_is_said_twice_ends_nothing_else() -> None:
     first, second = ([placed(event, number) for event in BLOCKS[number + 1]] for number in (0, 1))
     events = [*first, second[0], first[-1], *second[1:]]
-    assert shown(streamed([*events, *END])) == ["Hello.", ("t1", '{"x":1}')]
+    assert shown(fed(WIRE, [*events, *END])) == ["Hello.", ("t1", '{"x":1}')]
 
 
 def test_words_of_a_block_that_was_never_begun_are_kept() -> None:
     events = [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": word}} for word in "ab"]
-    assert shown(streamed([*events, *END])) == ["ab"]
+    assert shown(fed(WIRE, [*events, *END])) == ["ab"]
 
 
 def unended(*numbers: int) -> list[Json]:
@@ -118,19 +112,19 @@ def unended(*numbers: int) -> list[Json]:
 
 
 def test_calls_whose_end_is_never_said_are_whole_when_the_answer_is() -> None:
-    parsed = streamed([*unended(0, 1, 2, 3), *END])
+    parsed = fed(WIRE, [*unended(0, 1, 2, 3), *END])
     assert shown(parsed) == ALL and (parsed.finish, parsed.error) == ("calls", None)
-    assert shown(streamed([{**event, "index": 0} for event in unended(1, 2, 3)] + END)) == ALL[1:]
-    assert shown(streamed(unended(1, 2, 3))) == ALL[1:2]
+    assert shown(fed(WIRE, [{**event, "index": 0} for event in unended(1, 2, 3)] + END)) == ALL[1:]
+    assert shown(fed(WIRE, unended(1, 2, 3))) == ALL[1:2]
 
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_call_that_did_not_come_whole_is_an_error(ended: bool) -> None:
     events = [*unended(1), *unended(2)[:-1], *([{"type": "content_block_stop", "index": 2}] if ended else [])]
-    parsed = streamed([*events, *unended(3), *END])
+    parsed = fed(WIRE, [*events, *unended(3), *END])
     assert shown(parsed) == ["Hello.", ("t2", "{}")]
     assert (parsed.finish, parsed.error) == ("other", "a call did not come whole")
-    assert streamed([*events, END[-1]]).error == parsed.error and streamed(events).error is None
+    assert fed(WIRE, [*events, END[-1]]).error == parsed.error and fed(WIRE, events).error is None
 
 
 def test_a_call_that_ran_out_of_room_is_none() -> None:
@@ -138,12 +132,12 @@ def test_a_call_that_ran_out_of_room_is_none() -> None:
         {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
         {"type": "message_stop"},
     ]
-    parsed = streamed([*unended(1, 2)[:-1], *cut])
+    parsed = fed(WIRE, [*unended(1, 2)[:-1], *cut])
     assert (shown(parsed), parsed.finish, parsed.error) == (["Hello."], "length", None)
-    assert shown(streamed([*unended(1, 2), *cut])) == ALL[1:3]
+    assert shown(fed(WIRE, [*unended(1, 2), *cut])) == ALL[1:3]
 
 
 def test_arguments_at_a_place_where_nothing_began_are_those_of_the_call_that_did() -> None:
     begun, *grown = unended(2)
-    parsed = streamed([*unended(1), begun, *({**event, "index": 7} for event in grown), *END])
+    parsed = fed(WIRE, [*unended(1), begun, *({**event, "index": 7} for event in grown), *END])
     assert shown(parsed) == ALL[1:3]

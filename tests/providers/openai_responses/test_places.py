@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from quire.items import Message, ToolCall
 from quire.providers.openai_responses import OpenAIResponses
 from quire.providers.provider import Parsed
+from tests.providers.feeding import fed
 from tests.providers.openai_responses.test_reading import THOUGHT, call, said
 
 WIRE = OpenAIResponses()
@@ -45,13 +46,6 @@ def ended(output: Any) -> Json:
     return {"type": "response.completed", "response": {"status": "completed", "output": output}}
 
 
-def streamed(told: list[Json]) -> Parsed:
-    stream = WIRE.stream(model="m")
-    for event in told:
-        stream.feed(event)
-    return stream.close()
-
-
 def shown(parsed: Parsed) -> list[Any]:
     return [
         item.text if isinstance(item, Message) else (item.call_id, item.arguments)
@@ -67,16 +61,16 @@ ALL = ["Hello.", ("a", '{"x": 1}'), ("b", "{}")]
 @pytest.mark.parametrize("output", [ITEMS, [], None], ids=["whole", "empty", "none"])
 @pytest.mark.parametrize("begun", [True, False])
 def test_each_item_is_there_once_and_in_order(place: Place, output: Any, begun: bool) -> None:
-    parsed = streamed([*events(ITEMS, place, begun=begun), ended(output)])
+    parsed = fed(WIRE, [*events(ITEMS, place, begun=begun), ended(output)])
     assert shown(parsed) == ALL and len(parsed.items) == 4
-    assert parsed == streamed([*events(ITEMS, PLACES["right"]), ended(ITEMS)])._replace(items=parsed.items)
+    assert parsed == fed(WIRE, [*events(ITEMS, PLACES["right"]), ended(ITEMS)])._replace(items=parsed.items)
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_what_came_before_a_stream_broke_off_is_there_once(place: Place) -> None:
-    parsed = streamed(events(ITEMS, place))
+    parsed = fed(WIRE, events(ITEMS, place))
     assert shown(parsed) == ALL
-    parsed = streamed(events([*ITEMS, said("And")], place)[:-1])
+    parsed = fed(WIRE, events([*ITEMS, said("And")], place)[:-1])
     assert shown(parsed) == [*ALL, "And"] and isinstance(parsed.items[-1], Message)
     assert parsed.items[-1].interrupted
 
@@ -86,7 +80,7 @@ def test_items_that_are_done_in_any_order_stand_in_their_places(order: list[int]
     told = events(ITEMS, PLACES["right"])
     begun = [event for event in told if event["type"] != "response.output_item.done"]
     done = [event for event in told if event["type"] == "response.output_item.done"]
-    assert shown(streamed([*begun, *(done[number] for number in order), ended([])])) == ALL
+    assert shown(fed(WIRE, [*begun, *(done[number] for number in order), ended([])])) == ALL
 
 
 @given(st.permutations(range(4)))
@@ -94,12 +88,12 @@ def test_items_without_places_stand_in_the_order_in_which_they_were_begun(order:
     told = events([{**item, "id": f"it_{number}"} for number, item in enumerate(ITEMS)], PLACES["left out"])
     begun = [event for event in told if event["type"] != "response.output_item.done"]
     done = [event for event in told if event["type"] == "response.output_item.done"]
-    assert shown(streamed([*begun, *(done[number] for number in order), ended([])])) == ALL
+    assert shown(fed(WIRE, [*begun, *(done[number] for number in order), ended([])])) == ALL
 
 
 def test_a_call_that_is_said_again_is_one_call() -> None:
     told = events([call("a"), call("a"), call("a", '{"x": 1}')], PLACES["left out"], begun=False)
-    assert shown(streamed([*told, ended([])])) == [("a", "{}"), ("a", '{"x": 1}')]
+    assert shown(fed(WIRE, [*told, ended([])])) == [("a", "{}"), ("a", '{"x": 1}')]
 
 
 def test_two_messages_that_nothing_but_their_ends_tells_apart() -> None:
@@ -108,7 +102,7 @@ def test_two_messages_that_nothing_but_their_ends_tells_apart() -> None:
         {"type": "response.output_item.done", "item": said("One.")},
         {"type": "response.output_text.delta", "delta": "Two"},
     ]
-    assert shown(streamed(told)) == ["One.", "Two"]
+    assert shown(fed(WIRE, told)) == ["One.", "Two"]
 
 
 def test_ids_that_are_made_up_for_each_event_do_not_say_words_twice() -> None:
@@ -117,6 +111,6 @@ def test_ids_that_are_made_up_for_each_event_do_not_say_words_twice() -> None:
         {"type": "response.output_text.delta", "item_id": "2", "delta": "Hel"},
         {"type": "response.output_text.delta", "item_id": "3", "delta": "lo"},
     ]
-    assert shown(streamed(told)) == ["Hello"]
+    assert shown(fed(WIRE, told)) == ["Hello"]
     done = {"type": "response.output_item.done", "item": {**said("Hello"), "id": "4"}}
-    assert shown(streamed([*told, done, ended([])])) == ["Hello"]
+    assert shown(fed(WIRE, [*told, done, ended([])])) == ["Hello"]
