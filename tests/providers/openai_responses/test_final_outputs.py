@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.items import Message, Reasoning, ToolCall
-from tests.providers.openai_responses.test_places import (
+from tests.providers.feeding import fed
+from tests.providers.openai_responses.test_places import WIRE, (
     ALL,
     ITEMS,
     PLACES,
@@ -33,7 +34,7 @@ def test_what_is_not_listed_at_the_end_is_kept_in_its_order(
     place: Place, kept: set[int], begun: bool
 ) -> None:
     final = [ITEMS[number] for number in sorted(kept)]
-    parsed = streamed([*events(ITEMS, place, begun=begun), ended(final)])
+    parsed = fed(WIRE, [*events(ITEMS, place, begun=begun), ended(final)])
     assert shown(parsed) == ALL and len(parsed.items) == len(ITEMS) and parsed.finish == "calls"
     assert isinstance(parsed.items[0], Reasoning)
 
@@ -44,7 +45,7 @@ def test_ids_that_are_others_at_the_end_repeat_nothing(changed: list[str], right
         {**item, **{name: f"{item[name]}_" for name in changed if name in item}, "number": None}
         for item in ITEMS
     ]
-    parsed = streamed([*events(ITEMS, PLACES["right" if right else "all the first"]), ended(final)])
+    parsed = fed(WIRE, [*events(ITEMS, PLACES["right" if right else "all the first"]), ended(final)])
     assert len(parsed.items) == len(ITEMS)
     assert [item.arguments for item in parsed.items if isinstance(item, ToolCall)] == ['{"x": 1}', "{}"]
 
@@ -54,7 +55,7 @@ def test_ids_that_are_others_at_the_end_repeat_nothing(changed: list[str], right
 def test_what_an_item_lacks_at_the_end_is_what_it_was_done_with(lost: str, empty: bool) -> None:
     bare = {**without(THOUGHT, lost), **({lost: None} if empty else {})}
     told = events(ITEMS, PLACES["right"])
-    whole, parsed = streamed([*told, ended(ITEMS)]), streamed([*told, ended([bare, *ITEMS[1:]])])
+    whole, parsed = fed(WIRE, [*told, ended(ITEMS)]), fed(WIRE, [*told, ended([bare, *ITEMS[1:]])])
     first, wanted = parsed.items[0], whole.items[0]
     assert isinstance(first, Reasoning) and isinstance(wanted, Reasoning)
     assert first.state == wanted.state is not None
@@ -62,21 +63,21 @@ def test_what_an_item_lacks_at_the_end_is_what_it_was_done_with(lost: str, empty
 
 def test_arguments_and_words_that_are_empty_at_the_end_are_those_it_was_done_with() -> None:
     final: list[Json] = [THOUGHT, said(), {**ITEMS[2], "arguments": ""}, ITEMS[3]]
-    assert shown(streamed([*events(ITEMS, PLACES["right"]), ended(final)])) == ALL
+    assert shown(fed(WIRE, [*events(ITEMS, PLACES["right"]), ended(final)])) == ALL
 
 
 def test_what_is_said_at_the_end_alone_is_kept_too() -> None:
-    assert shown(streamed([*events(ITEMS, PLACES["right"]), ended([*ITEMS, OTHER])])) == [
+    assert shown(fed(WIRE, [*events(ITEMS, PLACES["right"]), ended([*ITEMS, OTHER])])) == [
         *ALL,
         ("c", '{"y": 2}'),
     ]
-    parsed = streamed([*events([call("a")], PLACES["right"]), ended([OTHER])])
+    parsed = fed(WIRE, [*events([call("a")], PLACES["right"]), ended([OTHER])])
     assert shown(parsed) == [("a", "{}"), ("c", '{"y": 2}')]
 
 
 def test_calls_that_are_alike_are_told_apart_by_their_ids() -> None:
     items = [call("a"), {**call("b"), "id": "fc_2"}]
-    assert shown(streamed([*events(items, PLACES["left out"]), ended(items[1:])])) == [
+    assert shown(fed(WIRE, [*events(items, PLACES["left out"]), ended(items[1:])])) == [
         ("a", "{}"),
         ("b", "{}"),
     ]
@@ -86,21 +87,21 @@ def test_calls_that_are_alike_are_told_apart_by_their_ids() -> None:
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_what_is_said_to_be_done_again_is_there_once(place: Place, output: bool) -> None:
     told = [event for event in events(ITEMS, place) for _ in range(1 + event["type"].endswith("done"))]
-    parsed = streamed([*told, ended(ITEMS if output else [])])
+    parsed = fed(WIRE, [*told, ended(ITEMS if output else [])])
     assert shown(parsed) == ALL and len(parsed.items) == len(ITEMS)
 
 
 @pytest.mark.parametrize("final", [[], [call("a", '{ "x":1}')]])
 def test_a_call_with_other_spaces_is_the_same(final: list[Any]) -> None:
     items = [call("a", '{"x":1}'), call("a", '{"x": 1}')]
-    parsed = streamed([*events(items, PLACES["left out"], begun=False), ended(final)])
+    parsed = fed(WIRE, [*events(items, PLACES["left out"], begun=False), ended(final)])
     assert len(parsed.items) == 1
 
 
 def test_two_messages_of_the_same_words_are_two() -> None:
     items = [said("Well."), {**said("Well."), "id": "msg_2"}]
     for final in (items, []):
-        parsed = streamed([*events(items, PLACES["right"]), ended(final)])
+        parsed = fed(WIRE, [*events(items, PLACES["right"]), ended(final)])
         assert [item.text for item in parsed.items if isinstance(item, Message)] == ["Well.", "Well."]
 
 
@@ -111,4 +112,4 @@ def test_words_of_a_message_that_is_done_without_them_are_kept() -> None:
     ]
     ends: list[list[Json]] = [[], [said()]]
     for final in ends:
-        assert shown(streamed([*told, ended(final)])) == ["Hello"]
+        assert shown(fed(WIRE, [*told, ended(final)])) == ["Hello"]
