@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from quire.items import Message, Reasoning, ToolCall
 from tests.providers.feeding import fed
-from tests.providers.openai_responses.test_places import WIRE, (
+from tests.providers.openai_responses.test_places import (
     ALL,
     ITEMS,
     PLACES,
+    WIRE,
     Json,
     Place,
     ended,
     events,
     shown,
-    streamed,
 )
 from tests.providers.openai_responses.test_reading import THOUGHT, call, said
 
