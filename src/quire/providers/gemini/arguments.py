@@ -15,7 +15,14 @@ _decoder = msgspec.json.Decoder()
 
 def read_arguments(text: str) -> Json | None:
     """The arguments of a call as an object, or none if they are not one; no text is no arguments."""
-    if text == "{}" or not text or text.isspace():
+    if text[:1] == "{" and text.isascii() and text.count("{") + text.count("[") <= _DEEPEST:
+        # Nearly all arguments: nothing to mend, and not deep whatever they hold.
+        try:
+            arguments: Json = _decoder.decode(text)
+        except msgspec.DecodeError:
+            return None
+        return arguments
+    if not text or text.isspace():
         return {}
     value = read_value(text)
     return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]

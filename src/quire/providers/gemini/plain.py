@@ -14,6 +14,11 @@ from quire.providers.native import BESIDE, is_common
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
+Table = Mapping[str, str]
+
+LONGEST_ID = 64
+"""Characters that the id of a call may have."""
+
 _CLOSING = (Message, Reasoning, ToolCall, ToolResult)  # after a record of another kind a call may still join
 
 
@@ -22,7 +27,7 @@ def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, repl
 
     At `stop` there is a message of another than the model, so that each turn before it is known to be whole.
     """
-    messages = sheet.messages
+    messages, signs = sheet.messages, replies.signs
     append = messages.append
     while start < stop:
         item = items[start]
@@ -46,27 +51,27 @@ def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, repl
                 append({"role": "model", "parts": [said]})
                 start = after
                 continue
-        end = _write_calls(items, after, sheet, replies, said)
+        end = _write_calls(items, after, sheet, replies.known, said)
         if end == after:
             break
+        if signs:
+            replies.excused(items[after], messages[-2]["parts"][0 if said is None else 1])
         start = end
     return start
 
 
-def _write_calls(items: Sequence[Item], start: int, sheet: Sheet, replies: Replies, said: Json | None) -> int:
+def _write_calls(items: Sequence[Item], start: int, sheet: Sheet, names: Table, said: Json | None) -> int:
     """Calls in a row, after what was said, and their results in the same order; or nothing."""
-    first, messages = items[start], sheet.messages
-    if type(first) is not ToolCall or not messages or messages[-1]["role"] != "user":
+    messages = sheet.messages
+    if type(items[start]) is not ToolCall or not messages or messages[-1]["role"] != "user":
         return start
-    calls = _calls(items, start, sheet, replies.known)
+    calls = _calls(items, start, sheet, names)
     results = _results(items, start + len(calls), calls)
     if not results:
         for call in calls:
             del sheet.ids.taken[call["id"]]
         return start
     parts: list[Json] = [{"functionCall": call} for call in calls]
-    if replies.signs:
-        replies.excused(first, parts[0])
     if said is not None:
         parts.insert(0, said)
     messages.append({"role": "model", "parts": parts})
@@ -74,7 +79,7 @@ def _write_calls(items: Sequence[Item], start: int, sheet: Sheet, replies: Repli
     return start + 2 * len(calls)
 
 
-def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, str]) -> list[Json]:
+def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Table) -> list[Json]:
     """Calls of one agent in a row, as far as they need no more than to be written down."""
     given, takes, agent = sheet.ids.taken, sheet.ids.takes, items[place].agent_id
     calls: list[Json] = []
@@ -82,8 +87,13 @@ def _calls(items: Sequence[Item], place: int, sheet: Sheet, names: Mapping[str, 
         call_id, name = item.call_id, item.name
         if names.get(name) != name or call_id in given or item.state is not None or item.agent_id != agent:
             break
+        # Nearly all ids are identifiers, and asking that is cheaper than asking a pattern.
+        if not (call_id.isidentifier() and call_id.isascii() and len(call_id) <= LONGEST_ID) and not takes(
+            call_id
+        ):
+            break
         arguments = read_arguments(item.arguments)
-        if arguments is None or not takes(call_id) or (item.extras and not is_common(item)):
+        if arguments is None or (item.extras and not is_common(item)):
             break
         given[call_id] = call_id
         calls.append({"id": call_id, "name": name, "args": arguments})

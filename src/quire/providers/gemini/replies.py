@@ -128,7 +128,7 @@ class Replies:
         part = _signed({"functionCall": {"id": call_id, "name": name, "args": arguments}}, signature)
         return self.excused(item, part) if first and self.signs and signature is None else part
 
-    def excused(self, item: ToolCall, part: Json) -> Json:
+    def excused(self, item: Item, part: Json) -> Json:
         """The first call of a step that has no signature of the model's, with what stands for one.
 
         Only calls since the user last spoke are checked for it. It is written on all the same: taking it away

@@ -9,7 +9,7 @@ from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.gemini.parts import Media, Parts, in_result
-from quire.providers.gemini.plain import write_plain
+from quire.providers.gemini.plain import LONGEST_ID, write_plain
 from quire.providers.gemini.replies import Moved, Replies
 from quire.providers.gemini.responses import response_of
 from quire.providers.gemini.signing import NAME
@@ -22,7 +22,7 @@ from quire.providers.routes import cloud_of
 from quire.providers.sheet import Json, Sheet
 from quire.tokens.facts import UNKNOWN, facts_for
 
-_IDS = alphabet(64)
+_IDS = alphabet(LONGEST_ID)
 _TOOL_NAMES = Alphabet(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"), 64)
 _AT_START = "system"  # in the sheet only: instructions that `finish` puts where the wire has them
 
