@@ -386,7 +386,7 @@ def test_what_is_no_question_is_refused() -> None:
 def test_an_agent_is_made_of_a_session_or_words() -> None:
     with pytest.raises(WrongType):
         Agent(5, model=Scripted([]))  # type: ignore[arg-type]
-    for nobody in (None, 3):
+    for nobody in (None, 3, Scripted):
         with pytest.raises(WrongType, match="a model"):
             Agent("Be brief.", model=nobody)  # type: ignore[arg-type]
     template = Template(History(), budget=Budget(window=1_000))

@@ -233,6 +233,7 @@ def _session_and_words(given: Session | str) -> tuple[Session, str]:
 def _model_of(given: AnyModel | str) -> AnyModel:
     if isinstance(given, str):
         return Model(given)
-    if not callable(getattr(given, "send", None)):
-        raise WrongType(f"an agent has a model, or the name of one, not {type(given).__name__}")
+    if isinstance(given, type) or not callable(getattr(given, "send", None)):
+        what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise WrongType(f"an agent has a model, or the name of one, not {what}")
     return given
