@@ -13,12 +13,15 @@ import pytest
 
 from quire.memory import Knowledge, Memory
 from quire.memory.index import opening
-from quire.session import Session
+from quire.session import Session, forgetting
 from quire.stores import Place, Store
 from tests.stores.server import database
 
 SECRETS = (b"heliotrope", b"zinnia", b"vault.md")
 """What was said, the conversation it was said in or the document's title, and the document's name."""
+
+STEPS = ("_empty", "_finish", "wipe")
+"""Where who forgets may be broken off."""
 
 TALK = Place("ana", "zinnia")
 ROOT = Path(__file__).parents[2]
@@ -73,6 +76,22 @@ def forget_in_session(store: Store) -> None:
     Session.open("ana/zinnia", store=store).forget()
 
 
+def broken_off(at: str) -> Verb:
+    """Forget, be broken off at some step, and let the next who opens the conversation finish it."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def forget(store: Store, _: str) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(forgetting, at, stop)
+            with pytest.raises(KeyboardInterrupt):
+                forget_in_session(store)
+        Session.open("ana/zinnia", store=store)
+
+    return forget
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(opening, "SMALL", 0)
@@ -122,6 +141,7 @@ def _rows(address: str) -> bytes:
         *(pytest.param(talk, verb, set[bytes](), id=name) for name, verb in CONVERSATIONS.items()),
         *(pytest.param(add, verb, set[bytes](), id=name) for name, verb in DOCUMENTS.items()),
         pytest.param(talk, TEXTS["session.forget"], {b"zinnia"}, id="session.forget"),
+        *(pytest.param(talk, broken_off(at), {b"zinnia"}, id=f"broken off at {at}") for at in STEPS),
         pytest.param(add, TEXTS["replace"], {b"vault.md"}, id="replace"),
         pytest.param(add, pruned, set[bytes](), id="prune"),
     ],

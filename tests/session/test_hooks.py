@@ -272,3 +272,17 @@ def test_a_hook_that_has_to_be_awaited_is_not_passed_over() -> None:
     assert one.version == 0
     with pytest.raises(PermissionError):
         asyncio.run(one.add(Message("user", "hello")))
+
+
+@hook(Added, name="waits for what was cancelled")
+async def wait_for_nothing(event: Any) -> None:
+    other = asyncio.create_task(asyncio.sleep(9))
+    other.cancel()
+    await other
+
+
+def test_a_hook_that_waits_for_what_was_cancelled_has_failed_and_cancels_nobody() -> None:
+    one = session(hooks=[wait_for_nothing, hear_later])
+    asyncio.run(one.add(Message("user", "hello")))
+    assert texts(one.view()) == ["hello"] and heard == [("later", "main")]
+    assert [failure.fault for failure in one.hooks.failures] == ["CancelledError"]

@@ -21,7 +21,7 @@ from quire.errors import (
 )
 from quire.items import Hide, Item, Message, Note, Span, ToolCall, ToolResult
 from quire.session import Session, current_session
-from quire.stores import MemoryStore
+from quire.stores import MemoryStore, SQLiteStore
 from tests.session.opened import apart, ids, said, session, texts
 
 
@@ -140,6 +140,17 @@ def test_names_go_on_after_z() -> None:
         names.append(one.new("attempt"))
         one.user("x", to=names[-1])
     assert names[:2] == ["attempt_a", "attempt_b"] and names[25:] == ["attempt_z", "attempt_aa", "attempt_ab"]
+
+
+def test_a_name_is_given_once_though_nothing_is_written_to_it_yet(tmp_path: Path) -> None:
+    stores = [SQLiteStore(tmp_path / "chats.db") for _ in range(2)]
+    one, other = (Session.open("ana/one", store=store) for store in stores)
+    with one.draft() as draft:
+        names = [one.new("attempt"), other.new("attempt"), draft.new("attempt"), one.new("try")]
+        draft.user("hello", to=names[2])
+    assert names == ["attempt_a", "attempt_b", "attempt_c", "try_a"]
+    assert one.transcripts == ("main", "attempt_c") and len(one.view()) == 0
+    assert Session.open("ana/one", store=SQLiteStore(tmp_path / "chats.db")).new("attempt") == "attempt_d"
 
 
 def test_what_was_before() -> None:

@@ -19,7 +19,7 @@ from quire.session.workspace import Workspace, Written
 from quire.session.writing import aside
 from quire.state import Transcript, View, fork_scoped
 from quire.stores import place_at
-from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, POOL, checked_name, free_name, labelled
+from quire.stores.streams import FORGOTTEN, MAIN, NAMED, ORIGIN, POOL, checked_name, free_name, labelled
 
 Keep = Literal["all", "result", "summary"]
 
@@ -28,8 +28,19 @@ class Branching(Quoting):
     """The verbs for forks and the past."""
 
     def new(self, label: str) -> str:
-        """A name for another transcript: `label_a`, `label_b`, … the first that is free."""
-        return free_name(checked_name(label), self.transcripts)
+        """Take a name for another transcript: `label_a`, `label_b`, … the first that is free.
+
+        Nobody else is given it, in a draft or in another process, though nothing is written to it yet.
+        """
+        label, name = checked_name(label), ""
+
+        def named(workspace: Workspace) -> list[Written]:
+            nonlocal name
+            name = free_name(label, workspace.named.union(workspace.transcripts, self.transcripts))
+            return [Written(NAMED, Note(content={"name": name}, description="named"))]
+
+        self._outermost()[0].commit(named)
+        return name
 
     def timeline(self, labels: str | Iterable[str] | None = None) -> list[Item]:
         """What several transcripts show, woven by time, each item once; each keeps its own order.

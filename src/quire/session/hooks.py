@@ -4,6 +4,7 @@ A hook that hears of something about to happen may refuse it by raising: then no
 hears of something done can lose nothing: its error is logged and kept in `failures`.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
@@ -181,6 +182,10 @@ class Hooks:
                     await answer
             except Exception as fault:
                 self._report(one, event, fault)
+            except asyncio.CancelledError as fault:
+                if isinstance(event, BEFORE) or _is_told_to_stop():
+                    raise
+                self._report(one, event, fault)  # it waited for something that was cancelled
 
     def are_async(self, events: Iterable[type]) -> bool:
         """Whether a hook that hears one of the events has to be awaited."""
@@ -192,7 +197,7 @@ class Hooks:
             if one.is_async and not set(one.events).isdisjoint(events):
                 raise WrongType(_is_async(one))
 
-    def _report(self, one: Hook, event: Event, fault: Exception) -> None:
+    def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
         """Let a hook refuse what has not happened yet; what has happened stays, and its failure is kept."""
         if isinstance(event, BEFORE):
             raise fault
@@ -209,3 +214,9 @@ def _close(answer: Awaitable[Any]) -> None:
     """Let go of what a hook gave to be awaited, and nobody will."""
     if isinstance(answer, Coroutine):
         answer.close()
+
+
+def _is_told_to_stop() -> bool:
+    """Whether it is the running task itself that was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from quire.errors import InvalidValue
 from quire.session.forgetting import forget_recalled
+from quire.session.wiping import let_go
 from quire.stores import Place, Store
 from quire.stores.beside import heard_by
 from quire.stores.recalls import RECALLS
@@ -26,13 +27,6 @@ def documents_of(store: Store, scope: str) -> "Knowledge":
     from quire.memory import Knowledge
 
     return Knowledge(store, scope)
-
-
-def let_go(store: Store, scope: str) -> None:
-    """See to it that what was forgotten cannot be found any more either."""
-    from quire.memory import Memory
-
-    Memory.let_go(store, scope)
 
 
 def take_out(store: Store, place: Place) -> None:

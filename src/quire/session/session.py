@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.compactors import Compactor, Outcome, Room
 from quire.compactors.plan import checked_compactor
 from quire.context import Template
-from quire.errors import InvalidValue, StoreFailed
+from quire.errors import InvalidValue
 from quire.models import AnyModel
 from quire.session.background import Background
 from quire.session.current import enter, leave
@@ -21,7 +21,6 @@ from quire.session.hooks import Hook, Hooks
 from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
 from quire.session.redacting import Redaction
-from quire.session.remembering import let_go
 from quire.session.showing import Showing
 from quire.session.spending import Caps, own_prices
 from quire.session.workspace import Written
@@ -103,15 +102,10 @@ class Session(Showing):
 
         Without ids all that was said and kept is forgotten. Who runs the store can take out the tombstones.
         """
-        try:
-            if ids:
-                forget(self._ledger, ids)
-            else:
-                forget_all(self._ledger)
-        except StoreFailed:  # what is left may be the files alone, and nobody is to find the rest
-            let_go(self._ledger.store, self.place.scope)
-            raise
-        let_go(self._ledger.store, self.place.scope)
+        if ids:
+            forget(self._ledger, ids)
+        else:
+            forget_all(self._ledger)
 
     async def erase(self, *ids: str) -> None:
         """`forget` without blocking the loop: it reads and rewrites all that may tell of it."""

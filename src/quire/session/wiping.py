@@ -1,4 +1,4 @@
-"""Wiping the files of a store of what was forgotten: what comes last, and what no turn has to wait for.
+"""Wiping the index and the files of a store of what was forgotten: what comes last, and no turn waits for it.
 
 By then nobody can read it through the store any more. That it is due is noted in each conversation, with one
 mark for all that was forgotten together, so that whoever can do it first has done it for the others.
@@ -7,11 +7,12 @@ mark for all that was forgotten together, so that whoever can do it first has do
 import logging
 from collections.abc import Collection, Sequence
 
-from quire.errors import StoreFailed
+from quire.errors import QuireError
 from quire.items import Note
 from quire.session.families import relatives
 from quire.session.ledger import Ledger
 from quire.session.workspace import Workspace, Written
+from quire.stores import Store
 from quire.stores.streams import WIPED
 
 logger = logging.getLogger("quire.session")
@@ -34,11 +35,20 @@ def try_to_wipe(ledger: Ledger) -> None:
         _wipe(ledger, waits=False)
         for one in relatives([ledger]):
             _say_wiped(one, marks)
-    except StoreFailed as fault:
+    except QuireError as fault:
         logger.warning("what was forgotten in %s is not wiped yet: %s", ledger.place, fault)
 
 
+def let_go(store: Store, scope: str) -> None:
+    """See to it that what was forgotten cannot be found any more either."""
+    from quire.memory import Memory  # most conversations need none
+
+    Memory.let_go(store, scope)
+
+
 def _wipe(ledger: Ledger, *, waits: bool) -> None:
+    """The index comes first: however long others keep the files in use, nobody finds it there."""
+    let_go(ledger.store, ledger.place.scope)
     with ledger.store.wiping.once(waits=waits):
         ledger.store.forget(ledger.place, {})
 

@@ -19,6 +19,7 @@ from quire.state import Pool, Transcript, View
 from quire.stores.streams import (
     FORGOTTEN,
     MAIN,
+    NAMED,
     ORIGIN,
     PLANS,
     POOL,
@@ -62,6 +63,8 @@ class Workspace:
         self.transcripts: dict[str, Transcript] = {MAIN: Transcript()}
         self._called_in: frozenset[str] = frozenset()  # transcripts in which calls may wait
         self._inherited: dict[str, int] = {}  # how much of a transcript is from before this log began
+        self.named: set[str] = set()
+        """Names that were given to transcripts, whether somebody has written to them or not."""
         self.pool = Pool()
         self.handles = Handles()
         self.spending = Spending()
@@ -208,6 +211,8 @@ class Workspace:
                 self.recalled[source].add(listed)
         elif stream == WIPED:
             self.unwiped.difference_update(*(item.content["of"] for item in items if isinstance(item, Note)))
+        elif stream == NAMED:
+            self.named.update(item.content["name"] for item in items if isinstance(item, Note))
         elif stream == STEPS:
             self.steps.take(items, self.pending())
 

@@ -23,6 +23,8 @@ WIPED = ".wiped"
 STEPS = ".steps"
 MERGED = ".merged"
 RECALLED = ".recalled"
+NAMED = ".named"
+"""The names that were given to transcripts, which have an item only later."""
 
 
 def checked_name(name: object) -> str:

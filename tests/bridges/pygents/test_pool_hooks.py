@@ -170,3 +170,28 @@ async def test_several_hooks_are_called_in_order_and_a_missing_id_calls_none() -
     assert heard == []
     await pool.remove("a")
     assert heard == ["two", "one"]
+
+
+@in_a_loop
+async def test_what_comes_while_hooks_hear_of_a_removal_is_heard_of_too() -> None:
+    heard: list[Any] = []
+
+    async def slow(pool: ContextPool, *item: Item) -> None:
+        heard.append([one.content for one in item or pool])
+        await asyncio.sleep(0.01)
+
+    pool = ContextPool(hooks=[hook(ContextPoolHook.BEFORE_REMOVE)(slow)])
+    await pool.add(kept("a", 1))
+    await asyncio.gather(pool.remove("a"), _added_meanwhile(pool, kept("a", 2)))
+    assert heard == [[1], [2]] and not len(pool)
+    pool, heard[:] = ContextPool(hooks=[hook(ContextPoolHook.BEFORE_CLEAR)(slow)]), []
+    await pool.clear()
+    assert heard == [[]]
+    await pool.add(kept("a", 1))
+    await asyncio.gather(pool.clear(), _added_meanwhile(pool, kept("b", 2)))
+    assert heard == [[], [1], [1, 2]] and not len(pool)
+
+
+async def _added_meanwhile(pool: ContextPool, item: Item) -> None:
+    await asyncio.sleep(0)
+    await pool.add(item)

@@ -1,6 +1,6 @@
 """The pool: items by id, over the engine's pool of notes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from quire.bridges.pygents.declared import ContextPoolHook, DeclaredHook, HookType
@@ -68,15 +68,19 @@ class ContextPool(Hooked):
 
     async def remove(self, id: str) -> None:
         """Take an item out."""
-        note = self._note(id)
-        await self._heard.fire_and_wait(Removing(NOWHERE, note))
+        heard, note = None, self._note(id)
+        while note is not heard:  # another may have come in its place while they heard of it
+            await self._heard.fire_and_wait(Removing(NOWHERE, note))
+            heard, note = note, self._note(id)
         self._pool.remove(id)
         await self._heard.fire_and_wait(Removed(NOWHERE, note))
 
     async def clear(self) -> None:
         """Take all items out."""
-        notes = tuple(self._pool)
-        await self._heard.fire_and_wait(Clearing(NOWHERE, notes))
+        heard, notes = None, tuple(self._pool)
+        while heard is None or not _are_same(notes, heard):  # more may have come while they heard of it
+            await self._heard.fire_and_wait(Clearing(NOWHERE, notes))
+            heard, notes = notes, tuple(self._pool)
         self._pool.clear()
         await self._heard.fire_and_wait(Cleared(NOWHERE, notes))
 
@@ -121,6 +125,10 @@ class ContextPool(Hooked):
                 return self, event.note.content
             case _:
                 return (self,)
+
+
+def _are_same(some: Sequence[Note], others: Sequence[Note]) -> bool:
+    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
 
 
 def _read(fields: dict[str, Any], path: str) -> Note:
