@@ -50,7 +50,6 @@ def _raw(url: str) -> Any:
         import psycopg
 
         connection = psycopg.connect(url, autocommit=True)
-        connection.execute("SET synchronous_commit = off")
         sql = "INSERT INTO raw_kept (conversation, body) VALUES (%s, %s)"
         return lambda *row: connection.execute(sql, row)
     local = sqlite3.connect(url, isolation_level=None, timeout=30)

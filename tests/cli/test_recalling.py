@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
+from quire.items import ToolCall, ToolResult
 from quire.memory import Knowledge, Memory, recalled
 from quire.session import Session
 from quire.stores import Store
@@ -69,6 +70,21 @@ def test_what_all_of_it_takes_is_counted_with_its_days_and_its_block(tmp_path: P
     found = json.loads(ran(*arguments, "--json").stdout)
     assert found["tokens"] > sum(row["tokens"] for row in found["found"] if row["fits"])
     assert f"{found['tokens']} of 1,024 tokens" in ran(*arguments).stdout
+
+
+def test_of_what_is_long_the_part_is_told_that_would_be(tmp_path: Path) -> None:
+    lines = [f"line {number}: nothing of note on that day" for number in range(3_000)]
+    lines[2_000] = "line 2000: the locker of Ferris opens with heliotrope"
+    path = str(tmp_path / "chats.db")
+    with Store.open(path) as store:
+        session = Session.open("ana/one", store=store)
+        session.append(ToolCall("c1", "read_log", "{}"), ToolResult("c1", "read_log", "\n".join(lines)))
+    arguments = ("Which word opens the locker of Ferris?", "--scope", "ana", "--store", path)
+    (row,) = rows(*arguments)
+    assert "Ferris opens with heliotrope" in row["text"] and "[an excerpt" in row["text"]
+    assert row["fits"] and row["tokens"] <= 512 and row["reason"].endswith("told in part")
+    told = ran("recall", *arguments).stdout
+    assert "Ferris opens with heliotrope" in told and "told in part" in told and "assistant: [called" in told
 
 
 def test_the_budget_and_the_limit(tmp_path: Path) -> None:

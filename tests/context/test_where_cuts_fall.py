@@ -13,7 +13,7 @@ from quire.context import Context, Template
 from quire.errors import OverBudget
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.sections import Ask, Custom, History, Input, Instructions
-from quire.state import Transcript, View
+from quire.state import Transcript, View, groups
 from quire.tokens import Budget
 from tests.context.building import built
 from tests.counting import FourCharacters
@@ -112,3 +112,41 @@ def test_what_is_chosen_is_cut_where_all_of_it_is_cut(
     assert (whole is None) == (chosen is None)
     if whole is not None and chosen is not None:
         assert list(chosen.items) == list(whole.items)
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(20, 500), st.sampled_from(sorted(SECTIONS.keys() - {"a list", "no questions"})))
+def test_where_the_turn_before_the_input_has_room_it_is_shown(
+    turns: list[tuple[int, list[int], int]], window: int, kind: str
+) -> None:
+    view = talk(turns, 9).view
+    context = fitted(view, SECTIONS[kind], window, Input())
+    if context is None:
+        return
+    last = [item for item in view if turn_of(item) == len(turns) - 1]
+    shown = {item.id for item in context.items}
+    if COUNTER.total(sum(map(COUNTER.count, [context.items[0], *last, view[-1]]))) <= window:
+        assert {item.id for item in last} <= shown
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(20, 500), st.sampled_from(["all", "where", "a list"]), st.booleans())
+def test_what_is_cut_closely_loses_no_more_than_it_has_to(
+    turns: list[tuple[int, list[int], int]], window: int, kind: str, is_apart: bool
+) -> None:
+    view = talk(turns, 9).view
+    sections = {
+        "all": History(closely=True),
+        "where": History(where=lambda item: True, closely=True),
+        "a list": Custom("history", as_it_is, keeps="newest", closely=True),
+    }
+    more = [Input()] if is_apart and kind != "a list" else []
+    context = fitted(view, sections[kind], window, *more)
+    if context is None:
+        return
+    shown = list(context.items)[1:]
+    assert shown == list(view)[len(view) - len(shown) :]
+    left_out = groups(list(view)[: len(view) - len(shown)])
+    if left_out:
+        counted = sum(map(COUNTER.count, [*context.items, *left_out[-1].items]))
+        assert COUNTER.total(counted) > window

@@ -84,6 +84,23 @@ def test_a_number_of_the_date_answers_nothing_by_itself(date: str) -> None:
     assert not any('"12"' in one.why() for one in found)
 
 
+@pytest.mark.parametrize(
+    ("date", "days"),
+    [
+        ("13/6/2026", {(6, 13)}),
+        ("7-6-2026", {(6, 7), (7, 6)}),
+        ("6/7/2026", {(6, 7), (7, 6)}),
+        ("Jun 12 '26", {(6, 12)}),
+        ("June 12 this year", {(6, 12)}),
+    ],
+)
+def test_every_day_that_a_date_may_mean_is_found(date: str, days: set[tuple[int, int]]) -> None:
+    hits = Memory(sales(3), "ops").search(f"What did we sell on {date}?", at=NOW).hits[: 6 * len(days)]
+    found = [datetime.fromtimestamp(hit.leaf.at, UTC) for hit in hits]
+    assert {(at.month, at.day) for at in found} == days
+    assert all("from " in hit.reason and '"6"' not in hit.reason for hit in hits)
+
+
 @pytest.mark.parametrize("name", INDEXES)
 @pytest.mark.parametrize("date", ["12 June 2026", "2026-06-12"])
 def test_what_says_the_date_is_found_by_it(name: str, date: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.memory.times import date_words, span_of
+from quire.memory.times import date_words, span_of, spans_of
 from quire.memory.words import terms
 
 NOW = datetime(2023, 7, 19, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday
@@ -62,6 +62,28 @@ def told(at: float) -> str:
         ("2023-05-08", "2023-05-08", "2023-05-09"),
         ("25/12/2022", "2022-12-25", "2022-12-26"),
         ("12/25/2022", "2022-12-25", "2022-12-26"),
+        ("25-12-2022", "2022-12-25", "2022-12-26"),
+        ("on March 3 last year", "2022-03-03", "2022-03-04"),
+        ("the 3rd of March of the previous year", "2022-03-03", "2022-03-04"),
+        ("in March last year", "2022-03-01", "2022-04-01"),
+        ("in late March last year", "2022-03-21", "2022-04-01"),
+        ("last year in March", "2022-03-01", "2022-04-01"),
+        ("last year, on March 3", "2022-03-03", "2022-03-04"),
+        ("last year in March 2021", "2021-03-01", "2021-04-01"),
+        ("on 3 March this year", "2023-03-03", "2023-03-04"),
+        ("in May next year", "2024-05-01", "2024-06-01"),
+        ("between March and May last year", "2022-03-01", "2022-06-01"),
+        ("from 3 to 5 March last year", "2022-03-03", "2022-03-06"),
+        ("from March 3 last year to May 5 last year", "2022-03-03", "2022-05-06"),
+        ("the summer of last year", "2022-06-01", "2022-09-01"),
+        ("Q2 of last year", "2022-04-01", "2022-07-01"),
+        ("am 3. März letzten Jahres", "2022-03-03", "2022-03-04"),
+        ("le 3 mars de l\u2019année dernière", "2022-03-03", "2022-03-04"),
+        ("el 3 de marzo del año pasado", "2022-03-03", "2022-03-04"),
+        ("Jun 5 '22", "2022-06-05", "2022-06-06"),
+        ("5 June \u201922", "2022-06-05", "2022-06-06"),
+        ("in May '68", "1968-05-01", "1968-06-01"),
+        ("on May 5 'twas fine", "2023-05-05", "2023-05-06"),
         ("between 3 and 5 March 2022", "2022-03-03", "2022-03-06"),
         ("from the 3rd to the 5th of May", "2023-05-03", "2023-05-06"),
         ("between 8 and 5 March 2022", "2022-03-05", "2022-03-06"),
@@ -109,14 +131,21 @@ def test_a_time_becomes_an_interval(question: str, start: str, end: str) -> None
             "2023 people",
             "version 3.11.7",
             "What is new in version 2026.5.3?",
-            "5/6/2023",
             "2023-13-45",
+            "part 1-2-3-2023",
         ),
         *("Hier ist es", "next week", "tomorrow", "the week", "a second", "", "?"),
     ],
 )
 def test_words_that_are_no_time_give_none(question: str) -> None:
     assert span_of(question, NOW) is None
+
+
+@pytest.mark.parametrize("date", ["5/6/2022", "5-6-2022"])
+def test_a_date_that_may_be_two_days_means_both(date: str) -> None:
+    starts = [told(span.start) for span in spans_of(f"What was it on {date}?", NOW)]
+    assert starts == ["2022-06-05", "2022-05-06"]
+    assert len(spans_of(date.replace("6", "5"), NOW)) == 1
 
 
 def test_the_surest_of_several_is_taken() -> None:
@@ -133,7 +162,7 @@ def test_a_vague_time_is_less_sure() -> None:
 _PIECES = """
 last this past two 3 0 9999 31 8th 2023 1900 may May March june week weeks month years day ago since
 before between and from to of early end the on in summer weekend friday yesterday night 2023-02-30
-9999-12-31 0001-01-01 1/1/0001 q4 , until décembre fall a few couple
+9999-12-31 0001-01-01 1/1/0001 q4 , until décembre fall a few couple 5/6/2023 7-8-2022 '25 next this year
 """
 PIECES = _PIECES.split()
 

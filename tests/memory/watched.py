@@ -13,15 +13,9 @@ class Watched(InProcess):
         super().__init__()
         self.done: list[str] = []
 
-    def put(
-        self,
-        leaves: Sequence[Leaf],
-        *,
-        vectors: Sequence[Sequence[float]] | None = None,
-        mark: tuple[str, bytes] | None = None,
-    ) -> None:
+    def put(self, leaves: Sequence[Leaf], *, vectors: Sequence[Sequence[float]] | None = None) -> None:
         self.done += [f"put {leaf.order}" for leaf in leaves]
-        super().put(leaves, vectors=vectors, mark=mark)
+        super().put(leaves, vectors=vectors)
 
     def drop(self, source: str, transcript: str | None = None) -> None:
         self.done.append("drop")

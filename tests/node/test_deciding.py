@@ -54,6 +54,21 @@ def test_a_call_is_decided_by_its_address_also_after_a_restart(
     asyncio.run(serve())
 
 
+def test_calls_under_one_id_are_decided_by_their_own() -> None:
+    async def serve() -> None:
+        shop = Shop([call("pay", "{}", "c1"), call("pay", "{}", "c1")], "Well.")
+        await shop.node.send("seller", "pay twice", **HERE)
+        one, other = shop.node.waiting("seller", **HERE)
+        with pytest.raises(InvalidValue, match="2 calls wait under the id 'c1'"):
+            await shop.node.decide("seller", {"c1": True}, **HERE)
+        assert shop.paid == 0 and shop.node.state("seller", **HERE) == "waiting"
+        await shop.node.decide("seller", {one.id: True, other.id: False}, **HERE)
+        assert shop.paid == 1
+        await shop.node.stop()
+
+    asyncio.run(serve())
+
+
 def test_what_a_process_left_in_the_middle_waits_for_nobody(tmp_path: Path) -> None:
     async def serve() -> None:
         before = Shop(store=tmp_path / "node.db")

@@ -219,7 +219,7 @@ def test_nothing_is_run_and_calls_are_named() -> None:
 
 ANSWERS = {
     "one block": ("Here:\n```python\nx = 1\nx\n```\nThat is it.", "x = 1\nx"),
-    "several blocks": ("```python\nx = 1\n```\nand\n```py\nx\n```", "x = 1\n\nx"),
+    "a block beside an empty one": ("```python\n\n```\nand\n```py\nx\n```", "x"),
     "blocks of other languages": ("```json\n{}\n```\n```python\n1\n```", "1"),
     "a block of no language": ("```\n1\n```", "1"),
     "a block that was cut off": ("```python\nx = 1\nx", "x = 1\nx"),
@@ -242,6 +242,16 @@ def test_the_program_is_found_in(case: tuple[str, str]) -> None:
 def test_fences_alone_are_no_program(answer: str) -> None:
     with pytest.raises(ProgramFault):
         tree_of(code_in(answer))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["```python\nx = 1\n```\nand\n```py\nx\n```", "```\nx = 1\n```\nor\n```\nx\n```", "~~~py\n1\n~~~\n" * 3],
+)
+def test_of_several_blocks_none_is_taken_and_it_is_said_what_to_write(answer: str) -> None:
+    with pytest.raises(ProgramFault, match="none of them was run: write the whole program in one") as raised:
+        code_in(answer)
+    assert raised.value.kind == "syntax"
 
 
 @pytest.mark.parametrize("answer", ["", "  \n", "```python\n```", "I cannot do that, sorry."])

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from quire.programs.bounds import Bounds
+from quire.programs.checking import checked
 from quire.programs.faults import ProgramFault
 from quire.programs.sandbox import Sandbox
 
@@ -152,6 +153,18 @@ FORGED = {
     "shows a text like a function": ("'<function f at 0x1>'", "<function f at 0x1>"),
     "is only odd": ("x = '\\udcff' if False else 'ok'\nx", "ok"),
 }
+BY_TEXT = {
+    "defines a function by text": "exec('async def given(n): return 1')\nawait given(1)",
+    "binds a function's name by text": "exec('given = 5')\nstr(given)",
+    "binds it from within": "def f():\n    exec('global given\\ngiven = 5')\nf()\nstr(given)",
+    "calls a function by text": "await eval('given')(1)",
+    "calls it by a name that was found": "f = eval('given')\n[await f(n) for n in range(5)]",
+    "evaluates by another name": "e = eval\nawait e('given')(1)",
+    "executes by another name": "for run in [exec]:\n    run('given = 5')\nstr(given)",
+    "hides what it uses behind its own": "def f(eval):\n    return 1\nawait eval('given')(1)",
+    "finds its names by text": "f = given\nawait locals()['f'](1)",
+    "asks for names within": "def f():\n    return locals()\nstr(f())",
+}
 
 
 async def given(*values: Any) -> int:
@@ -193,6 +206,14 @@ def test_each_ends_within_its_limits(code: str) -> None:
 def test_a_forger_only_deceives_itself(case: tuple[str, Any]) -> None:
     code, value = case
     assert answer(code) == value
+
+
+@pytest.mark.parametrize("code", BY_TEXT.values(), ids=BY_TEXT)
+def test_names_that_are_found_by_texts_are_refused(code: str) -> None:
+    stubs = "from typing import Any\nasync def given(n: int) -> Any: ...\n"
+    with pytest.raises(ProgramFault, match="is not for programs") as refused:
+        asyncio.run(checked(code, stubs, {"given"}, None, Sandbox(workers=1)))
+    assert refused.value.kind == "names"
 
 
 def _own_memory() -> int:

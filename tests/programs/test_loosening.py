@@ -5,7 +5,7 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.programs.sandbox.loosening import LOOSE
+from quire.programs.sandbox.loosening import LOOSE, LOOSE_RECORD
 from quire.programs.sandbox.source import declaring
 
 STUBS = "class Output(TypedDict):\n    é: int\nasync def put(row: Output) -> None: ...\n"
@@ -16,6 +16,9 @@ EXPRESSIONS = st.recursive(
         | st.builds("[{},\n {}]".format, inner, inner)
         | st.builds("{{'é': {}, 'b': {}}}".format, inner, inner)
         | st.builds("dict(a={}, b={})".format, inner, inner)
+        | st.builds("dict({}, a={})".format, inner, inner)
+        | st.builds("{} | {{'é': {}}}".format, inner, inner)
+        | st.builds("{{one: {} for one in {}}}".format, inner, inner)
         | st.builds("put({})".format, inner)
     ),
     max_leaves=6,
@@ -38,7 +41,13 @@ class _Bare(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """A call without the one of ours around it."""
         self.generic_visit(node)
-        return node.args[0] if isinstance(node.func, ast.Name) and node.func.id == LOOSE else node
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[inner]) if name == LOOSE:
+                return inner
+            case ast.Call(ast.Name(id=name), [ast.Starred(ast.Tuple([inner]))]) if name == LOOSE_RECORD:
+                return inner
+            case _:
+                return node
 
 
 @given(st.lists(st.builds(str.format, STATEMENTS, EXPRESSIONS, EXPRESSIONS), min_size=1, max_size=3))

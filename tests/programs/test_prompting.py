@@ -1,6 +1,7 @@
 """What a model is told that is to write a program."""
 
 from quire.agent import tool
+from quire.agent.acted import having_acted
 from quire.agent.closing import uncertain
 from quire.items import ToolCall, ToolResult
 from quire.programs import ProgramFault
@@ -39,8 +40,9 @@ def test_of_each_call_it_is_said_whether_it_would_be_made_again() -> None:
         return 1
 
     made = MadeCalls()
-    calls = [ToolCall(f"c{n}", "calculator", f'{{"a": {n}, "b": 1}}') for n in range(4)]
+    calls = [ToolCall(f"c{n}", "calculator", f'{{"a": {n}, "b": 1}}') for n in range(5)]
     gave, failed = (ToolResult(calls[n].call_id, "calculator", str(n), is_error=n > 0) for n in range(2))
+    acted = ToolResult(calls[4].call_id, "calculator", "no", is_error=True)
     stopped, looked = (uncertain(calls[n], "the program was stopped") for n in (2, 3))
     for result, call, of, may_be_repeated in (
         (gave, calls[0], calculator, False),
@@ -48,8 +50,12 @@ def test_of_each_call_it_is_said_whether_it_would_be_made_again() -> None:
         (stopped, calls[2], calculator, False),
         (looked, calls[3], look, False),
     ):
-        made.add(of, Made("attempt_a", call, result), may_be_repeated=may_be_repeated)
+        made.add(of, Made("attempt_a", call, result, call.arguments), may_be_repeated=may_be_repeated)
+    fault = having_acted(RuntimeError("no"))
+    made.add(calculator, Made("attempt_a", calls[4], acted, "", fault=fault), may_be_repeated=False)
     lines = [line for line in told_of_calls(made.since(0)).splitlines() if line.startswith("- ")]
     endings = [line.partition("} ")[2].partition(":")[0] for line in lines]
-    assert endings == ["gave", "failed", "was stopped", "failed"]
-    assert "One that\nwas stopped may have been done all the same" in told_of_calls(made.since(0))
+    assert endings == ["gave", "failed", "was stopped", "failed", "failed after it had acted"]
+    told = " ".join(told_of_calls(made.since(0)).split())
+    assert "One that was stopped may have been done all the same" in told
+    assert "one that failed after it had acted has done something" in told

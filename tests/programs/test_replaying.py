@@ -1,16 +1,19 @@
 """Calls that were made stay made: later programs of the same answer are given what they gave."""
 
 import asyncio
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field, SecretStr
 
-from quire import ToolCall, ToolResult
+from quire import Message, ToolCall, ToolResult
 from quire.agent import Tool, tool
 from quire.models import Scripted
 from quire.programs import Event, Gave, ProgramFailed, Task
 from quire.programs.replaying import REPLAYED
-from tests.programs.coding import assert_whole, coder_of, run, said
+from tests.programs.coding import assert_whole, coder_of, fenced, run, said
 
 BROKEN = "r = await pay(invoice='17')\noutput = {'id': r['receipt_id']}"
 WORKS = "r = await pay('17', currency='EUR')\noutput = {'id': r['receipt']}"
@@ -170,6 +173,42 @@ def test_the_error_names_the_calls_that_were_made_and_nothing_of_what_they_said(
             await coder_of(BROKEN, BROKEN, rounds=2).answer(till.task, x=1)
         assert till.paid == ["17"] and dict(failed.value.attempts[0].calls) == {"pay": 1}
         assert "pay (1)" in str(failed.value) and "r-1" not in str(failed.value)
+
+    run(work)
+
+
+def test_a_record_that_draws_an_id_is_the_same_call_and_another_secret_is_another() -> None:
+    class Order(BaseModel):
+        amount: int
+        pin: SecretStr
+        id: int = Field(default_factory=partial(next, count()))
+
+    async def work() -> None:
+        paid: list[str] = []
+
+        @tool
+        async def pay(order: Order) -> str:
+            """Pay."""
+            paid.append(order.pin.get_secret_value())
+            return "paid"
+
+        task = Task("settle", input={"x": int}, output=str, tools=[pay])
+        first = "await pay({'amount': 5, 'pin': '1'})\noutput = [''][x]"
+        again = "await pay({'pin': '1', 'amount': 5})\noutput = await pay({'amount': 5, 'pin': '2'})"
+        await coder_of(first, again, rounds=2).answer(task, x=1)
+        assert paid == ["1", "2"]
+
+    run(work)
+
+
+def test_a_draft_beside_the_program_costs_a_round_and_nothing_else() -> None:
+    async def work() -> None:
+        till = Till()
+        draft = Message("assistant", f"First:\n{fenced(BROKEN)}\nNo, rather:\n{fenced(WORKS)}")
+        coder = coder_of(draft, WORKS, rounds=2)
+        assert (await coder.answer(till.task, x=1)).value == {"id": "r-1"} and till.paid == ["17"]
+        told = [text for kind, text in said(coder.session, "attempt_a") if kind == "user"]
+        assert any("none of them was run: write the whole program in one" in text for text in told)
 
     run(work)
 

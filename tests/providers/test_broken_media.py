@@ -1,13 +1,17 @@
 """Media whose address cannot be read are put in words, on every wire alike."""
 
 import json
+from base64 import b64encode, encodebytes, urlsafe_b64encode
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from quire.errors import Downgraded
+from quire.errors import Damaged, Downgraded
 from quire.items import Audio, File, Image, Message
 from quire.providers import PROVIDERS
 
+PNG = b"\x89PNG\r\n\x1a\n\xfb\xff"
 MODELS = {"openai": "gpt-4o-audio-preview"}
 BROKEN = (
     Image(url="data:image/png;base64,@@@"),
@@ -36,6 +40,41 @@ def test_base64_in_the_forms_that_are_about_is_read(wire: str, data: str) -> Non
     rendered = PROVIDERS[wire].render([Message("user", (Image(url=f"data:image/png;base64,{data}"),))])
     assert "iVBORw0KGgo=" in json.dumps(rendered.payload)
     assert rendered.downgrades == ()
+
+
+def shown(wire: str, data: str) -> list[Any]:
+    """A history with a picture in base64."""
+    address = f"data:image/png;base64,{data}"
+    blocks: dict[str, Any] = {
+        "openai": {"type": "image_url", "image_url": {"url": address}},
+        "openai-responses": {"type": "input_image", "image_url": address},
+        "anthropic": {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": data},
+        },
+        "gemini": {"inlineData": {"mimeType": "image/png", "data": data}},
+    }
+    held = "parts" if wire == "gemini" else "content"
+    return [{"role": "user", held: [blocks[wire]]}]
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("picture", [PNG, PNG * 50])
+@pytest.mark.parametrize("write", [b64encode, encodebytes, urlsafe_b64encode])
+def test_a_history_may_have_them_too_and_sends_none_of_it(
+    wire: str, picture: bytes, write: Callable[[bytes], bytes]
+) -> None:
+    items = PROVIDERS[wire].read_history(shown(wire, write(picture).decode()))
+    assert isinstance(items[0], Message)
+    assert items[0].content == (Image(data=picture, media_type="image/png"),)
+    assert b64encode(picture).decode() in json.dumps(PROVIDERS[wire].render(items).payload)
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("data", ["@@@", "iVBORw0KG", "é", ""])
+def test_what_is_no_base64_is_damage(wire: str, data: str) -> None:
+    with pytest.raises(Damaged):
+        PROVIDERS[wire].read_history(shown(wire, data))
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)

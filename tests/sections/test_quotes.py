@@ -45,6 +45,17 @@ def test_an_end_of_line_that_costs_nothing_is_not_paid_for() -> None:
     assert len(quotes(lines).told(40, free_ends).kept) == 8
 
 
+def test_what_has_no_time_is_told_source_by_source_each_under_its_heading_once() -> None:
+    found = [("b", 3), ("a", 2), ("b", 1), ("a", 0), ("c", 5), ("b", 2)]
+    given = [
+        Quote(f"{source}{order}", f"{source}{order}", f"[{source}]", 0.0, order, (), str, source=source)
+        for source, order in found
+    ]
+    later = Quote("said", "said", "[Monday]", 7.0, 0, (), str, source="one")
+    (told,) = Quotes([later, *given], name="quotes", opening="").told(None, count).items
+    assert told.text.split() == ["[b]", "b1", "b2", "b3", "[a]", "a0", "a2", "[c]", "c5", "[Monday]", "said"]
+
+
 def test_the_first_that_fits_is_taken_although_a_longer_one_is_worthier() -> None:
     lines = [("a " * 30, ""), ("a", ""), ("b", "")]
     assert quotes(lines).told(20, count).kept == {("", "q1"), ("", "q2")}

@@ -210,7 +210,10 @@ def test_closing_leaves_no_thread_and_no_connection(url: str, direct: "psycopg.C
     store.wait(HERE, 1, 0.01)
     store.close()
     assert set(threading.enumerate()) == before
-    count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    count = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND backend_type = 'client backend'"
+    )
     until = time.monotonic() + 5
     while direct.execute(count).fetchone() != (1,) and time.monotonic() < until:
         time.sleep(0.01)
@@ -274,12 +277,20 @@ def test_names_are_bound_and_never_part_of_a_statement(store: PostgresStore) -> 
             store.conversations(bad)
 
 
-def test_a_choice_of_durability_is_what_the_server_is_told(url: str) -> None:
-    for durable, told in (("process", "off"), ("power", "on")):
+@pytest.mark.parametrize("chosen", ["on", "off", "remote_write"])
+def test_unless_power_is_asked_for_the_choice_of_the_servers_keeper_holds(
+    url: str, direct: "psycopg.Connection[Any]", chosen: str
+) -> None:
+    name = direct.info.dbname
+    direct.execute(f"ALTER DATABASE {name} SET synchronous_commit = {chosen}".encode())
+    for durable, told in (("process", chosen), ("power", "on")):
         store = PostgresStore(url, durable=durable)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         run = store._link.run  # pyright: ignore[reportPrivateUsage]
         assert run(lambda c: c.execute("SHOW synchronous_commit").fetchone(), lambda: None) == (told,)
         store.close()
+
+
+def test_an_option_that_is_none_is_refused(url: str) -> None:
     for wrong in ({"durable": "never"}, {"pool_size": 0}):
         with pytest.raises(InvalidValue):
             PostgresStore(url, **wrong)  # pyright: ignore[reportArgumentType]

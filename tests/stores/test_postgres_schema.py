@@ -18,6 +18,7 @@ from tests.stores.server import database, server, start
 
 HERE = Place("ana", "q3")
 HELLO = Entry("main", b'{"kind":"message"}')
+SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
 
 
 def add_color(connection: "psycopg.Connection[Any]") -> None:
@@ -53,10 +54,38 @@ def test_a_migration_that_fails_leaves_the_old_version_as_it_was(
             assert store.append(HERE, [HELLO], expected=store.version(HERE)) > 0
 
 
+@pytest.mark.parametrize("opened", [0, 1])
+def test_the_server_keeps_no_samples_of_what_is_said(
+    url: str, direct: "psycopg.Connection[Any]", opened: int
+) -> None:
+    if opened:
+        settle(direct, MIGRATIONS[:opened])
+        direct.execute("INSERT INTO quire.conversations (address, scope, name) VALUES ('a', 'ana', 'q3')")
+        direct.execute(
+            "INSERT INTO quire.entries SELECT 1, nth, 'main', '{}' FROM generate_series(1, 50) nth"
+        )
+        direct.execute("ANALYZE")
+        assert direct.execute(SAMPLED).fetchall() != []
+    with PostgresStore(url) as store:
+        store.append(HERE, [HELLO] * 50, expected=0)
+        direct.execute("ANALYZE")
+        assert direct.execute(SAMPLED).fetchall() == []
+
+
+def test_who_made_a_view_of_the_entries_is_brought_up_to_date_too(
+    url: str, direct: "psycopg.Connection[Any]"
+) -> None:
+    settle(direct, MIGRATIONS[:1])
+    direct.execute("CREATE VIEW said AS SELECT body FROM quire.entries")
+    with PostgresStore(url) as store:
+        assert store.append(HERE, [HELLO], expected=0) == 1
+    assert direct.execute("SELECT count(*) FROM said").fetchone() == (1,)
+
+
 def test_a_newer_store_is_refused(url: str, direct: "psycopg.Connection[Any]") -> None:
     PostgresStore(url).close()
     direct.execute("UPDATE quire.about SET version = 7")
-    with pytest.raises(NewerStore, match=r"version 7.* knows 1"):
+    with pytest.raises(NewerStore, match=rf"version 7.* knows {len(MIGRATIONS)}"):
         PostgresStore(url)
 
 

@@ -77,7 +77,8 @@ def test_well_known_models(model: str, window: int, output: int, prices: Prices)
         ("claude-someday", "claude"),
         ("gemini-3.1-flash-lite-preview", "gemini-3.1-flash-lite"),
         ("gemini-5", "gemini"),
-        ("mistral-large", ""),
+        ("mistral-large", "mistral"),
+        ("llama-3.3-70b", ""),
     ],
 )
 def test_the_longest_prefix_wins(model: str, prefix: str) -> None:
@@ -106,6 +107,28 @@ def test_what_models_take(model: str, has: set[str], has_not: set[str]) -> None:
     features = facts_for(model).features
     assert has <= features
     assert not has_not & features
+
+
+@pytest.mark.parametrize(
+    ("model", "prefix"),
+    [
+        ("mistralai/mistral-small-4-119b-2603", "mistral"),
+        ("openrouter/mistralai/Devstral-Small:free", "devstral"),
+        ("publishers/mistralai/models/codestral-2501", "codestral"),
+        ("us.mistral.pixtral-large-2502-v1:0", "mistral"),
+        ("moonshotai/kimi-k2.5", "kimi"),
+        ("moonshot.kimi-k2-thinking", "kimi"),
+        ("zai-org/GLM-4.7", "glm"),
+        ("oci/xai.grok-4", "grok"),
+        ("deepseek-ai/DeepSeek-V3", "deepseek"),
+        ("anthropic/deepseek-like", "deepseek"),
+        ("ollama/gpt-oss:20b", "gpt-oss"),
+        ("someone/kimi-k2:gpt-4o", "kimi"),
+        ("gpt-4o:kimi", "gpt-4o"),
+    ],
+)
+def test_models_of_others_are_found_whatever_is_around_their_names(model: str, prefix: str) -> None:
+    assert facts_for(model).prefix == prefix
 
 
 @each_row

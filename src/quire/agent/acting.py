@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from inspect import isawaitable
 
 from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
-from quire.agent.closing import handed_over, not_run
+from quire.agent.closing import handed_over, not_run, with_those_behind
 from quire.agent.in_order import InOrder, Keep
 from quire.agent.making_room import room_for
 from quire.agent.run import Tell
@@ -40,7 +40,6 @@ class Acting:
 
         What is on the record is added to `recorded`, also where this is broken off.
         """
-        ready: list[ToolCall] = []
         refused: dict[str, str] = {}
         for call in calls:
             verdict = await self._verdict(call, speaker)
@@ -48,8 +47,8 @@ class Acting:
                 refused[call.id] = verdict
             if verdict is None:
                 self.waiting.append(call)
-            else:
-                ready.append(call)
+        self.waiting = with_those_behind(calls, self.waiting_ids)
+        ready = [call for call in calls if call.id not in self.waiting_ids]
         room = room_for(speaker, len(ready))
         async with self._session.running(*(call for call in ready if call.id not in refused)):
             await InOrder(self._session, ready, tell, recorded).run(

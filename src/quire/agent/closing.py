@@ -1,6 +1,6 @@
 """Calls that will not be run, or of which nobody knows whether they were: each gets a result that says so."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable
 from typing import TypeVar
 
 from quire.errors import Conflict
@@ -39,10 +39,12 @@ def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
 
 async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> tuple[Item, ...]:
     """Give each call that waits a result, but for some, by their ids; those that were begun are uncertain."""
-    kept = set(keep)
+    waiting = set(keep)
 
     async def close() -> tuple[Item, ...]:
-        left = [(call, standing) for call, standing in session.standing() if call.id not in kept]
+        standings = session.standing()
+        kept = with_those_behind((call for call, _ in standings), waiting)
+        left = [(call, standing) for call, standing in standings if call not in kept]
         results: list[Item] = []
         for call, standing in left:
             closed = uncertain if standing == "begun" else not_run
@@ -51,6 +53,21 @@ async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> t
         return await session.answer(calls, *results, instead=refused) if results else ()
 
     return await answered(session, close)
+
+
+def with_those_behind(calls: Iterable[ToolCall], waiting: Container[str]) -> list[ToolCall]:
+    """Calls that wait, by the ids of their items, and those behind one of them under its call id and name.
+
+    Of such calls a result is for the first that has none: the next may be answered only after it.
+    """
+    kept: list[ToolCall] = []
+    names: set[tuple[str, str]] = set()
+    for call in calls:
+        name = call.call_id, call.name
+        if call.id in waiting or name in names:
+            kept.append(call)
+            names.add(name)
+    return kept
 
 
 async def answered(session: Session, answer: Callable[[], Awaitable[T]]) -> T:

@@ -4,10 +4,10 @@ A process may end between a call and its result. On the record stands whether th
 not can still be run; one that was is run again only if its tool is declared idempotent, else it is marked.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from quire.agent.acting import checked_verdict
-from quire.agent.closing import answered, not_run, refused, uncertain
+from quire.agent.closing import answered, not_run, refused, uncertain, with_those_behind
 from quire.agent.speaker import Speaker
 from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
@@ -17,6 +17,8 @@ from quire.state import View
 
 _ENDED = "the process ended while it ran"
 _OTHERWISE = "the user said something else first"
+_MOST_NAMED = 5
+"""Of how many calls under one id an error gives the ids of their items."""
 
 
 async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
@@ -64,7 +66,8 @@ async def _heard(session: Session, speaker: Speaker, message: Message) -> list[T
         return []
     first = next((call for call in left if _asks(speaker, call)), None)
     begun = {call.id for call, standing in session.standing() if standing == "begun"}
-    kept = [] if first is None else [call for call in left if _waits(speaker, call) and call.id not in begun]
+    waiting = {call.id for call in left if _waits(speaker, call)} - begun
+    kept = [] if first is None else with_those_behind(left, waiting)
     others = [call for call in left if call is not first and call not in kept]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
     if first is None:
@@ -100,7 +103,7 @@ def check_tools(session: Session, speaker: Speaker, decisions: Container[str]) -
     """An error where a decision is about a call of another: who lacks its tool could only close it."""
     for call in session.view().pending():
         is_own = call.name in speaker.tools or call.name in speaker.handoffs
-        if call.call_id in decisions and not is_own:
+        if (call.call_id in decisions or call.id in decisions) and not is_own:
             raise InvalidValue(
                 f"the call {cut(call.call_id)!r} in {session.place} is of the tool {cut(call.name)!r}, which "
                 f"{cut(speaker.name)!r} does not have: an agent that has it decides it"
@@ -108,19 +111,44 @@ def check_tools(session: Session, speaker: Speaker, decisions: Container[str]) -
 
 
 def decided(
-    left: list[ToolCall], decisions: Mapping[str, bool | str], speaker: Speaker
+    left: Sequence[ToolCall], decisions: Mapping[str, bool | str], speaker: Speaker
 ) -> dict[str, bool | str]:
-    """Decisions by the ids of the items they are about: call ids may come again."""
+    """Decisions by the ids of the items they are about: call ids may come again, also within a reply."""
     found: dict[str, bool | str] = {}
-    for call_id, decision in decisions.items():
-        about = [call for call in left if call.call_id == call_id]
-        if not about:
-            raise UnknownId(f"no call {cut(str(call_id))!r} waits for a decision")
-        if any(_asks(speaker, call) for call in about):
-            raise InvalidValue(f"the call {cut(call_id)!r} asks the user something: `ask` answers it")
+    for name, decision in decisions.items():
+        call = _meant(name, left)
+        if _asks(speaker, call):
+            raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
         checked_verdict(decision)
-        found |= {call.id: decision for call in about}
+        if call.id in found:
+            raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
+        found[call.id] = decision
+    _check_order(left, found, speaker)
     return found
+
+
+def _meant(name: str, left: Sequence[ToolCall]) -> ToolCall:
+    """The one call that an id is of: its own, or the one that the model gave it."""
+    about = [call for call in left if name in (call.id, call.call_id)]
+    if not about:
+        raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
+    if len(about) > 1:
+        ids = ", ".join(cut(call.id) for call in about[:_MOST_NAMED])
+        raise InvalidValue(
+            f"{len(about)} calls wait under the id {cut(name)!r}: decide each by the id of its item, {ids}"
+        )
+    return about[0]
+
+
+def _check_order(left: Sequence[ToolCall], found: Mapping[str, bool | str], speaker: Speaker) -> None:
+    """An error where a call would be run before one that goes on waiting, and its result taken for that."""
+    open_ones = {call.id for call in left if found.get(call.id) is None and _waits(speaker, call)}
+    for call in with_those_behind(left, open_ones):
+        if found.get(call.id) is not None:
+            raise InvalidValue(
+                f"the call {cut(call.id)!r} is behind another under the id {cut(call.call_id)!r} "
+                "that is not decided yet: decide that too"
+            )
 
 
 def _asks(speaker: Speaker, call: ToolCall) -> bool:

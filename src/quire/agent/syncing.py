@@ -4,6 +4,7 @@ All such work is done on one loop in a thread of its own, so that connections li
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from contextvars import copy_context
@@ -47,3 +48,13 @@ def _running_loop() -> asyncio.AbstractEventLoop:
             _loop = asyncio.new_event_loop()
             threading.Thread(target=_loop.run_forever, name=_NAME, daemon=True).start()
         return _loop
+
+
+def _begin_anew() -> None:
+    """Leave the loop to the process that runs it: its thread is not in a child, nor who held the lock."""
+    global _starting, _loop
+    _starting, _loop = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):  # not everywhere can a process be forked
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -27,7 +27,7 @@ _SHOWN = 10
 
 _MOST_SCOPES = 10
 _MARGIN = 6
-_LONGEST = 160
+_LONGEST = 200
 
 
 def recall(
@@ -61,7 +61,7 @@ def recall(
             {"question": question, "scope": place.scope, "budget": budget, "tokens": told, "found": rows}
         )
     else:
-        _print(rows, budget, told)
+        _print(rows, budget, told, question)
 
 
 def _known(store: "Store", scope: str, conversation: str | None) -> "Place":
@@ -98,16 +98,17 @@ def _found(
 def _rows(
     quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str
 ) -> tuple[list[dict[str, Any]], int]:
-    """What would be told, what is passed over before it, and so many in any case.
+    """What would be told, as it would be, what is passed over before it, and so many in any case.
 
     With it goes how many tokens it would be told in: with days, and the block that it stands in.
     """
     from quire.memory.recall import told_block
 
     count = counter_for(model).count
-    told = told_block(quotes, limit=limit, tokens=budget).told(None, count)
-    kept = told.kept
-    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in kept), default=0)
+    block = told_block(quotes, limit=limit, tokens=budget)
+    told = block.told(None, count)
+    lines = {quote.key: quote.line for quote in told.quotes}
+    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
     rows = [
         {
             "id": quote.id,
@@ -115,24 +116,30 @@ def _rows(
             "from": quote.heading.strip("[]"),
             "source": quote.source,
             "at": quote.at or None,
-            "tokens": count(Message("user", quote.line)),
-            "fits": quote.key in kept,
+            "tokens": count(Message("user", line)),
+            "fits": quote.key in lines,
             "score": quote.score or None,
-            "reason": quote.why(),
-            "text": quote.line,
+            "reason": block.why(quote),
+            "text": line,
         }
         for quote in quotes[: max(last, limit or _SHOWN)]
+        for line in (lines.get(quote.key, quote.line),)
     ]
     return rows, sum(map(count, told.items))
 
 
-def _print(rows: list[dict[str, Any]], budget: int, told: int) -> None:
+def _print(rows: list[dict[str, Any]], budget: int, told: int, question: str) -> None:
+    from quire.memory.excerpts import excerpt, worths_of
+    from quire.memory.words import terms
+
+    worths = worths_of(terms(question))
     for number, row in enumerate(rows, 1):
         score = "" if row["score"] is None else f"{row['score']:.2f}  "
         fits = "fits" if row["fits"] else "is left out"
         tokens = several(row["tokens"], "token")
         typer.echo(f"{number:>{_MARGIN - 2}}. {score}{visible(row['from'])}  {tokens}, {fits}")
-        for line in (visible(row["reason"]), beginning(row["text"], _LONGEST), named(row["id"])):
+        text = row["text"] if len(row["text"]) <= _LONGEST else excerpt(row["text"], _LONGEST, worths)
+        for line in (visible(row["reason"]), beginning(text, _LONGEST), named(row["id"])):
             typer.echo(f"{'':{_MARGIN}}{line}")
         typer.echo()
     kept = sum(row["fits"] for row in rows)

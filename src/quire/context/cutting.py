@@ -6,6 +6,7 @@ provider's cache is of use in between.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -36,10 +37,10 @@ class Steps(NamedTuple):
         """How much goes: enough, and a multiple of the step."""
         return -(-max(asked - self.steady, 0) // self.step) * self.step
 
-    def going_of(self, may_go: int, stays: int) -> int:
-        """The same where only some may go; just what has to, where that is less than the step asks for."""
-        going = self.going(may_go + stays)
-        return going if going <= may_go else max(may_go + stays - self.granted, 0)
+    def going_of(self, may_go: int, stays: int) -> tuple[int, int]:
+        """The same where only some may go, and what has to go: just that, where the step asks for more."""
+        going, least = self.going(may_go + stays), max(may_go + stays - self.granted, 0)
+        return (going if going <= may_go else least), least
 
 
 def steps_in(room: int, base: int, within: int, granted: int, elsewhere: int) -> Steps:
@@ -88,16 +89,19 @@ def cut_view(piece: Piece, view: View, steps: Steps, sums: Sums) -> Scroll:
     source = piece.origin or view
     # What is shown elsewhere of the source is neither cut nor granted here.
     asked, elsewhere = view.counted(sums), source.counted(sums) - view.counted(sums)
-    try:
+    cut: Scroll | None = None
+    with suppress(Irreducible):
         cut = newest(source, tokens=max(asked - steps.going(asked) + elsewhere, 0), counter=sums)
-    except Irreducible:
+    # As with a list: what has room is not left out for a whole step, if nothing would be left.
+    if cut is None or (piece.apart is not None and cut.start >= len(view)):
         cut = newest(source, tokens=steps.granted + elsewhere, counter=sums)
     return cut if source is view else Scroll(cut.before, view, cut.start)
 
 
 def cut_newest(piece: Piece, items: Sequence[Item], steps: Steps, sums: Sums) -> tuple[Item, ...]:
     """The newest of a list that grows at its end, as with a view; what must stay of its source stays."""
-    if isinstance(items, Sifted):
+    closely = piece.section.closely
+    if isinstance(items, Sifted) and not closely:
         return cut_sifted(piece, items, steps, sums)
     found = groups(items)
     must = frozenset(_must_stay(found, piece.origin))
@@ -106,7 +110,7 @@ def cut_newest(piece: Piece, items: Sequence[Item], steps: Steps, sums: Sums) ->
     may_go = list(accumulate((0 if index in must else size for index, size in enumerate(sizes)), initial=0))
     if needed > steps.granted:
         raise _irreducible(needed, steps, (i for index in sorted(must) for i in found[index].items))
-    turns = [index for index, group in enumerate(found) if _is_users(group.items[0])]
+    turns = [index for index, group in enumerate(found) if closely or _is_users(group.items[0])]
     going = steps.going_of(may_go[-1], needed)
     cut = place_of_cut(turns, range(len(found)), going, may_go.__getitem__, ends=piece.apart is not None)
     gone = {item.id for i, group in enumerate(found[:cut]) if i not in must for item in group.items}
@@ -129,20 +133,27 @@ def cut_sifted(piece: Piece, items: Sifted, steps: Steps, sums: Sums) -> tuple[I
 
 
 def place_of_cut(
-    turns: Sequence[int], reach: range, going: int, gone_before: Callable[[int], int], *, ends: bool
+    turns: Sequence[int],
+    reach: range,
+    going: tuple[int, int],
+    gone_before: Callable[[int], int],
+    *,
+    ends: bool,
 ) -> int:
     """The first turn before which enough goes; inside the last, where no turn is late enough.
 
-    Of what ends with its last turn, all may go at once: the turn after it is shown elsewhere.
+    Of what ends with its last turn, all may go: the turn after it is shown elsewhere. But what has room is
+    not left out for a whole step, if nothing would be left.
     """
     first, end = bisect_left(turns, reach.start), bisect_left(turns, reach.stop)
-    at = bisect_left(turns, going, first, end, key=gone_before)
-    if at < end:
-        return turns[at]
+    for enough in going if ends else going[:1]:
+        at = bisect_left(turns, enough, first, end, key=gone_before)
+        if at < end:
+            return turns[at]
     if ends:
         return reach.stop
     last = range(turns[end - 1] if first < end else reach.start, reach.stop)
-    return last.start + bisect_left(last, going, key=gone_before)
+    return last.start + bisect_left(last, going[0], key=gone_before)
 
 
 def _irreducible(needed: int, steps: Steps, must: Iterable[Item]) -> Irreducible:

@@ -201,7 +201,7 @@ class _Fit:
             return Fitted(piece, Scroll(last), self._size(last), "more than its share", self._answers(last))
         answers = self._answers(content)
         steps = self._steps(index, max(grant - answers, 0))
-        if isinstance(content, View):
+        if isinstance(content, View) and not piece.section.closely:
             shown = cut_view(piece, content, steps, self._sums)
         else:
             shown = Scroll(cut_newest(piece, content, steps, self._sums))
@@ -213,6 +213,8 @@ class _Fit:
         What does change, or comes and goes, is given a quarter of the room, or the next level that is left
         for this section, so that a cut does not move to and fro with it.
         """
+        if self._pieces[index].section.closely:
+            return Steps(grant, grant, 1)
         within = self._frame_within()
         stable = self._capacity.steady - self._static() - within
         piece, most = self._pieces[index], self._share(index).maximum

@@ -43,14 +43,14 @@ def once(hits: Iterable[Hit]) -> list[Said]:
     """
     found: dict[tuple[str, str], list[Hit]] = {}
     for hit in hits:
-        found.setdefault((hit.leaf.speaker, hit.leaf.text), []).append(hit)
+        found.setdefault((hit.leaf.speaker, hit.leaf.said), []).append(hit)
     return list(found.values())
 
 
 def _questions_last(found: list[Said], question: str) -> list[Said]:
     words = _words(question)
     longest = 2 * len(question) + _MORE
-    texts = [said[0].leaf.text for said in found]
+    texts = [said[0].leaf.said for said in found]
     same = [len(text) <= longest and _asks_for(text, words) for text in texts]
     if not any(same):
         return found

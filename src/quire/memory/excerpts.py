@@ -7,6 +7,7 @@ from math import log
 from typing import NamedTuple
 
 from quire.memory.leaf import Leaf, parts_read
+from quire.memory.quoted_text import BAR, one_line
 from quire.memory.ranking import Weights
 from quire.memory.ranking.scoring import stand_ins
 from quire.memory.words import terms
@@ -35,29 +36,35 @@ class _Piece(NamedTuple):
     is_call: bool
 
 
-def shorter_of(leaf: Leaf, asked: Sequence[str]) -> Shorter | None:
-    """How a long leaf is told in less room, given the terms that were asked for."""
-    return _Shortening(leaf, asked).shortened if len(leaf.text) > LONG else None
+def shorter_of(leaf: Leaf, asked: Sequence[str], start: str) -> Shorter | None:
+    """How a long leaf is told in less room, given the terms that were asked for.
+
+    However little room there is, its line goes on to `start` with who said it.
+    """
+    return _Shortening(leaf, asked, start).shortened if len(leaf.said) > LONG else None
 
 
 class _Shortening:
     """A leaf as it is told shorter and shorter, until it has room: it is read once for all of that."""
 
-    def __init__(self, leaf: Leaf, asked: Sequence[str]) -> None:
-        self._leaf, self._asked = leaf, asked
+    def __init__(self, leaf: Leaf, asked: Sequence[str], start: str) -> None:
+        self._leaf, self._asked, self._start = leaf, asked, start
         self._read: dict[str, _Read] = {}
 
     def shortened(self, line: str, letters: int) -> str:
         """The part of a line that matters most, in so many letters, and marked as a part."""
         if line not in self._read:
-            self._read[line] = _Read(line, worths_of(self._asked))
+            # In other words it may begin otherwise, and then all of it is quoted text.
+            is_as_it_was = line.startswith(self._start)
+            start, text = (self._start, line) if is_as_it_was else (BAR, f"{BAR}{line}")
+            self._read[line] = _Read(text, worths_of(self._asked), start)
         mark = f" [an excerpt: the whole has {len(line):,} letters and is {_where(self._leaf)}]"
         return self._read[line].cut(letters - len(mark)) + mark
 
 
 def _where(leaf: Leaf) -> str:
     if leaf.kind == "document":
-        return f"in {leaf.transcript}"
+        return f"in {one_line(leaf.transcript)}"
     more = len(leaf.ids) - _MOST_IDS
     return f"item {', '.join(leaf.ids[:_MOST_IDS])}" + (f" and {more} more" if more > 0 else "")
 
@@ -77,8 +84,8 @@ def excerpt(text: str, letters: int, worths: Mapping[str, float]) -> str:
 class _Read:
     """A text in pieces, and how much each is worth: the rarer in the text what was asked for, the more."""
 
-    def __init__(self, text: str, worths: Mapping[str, float]) -> None:
-        self._text, self._pieces = text, list(_pieces(text, worths))
+    def __init__(self, text: str, worths: Mapping[str, float], start: str = "") -> None:
+        self._text, self._pieces, self._start = text, list(_pieces(text, worths)), start.rstrip()
         times = Counter(term for piece in self._pieces for term in piece.found)
         self._rare = {
             term: worths[term] * log(1 + len(self._pieces) / count) for term, count in times.items()
@@ -88,20 +95,24 @@ class _Read:
         self._said_before = frozenset[str]().union(*(piece.found for piece in self._pieces[:1]), *calls)
 
     def cut(self, letters: int) -> str:
-        """The part that matters most, in at most so many letters, after the first words."""
+        """The part that matters most, in at most so many letters, after the first words.
+
+        What it starts with stays in any case: else what is quoted would begin the line.
+        """
         text, pieces = self._text, self._pieces
         if not pieces:
             return text[: max(0, letters)]
-        first = pieces[0]
-        head = text[first.start : min(first.end, first.start + _LONGEST_HEAD)]
+        first, letters = pieces[0], max(letters, len(self._start))
+        head = text[first.start : max(len(self._start), min(first.end, first.start + _LONGEST_HEAD))]
         room = letters - len(head) - 2 * len(_GAP)
-        if room < _SHORTEST_PART:
-            head, room = "", letters - 2 * len(_GAP)
-        start, end = _around(pieces, self._weighed(bool(head)), max(0, room))
+        is_told = room >= _SHORTEST_PART
+        if not is_told:
+            head, room = self._start, letters - len(self._start) - 2 * len(_GAP)
+        start, end = _around(pieces, self._weighed(is_told), max(0, room))
         if start <= len(head) + first.start:
-            head, start, end = "", first.start, min(len(text), first.start + letters - len(_GAP))
+            head, start, end = "", first.start, first.start + max(letters - len(_GAP), len(self._start))
         before = f"{head}{_GAP}" if start > first.start else ""
-        return f"{before}{text[start:end]}{_GAP.rstrip()}"[: max(0, letters)]
+        return f"{before}{text[start:end]}{_GAP.rstrip()}"[:letters]
 
     def _weighed(self, after_head: bool) -> list[float]:
         """What each piece is worth. What the first words say already, the rest need hardly say again."""

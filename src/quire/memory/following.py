@@ -3,28 +3,39 @@
 So an append costs nothing here, whoever made it, and what another process wrote is found too. Where something
 was forgotten, the conversation is read again, and what is not as it was changes in the index: that holds
 nothing that its store does not.
+
+Others may keep the same index up at the same time. How far a conversation was read is told by the index
+alone. That moves at once with what goes and comes, and only from where it was seen: who comes second looks
+again. So nobody takes out what another put, and who dies leaves an index in which the next one goes on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import RLock
 from typing import NamedTuple
 
 import msgspec
 
-from quire.items import Item
 from quire.memory.binding import Binding
+from quire.memory.bound import bound, forgotten_of, unlike
 from quire.memory.filing import Filing
-from quire.memory.index import Index, Only
+from quire.memory.index import Gone, Index, Only
 from quire.memory.knowledge import KNOWLEDGE, Knowledge
 from quire.memory.leaf import Leaf
 from quire.memory.marking import Mark, goes_on, told
 from quire.stores import Place, Store, Stored
-from quire.stores.decoding import items_in
 from quire.stores.store import Standing
-from quire.stores.streams import POOL, is_own
+
+
+class _Marked(NamedTuple):
+    """What an index says of how far a place was read, and what that means."""
+
+    said: bytes | None
+    mark: Mark | None
 
 
 class _Reading(NamedTuple):
+    """How far a conversation is bound here, which may be less or more than what an index has of it."""
+
     mark: Mark
     bindings: dict[str, Binding]
 
@@ -34,32 +45,35 @@ class Following:
 
     def __init__(self, store: Store, scope: str, index: Index, knowledge: Knowledge) -> None:
         self._store, self._scope, self._index = store, scope, index
-        self._filing = Filing(index, knowledge)
+        self._filing = Filing(knowledge)
+        self._filed: bytes | None = None
+        self._marks: dict[str, _Marked] = {}
         self._read: dict[str, _Reading] = {}
         self._lock = RLock()
 
     def catch_up(self) -> None:
         """Take in what was written, and let go of what was forgotten, since the last time."""
         with self._lock:
-            while self._look():
-                pass  # something was forgotten meanwhile, and its conversation is to be read again
+            while not self._look():
+                pass  # others changed something meanwhile, and it is to be looked at again
 
     def _look(self) -> bool:
-        """Read what is new; whether something was forgotten between reading it and putting it."""
+        """Read what is new; whether all is read, and nobody was first or forgot some of it meanwhile."""
+        marked = self._index.marked()  # before all else: what is begun after it is not taken for gone
         standings = self._store.standings(self._scope)
-        for gone in [name for name in self._index.marked() if name not in standings]:
-            self._let_go(gone)
-        overtaken = False
-        for name, standing in standings.items():
-            mark = self._marked(name)
-            if mark is not None and self._is_read(name, mark, standing):
-                continue
-            if name == KNOWLEDGE:
-                self._follow_documents(standing, mark)
-            else:
-                self._follow(name, mark, standing.log)
-            overtaken |= self._is_overtaken(name)
-        return overtaken
+        gone = [self._let_go(name) for name in marked if name not in standings]
+        return all([*gone, *(self._is_up(name, standing) for name, standing in standings.items())])
+
+    def _is_up(self, name: str, standing: Standing) -> bool:
+        """Whether the index has all of a conversation, now that what is new was put."""
+        mark = self._marked(name)
+        if mark is not None and self._is_read(name, mark, standing):
+            return True
+        if name == KNOWLEDGE:
+            is_put = self._follow_documents(standing, mark)
+        else:
+            is_put = self._follow(name, mark, standing.log)
+        return is_put and not self._is_overtaken(name)
 
     def _is_overtaken(self, name: str) -> bool:
         """Whether what was put just now may have been forgotten before; then it is taken out again.
@@ -67,15 +81,15 @@ class Following:
         Whoever forgets does so in the store first and then in the index: so either they take out what is put
         here, or it is seen now that they forgot.
         """
-        if name not in self._read:
+        mark = self._marked(name)
+        if mark is None:
             return False
-        mark = self._read[name].mark
         if name == KNOWLEDGE:  # the next look drops each document that changed
             return self._store.version(Place(self._scope, name)) != mark.version
         stored = self._store.read(Place(self._scope, name), after=mark.version - 1)
         if goes_on(stored, mark, at=0):
             return False
-        self._let_go(name)
+        self._renew(name, mark.log)
         return True
 
     def _is_read(self, name: str, mark: Mark, standing: Standing) -> bool:
@@ -89,51 +103,54 @@ class Following:
         return told(stored[0]) if stored else b""
 
     def _marked(self, name: str) -> Mark | None:
-        if name in self._read:
-            return self._read[name].mark
-        said = self._index.mark(name)
-        return None if said is None else msgspec.msgpack.decode(said, type=Mark)
+        """How far the index says that a place was read, whoever read it."""
+        said, known = self._index.mark(name), self._marks.get(name)
+        if known is None or known.said != said:
+            known = _Marked(said, None if said is None else msgspec.msgpack.decode(said, type=Mark))
+            self._marks[name] = known
+        return known.mark
 
-    def _let_go(self, name: str) -> None:
-        self._index.drop(name)
-        self._index.set_mark(name, None)
+    def _let_go(self, name: str) -> bool:
+        self._marked(name)
         self._read.pop(name, None)
-        if name == KNOWLEDGE:
-            self._filing.let_go()
+        is_gone = self._move(name, None, [Gone(source=name)], ())
+        del self._marks[name]
+        return is_gone
 
-    def _follow(self, name: str, mark: Mark | None, log: str) -> None:
+    def _follow(self, name: str, mark: Mark | None, log: str) -> bool:
         """Read on from the last entry that was read, if that is still what it was."""
-        place, known = Place(self._scope, name), self._read.get(name)
         if mark is None:
-            self._let_go(name)
-            self._take(name, {}, self._store.read(place), 0, log)
-            return
-        after = 0 if known is None else mark.version - 1
-        stored = self._store.read(place, after=after)
-        if log != mark.log or not goes_on(stored, mark, mark.version - 1 - after):
-            self._renew(name, log)
-        elif known is None:
-            self._take(name, {}, stored, mark.version, log)
-        else:
-            self._take(name, known.bindings, stored[1:], mark.version, log)
+            return self._take(name, {}, self._store.read(Place(self._scope, name)), 0, log)
+        bindings, stored = self._bound_until(name, mark)
+        if log != mark.log or not stored or not goes_on(stored, mark, mark.version - stored[0].version):
+            return self._renew(name, log)
+        return self._take(name, bindings, stored[1:] if bindings else stored, mark.version, log)
+
+    def _bound_until(self, name: str, mark: Mark) -> tuple[dict[str, Binding], Sequence[Stored]]:
+        """What is bound here of what a mark is of, and the entries from the last of it on; or else all."""
+        place, known = Place(self._scope, name), self._read.pop(name, None)
+        if known is not None and known.mark.log == mark.log and known.mark.version <= mark.version:
+            stored = self._store.read(place, after=known.mark.version - 1)
+            if goes_on(stored, known.mark, at=0):
+                return known.bindings, stored
+        return {}, self._store.read(place)
 
     def _take(
         self, name: str, bindings: dict[str, Binding], stored: Sequence[Stored], had: int, log: str
-    ) -> None:
+    ) -> bool:
         if not stored:
-            return
+            return True
         place = Place(self._scope, name)
         known = [entry for entry in stored if entry.version <= had]
-        _bound(place, bindings, known)
-        leaves, gone = _bound(place, bindings, stored[len(known) :])
+        bound(place, bindings, known)
+        leaves, gone = bound(place, bindings, stored[len(known) :])
         if any(binding.past.is_revived for binding in bindings.values()):
-            self._renew(name, log)
-            return
-        if gone:
-            self._index.remove(name, gone)
-        self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, leaves)
+            return self._renew(name, log)
+        if not had:
+            gone |= forgotten_of(bindings)
+        return self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, gone, leaves)
 
-    def _renew(self, name: str, log: str) -> None:
+    def _renew(self, name: str, log: str) -> bool:
         """Read all of a conversation, and change in the index what is not as it was.
 
         What was forgotten goes by its own name too: others may have indexes of it in the same tables.
@@ -141,51 +158,36 @@ class Following:
         place, bindings = Place(self._scope, name), dict[str, Binding]()
         stored = self._store.read(place)
         if not stored:
-            self._let_go(name)
-            return
-        leaves, _ = _bound(place, bindings, stored)
+            return self._let_go(name)
+        leaves, _ = bound(place, bindings, stored)
         there = self._index.newest(len(self._index), Only(sources=frozenset((name,))))
-        gone = _unlike(there, leaves).union(*(binding.forgotten for binding in bindings.values()))
-        if gone:
-            self._index.remove(name, gone)
+        gone = unlike(there, leaves) | forgotten_of(bindings)
         changed = [leaf for leaf in leaves if leaf.key in gone]
-        self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, changed)
+        return self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, gone, changed)
 
-    def _follow_documents(self, standing: Standing, mark: Mark | None) -> None:
+    def _follow_documents(self, standing: Standing, mark: Mark | None) -> bool:
         """Put what is new in the documents that changed, and what stands elsewhere in them than before."""
-        documents, leaves = self._filing.changed({} if mark is None else mark.documents)
-        last = self._last(KNOWLEDGE, standing.version)
-        self._keep(KNOWLEDGE, Mark(standing.version, last, standing.log, documents), {}, leaves)
+        if self._marks[KNOWLEDGE].said != self._filed:
+            self._filing.let_go()
+        documents, gone, leaves = self._filing.changed({} if mark is None else mark.documents)
+        now = Mark(standing.version, self._last(KNOWLEDGE, standing.version), standing.log, documents)
+        if not self._move(KNOWLEDGE, now, gone, leaves):
+            return False
         self._filing.was_put()
+        self._filed = self._marks[KNOWLEDGE].said
+        return True
 
-    def _keep(self, name: str, mark: Mark, bindings: dict[str, Binding], leaves: Sequence[Leaf]) -> None:
-        self._index.put(leaves, mark=(name, msgspec.msgpack.encode(mark)))
+    def _keep(
+        self, name: str, mark: Mark, bindings: dict[str, Binding], gone: set[str], leaves: Sequence[Leaf]
+    ) -> bool:
         self._read[name] = _Reading(mark, bindings)
+        return self._move(name, mark, [Gone(source=name, keys=frozenset(gone))] if gone else (), leaves)
 
-
-def _unlike(there: Iterable[Leaf], leaves: Iterable[Leaf]) -> set[str]:
-    """The keys of leaves that are there and should not be, or are not there just as they should be."""
-    before = {(leaf.transcript, leaf.key): leaf for leaf in there}
-    now = {(leaf.transcript, leaf.key): leaf for leaf in leaves}
-    return {at[1] for at in before.keys() | now.keys() if before.get(at) != now.get(at)}
-
-
-def _bound(
-    place: Place, bindings: dict[str, Binding], stored: Sequence[Stored]
-) -> tuple[list[Leaf], set[str]]:
-    """The leaves that entries begin or change, and the ids of all that is past by them."""
-    leaves: dict[tuple[str, str], Leaf] = {}
-    for entry, item in _said(place, stored):
-        if entry.stream not in bindings:
-            bindings[entry.stream] = Binding(place.conversation, entry.stream)
-        for leaf in bindings[entry.stream].take((item,)):
-            leaves[leaf.transcript, leaf.key] = leaf
-    gone = set[str]().union(*(binding.past.settle() for binding in bindings.values()))
-    held = [leaf for leaf in leaves.values() if leaf.key not in bindings[leaf.transcript].past.gone]
-    return held, gone
-
-
-def _said(place: Place, stored: Sequence[Stored]) -> Iterable[tuple[Stored, Item]]:
-    """What was said and kept, without what a session notes for itself."""
-    said = [entry for entry in stored if not is_own(entry.stream) or entry.stream == POOL]
-    return zip(said, items_in(place, said), strict=True)
+    def _move(self, name: str, mark: Mark | None, gone: Sequence[Gone], leaves: Sequence[Leaf]) -> bool:
+        """Change the index at once from what was marked; whether nobody did before."""
+        since = self._marks[name].said
+        said = None if mark is None else msgspec.msgpack.encode(mark)
+        if said == since and not gone and not leaves:
+            return True
+        self._marks[name] = _Marked(said, mark)
+        return self._index.move_mark(name, since, said, gone=gone, leaves=leaves)

@@ -123,7 +123,8 @@ class Memory:
         With `documents`, only what documents say is looked for. An `embedding` is for this question alone.
         The turns it is `asked_in`, each by its conversation and its id, do not answer it.
         """
-        asked = Question.of(question, now() if at is None else at).asked_in(asked_in)
+        own = tuple(asked_in)
+        readings = [one.asked_in(own) for one in Question.readings(question, now() if at is None else at)]
         wanted = checked_tiers(tiers)
         onlys = [None if tier == "knowledge" else only_in(tier, conversation) for tier in wanted]
         if documents:
@@ -131,7 +132,9 @@ class Memory:
         elif None in onlys:  # it has all that the others have
             onlys = [None]
         found = self._asked(
-            lambda index: [self._found(index, asked, limit, only, embedding) for only in onlys]
+            lambda index: [
+                self._found(index, asked, limit, only, embedding) for asked in readings for only in onlys
+            ]
         )
         return found[0] if len(found) == 1 else Found.merged(found, limit)
 

@@ -25,16 +25,18 @@ def opening_of(opening: str) -> str:
 
 
 def line_of(speaker: str, text: str, also: str = "") -> str:
-    """What somebody said, the first line after their name; without a name, each line is quoted text.
+    """What somebody said, the first line after their name; without a name, each line is quoted text."""
+    lines = _without_ours(text).splitlines() or [""]
+    first = start_of(speaker, also) + lines[0]
+    return first if len(lines) == 1 else f"\n{BAR}".join([first, *lines[1:]])
 
-    When they said it `also` stands before the text, where nobody who is quoted can write.
-    """
+
+def start_of(speaker: str, also: str = "") -> str:
+    """What a line begins with, whatever is quoted in it: who said it and when `also`, or a bar."""
     name = _name_of(speaker) if speaker else ""
     if name and also:
         name = f"{name} ({also})"
-    lines = _without_ours(text).splitlines() or [""]
-    first = f"{name}: {lines[0]}" if name else BAR + lines[0]
-    return first if len(lines) == 1 else f"\n{BAR}".join([first, *lines[1:]])
+    return f"{name}: " if name else BAR
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from quire.memory.excerpts import shorter_of, worths_of
 from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
-from quire.memory.quoted_text import line_of, one_line
+from quire.memory.quoted_text import line_of, one_line, start_of
 from quire.memory.words import terms
 from quire.sections.quote import Quote
 
@@ -21,6 +21,8 @@ _MOST_DAYS = 5
 
 _MOST_APART = 32
 """So many times of the same are told apart: a window may well show the same of every day of a month."""
+
+_LONGEST_TITLE = 100
 
 
 class Quoted(Sequence[Quote]):
@@ -92,16 +94,16 @@ def quote_of(
     where = one_line(leaf.transcript) if is_document else leaf.source
     return Quote(
         id=leaf.key,
-        line=line_of(leaf.speaker, leaf.text, also),
-        heading=f"[{where}]" if is_document else _dated(leaf.at, where, conversation),
+        line=line_of(leaf.speaker, leaf.said, also),
+        heading=_placed(leaf, where) if is_document else _dated(leaf.at, where, conversation),
         at=leaf.at,
         order=leaf.order,
         covers=leaf.ids,
         why=why,
         score=score,
         source=where,
-        shorter=shorter_of(leaf, asked),
-        text=leaf.text,
+        shorter=shorter_of(leaf, asked, start_of(leaf.speaker, also)),
+        text=leaf.said,
     )
 
 
@@ -124,6 +126,13 @@ def quote_of_episode(episode: Episode, conversation: str | None) -> Quote:
 
 def _why(hit: Hit) -> str:
     return hit.reason
+
+
+def _placed(leaf: Leaf, where: str) -> str:
+    """Which document a leaf is of, what that is called, and on which page it stands."""
+    title = one_line(leaf.title)[:_LONGEST_TITLE]
+    page = "" if leaf.page is None else f", page {leaf.page}"
+    return f"[{where}: {title}{page}]" if title else f"[{where}{page}]"
 
 
 def _dated(at: float, source: str, conversation: str | None, more: str = "") -> str:

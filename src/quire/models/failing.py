@@ -22,7 +22,8 @@ _LONGEST = 500  # characters of a provider's words that go into a note
 _WINDOW = re.compile(
     "context_length_exceeded|exceed_context_size|request_too_large|maximum context length|context window"
     "|prompt is too long|exceed context limit|input token count .*exceeds|available context size"
-    "|too many tokens",
+    "|too many tokens|maximum prompt length is|exceeded model token limit"
+    "|input is too long for requested model",
     re.I | re.S,
 )
 _REFUSED = re.compile(

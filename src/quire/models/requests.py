@@ -7,6 +7,7 @@ from quire.errors import InvalidValue, cut
 from quire.models.answer_shapes import AnswerShape, shape_for
 from quire.models.terms import CHOICES, Terms, checked
 from quire.providers import Rendered
+from quire.providers.openai_chat.breakpoints import without_breakpoints
 from quire.tokens.counter import Definition
 from quire.tokens.facts import facts_for
 from quire.tokens.schemas import single_definitions
@@ -113,8 +114,14 @@ _WRITERS: dict[str, Callable[[Rendered, str, Terms, AnswerShape], _Json]] = {
 
 
 def _optioned(request: _Json, terms: Terms) -> _Json:
-    """A request with what `options` say; None takes a field away that nobody asked for."""
-    asked = request | dict(terms.get("options") or {})
+    """A request with what `options` say; None takes a field away that nobody asked for.
+
+    Who is not to have the key of the cache is not to have its marks either.
+    """
+    options = dict(terms.get("options") or {})
+    asked = request | options
+    if CACHE_KEY in options and options[CACHE_KEY] is None:
+        asked = without_breakpoints(asked)
     return {name: value for name, value in asked.items() if value is not None or name not in _UNASKED}
 
 

@@ -13,13 +13,13 @@ from weakref import WeakValueDictionary
 from quire.agent import Agent
 from quire.agent.builtin.crew import agent_called
 from quire.agent.builtin.roster import known
-from quire.errors import InvalidValue, Stopped, UnknownKey, cut
+from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
 from quire.items import now
 from quire.node.sending import Sending
 from quire.node.worker import Worker
 from quire.session import Session
 from quire.session.opening import shared_store
-from quire.stores import Store
+from quire.stores import Store, place_at
 from quire.tokens.numbers import named, number
 
 logger = logging.getLogger("quire.node")
@@ -101,7 +101,7 @@ class Node(Sending):
             known = ", ".join(map(repr, self._makers)) or "none at all"
             raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
         self._let_go()
-        key = _Key(name, scope, conversation)
+        key = _Key(name, *place_at(scope=scope, conversation=conversation))
         worker = self._workers.get(key) or self._known.get(key)
         if worker is None:
             worker = self._known[key] = Worker(lambda: self._made(key))
@@ -117,12 +117,17 @@ class Node(Sending):
                 found = agent_called(member, self.worker(*above).agent)
                 if found is not None:
                     return found
-        return self._makers[key.name](self.session(*key))
+        made = self._makers[key.name](self.session(*key))
+        if not isinstance(made, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(made).__name__
+            raise WrongType(f"what makes the agents of {cut(key.name)!r} gives an Agent, not {kind}")
+        return made
 
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
         """A conversation of an agent, whether or not a worker has it: to be read, or to be added to."""
+        place = place_at(scope=scope, conversation=conversation)
         # Agents of one node are apart, also where their conversations have the same address.
-        return Session.open(scope=f"{name}/{scope}", conversation=conversation, store=self._store)
+        return Session.open(scope=f"{name}/{place.scope}", conversation=conversation, store=self._store)
 
     async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
         """Take no more messages, and let those that are being answered be answered and heard to their end.
@@ -147,9 +152,15 @@ class Node(Sending):
         for key in keys:
             self._workers.pop(key, None)
         stopping = asyncio.current_task()
-        await asyncio.gather(
-            *(worker.stop(grace, hurry, stopping) for worker in workers if worker is not None)
+        ends = await asyncio.gather(
+            *(worker.stop(grace, hurry, stopping) for worker in workers if worker is not None),
+            return_exceptions=True,  # whatever goes wrong with one, all others have their grace
         )
+        faults = [end for end in ends if isinstance(end, BaseException)]
+        for fault in faults[1:]:
+            logger.error("a conversation could not be stopped: %s", type(fault).__name__)
+        if faults:
+            raise faults[0]
 
     def _let_go(self) -> None:
         """Let go of workers that have had nothing to do, once in a while."""

@@ -51,11 +51,15 @@ class Tried(NamedTuple):
 
 
 class ProgramFailed(QuireError, RuntimeError):
-    """No program came to an answer; `attempts` has what each died of."""
+    """No program came to an answer; `attempts` has what each died of.
+
+    One that `has_acted` had programs that called tools, and who asks again calls them again.
+    """
 
     def __init__(self, task: str, attempts: tuple[Tried, ...]) -> None:
         super().__init__(task, attempts)
         self.attempts = attempts
+        self.has_acted = any(tried.calls for tried in attempts)
 
     def __str__(self) -> str:
         lines = [f"no program did {cut(self.args[0])!r}", *map(str, self.attempts)]

@@ -21,10 +21,10 @@ from quire.models import AnyModel
 from quire.models.replies import words_of
 from quire.programs.asking import Asking
 from quire.programs.events import Asked, Called, Gave, Tell
-from quire.programs.faults import ProgramFault
 from quire.programs.fitting import fitted
 from quire.programs.recording import INTERMEDIATE, PROGRAM, Deeds, begin
 from quire.programs.replaying import Made, MadeCalls
+from quire.programs.spelling import key_of
 from quire.programs.task import ASKING, Task
 from quire.programs.values import as_text, by_name
 from quire.programs.watching import Watched
@@ -81,17 +81,17 @@ class Calls:
         arguments = as_text(by_name(tool.definition["parameters"], args, given))
         call = ToolCall(f"call_{new_id()}", tool.name, arguments, agent_id=PROGRAM)
         deed = self.deeds.begin()
-        earlier = self._replays.next(tool, arguments)
+        key = await key_of(tool, arguments)
+        earlier = self._replays.next(key)
         if earlier is None:
-            return (await self._run(call, tool, deed)).given()
+            return (await self._run(call, Watched(tool, key), deed)).given()
         self._made.handed += earlier.size
         deed += await self._recorded(call, result := earlier.result_for(call))
         self._tell(Called(self._name, call))
         self._tell(Gave(self._name, result))
         return earlier.given()
 
-    async def _run(self, call: ToolCall, tool: Tool, deed: list[Item]) -> Made:
-        watched = Watched(tool)
+    async def _run(self, call: ToolCall, watched: Watched, deed: list[Item]) -> Made:
         try:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
@@ -109,16 +109,13 @@ class Calls:
 
     def _noted(self, call: ToolCall, watched: Watched, result: ToolResult, outcome: Outcome) -> Made:
         """What was made of a call, noted where the tool was run."""
-        made = Made(self._name, call, result)
+        made = Made(self._name, call, result, watched.key)
         try:
             made = made._replace(value=watched.value(outcome))
         except Exception as fault:
             made = made._replace(fault=fault)
         if watched.has_run and outcome.stop_reason != "refused":
-            # Who raises says that it did not do it, unless it had begun. Of what was stopped nobody knows.
-            has_acted = isinstance(watched.fault, ProgramFault) and watched.fault.has_acted
-            is_undone = outcome.stop_reason == "error" and not has_acted
-            self._made.add(watched.tool, made, may_be_repeated=is_undone)
+            self._made.add(watched.tool, made, may_be_repeated=not watched.has_acted(outcome))
         return made
 
     async def _outcome(
@@ -164,7 +161,7 @@ class Calls:
             return ()
         result = uncertain(call, _STOPPED)
         if watched.has_run:
-            made = Made(self._name, call, result, fault=RuntimeError(result.text))
+            made = Made(self._name, call, result, watched.key, fault=RuntimeError(result.text))
             self._made.add(watched.tool, made, may_be_repeated=False)
         return await self._session.say(result, to=self._transcript)
 

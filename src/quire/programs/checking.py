@@ -21,6 +21,8 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _PYTHON = {"python", "py", "python3"}
+_BY_TEXT = frozenset(("eval", "exec", "locals"))
+"""Those that the sandbox has."""
 
 _Fault = tuple[int, Kind, str]
 """Its line, what sort it is, and what is wrong."""
@@ -34,13 +36,20 @@ class Program(msgspec.Struct, frozen=True):
 
 
 def code_in(answer: str) -> str:
-    """The program in a model's answer: its fenced blocks, those of Python where one says so, or all."""
+    """The program in a model's answer: its only fenced block, the only one of Python, or all of it.
+
+    Which of several is meant nobody knows: a draft before the program would do what the program does.
+    """
     answer = answer.replace("\r\n", "\n")
     blocks = [(match[2].lower(), _flush(match[3])) for match in _FENCE.finditer(answer)]
-    said = [text for language, text in blocks if language in _PYTHON]
-    code = "\n".join(said or [text for _, text in blocks] or [answer]).strip("\n").rstrip()
-    if not code.strip():
+    said = [text for language, text in blocks if language in _PYTHON] or [text for _, text in blocks]
+    written = [text for text in said or [answer] if text.strip()]
+    if not written:
         raise ProgramFault("syntax", "there is no program in the answer: write one, in one ```python block")
+    if len(written) > 1:
+        several = f"there are {len(written)} blocks in the answer, and none of them was run"
+        raise ProgramFault("syntax", f"{several}: write the whole program in one ```python block")
+    code = written[0].strip("\n").rstrip()
     if not blocks:
         tree_of(code)
     return code
@@ -68,7 +77,12 @@ def _looked_through(
     code: str, tree: ast.Module, declared: Declared, functions: Collection[str]
 ) -> tuple[str, ...]:
     """The functions that a program may call, or the fault that its tree shows."""
-    for faults in (_bound_again(tree, functions), _types_used(tree, declared), _unawaited(tree, functions)):
+    for faults in (
+        _bound_again(tree, functions),
+        _found_by_text(tree, declared),
+        _types_used(tree, declared),
+        _unawaited(tree, functions),
+    ):
         first = min(faults, default=None)
         if first is not None:
             line, kind, text = first
@@ -81,6 +95,17 @@ def _bound_again(tree: ast.Module, functions: Collection[str]) -> Iterator[_Faul
     for line, name in bindings(tree):
         if name in functions:
             yield line, "names", f"`{name}` exists already; do not define it"
+
+
+def _found_by_text(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
+    """Functions that find names by texts: what a program binds and calls through them, nobody could see.
+
+    One that has its own of such a name is refused too: which of the two it calls depends on how it goes.
+    """
+    given = {*declared.functions, *declared.variables}
+    for line, name in uses(tree):
+        if name in _BY_TEXT and name not in given:
+            yield line, "names", f"`{name}` is not for programs: write out what it would do"
 
 
 def _types_used(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:

@@ -48,13 +48,13 @@ def fitted(words: str, schema: Any) -> Any:
     except Misfit as fault:
         raise ValueError(f"the model's answer is no JSON: {fault}") from None
     try:
-        _Fitting(schema).check(value, schema, "")
+        Fitting(schema).check(value, schema, "")
     except Misfit as fault:
         raise ValueError(f"the model's answer does not fit its schema: {fault}") from None
     return value
 
 
-class _Fitting:
+class Fitting:
     """One value on its way through one schema."""
 
     def __init__(self, root: Any) -> None:
@@ -77,7 +77,7 @@ class _Fitting:
 
     def _all(self, value: Any, schema: Mapping[str, Any], place: str) -> None:
         if isinstance(schema.get("$ref"), str):
-            self.check(value, self._referred(schema["$ref"], place), place)
+            self.check(value, self.referred(schema["$ref"], place), place)
         self._single(value, schema, place)
         self._sized(value, schema, place)
         if isinstance(value, dict):
@@ -145,7 +145,8 @@ class _Fitting:
         if not fitting or (only_one and fitting > 1):
             raise _misfit(place, f"it fits {fitting or 'none'} of {len(schemas)} alternatives")
 
-    def _referred(self, name: str, place: str) -> Any:
+    def referred(self, name: str, place: str = "") -> Any:
+        """What a reference stands for, or a `Misfit`."""
         found = self._root
         for step in name.removeprefix("#").split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")

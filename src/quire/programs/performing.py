@@ -1,15 +1,13 @@
 """Running a program: in the sandbox, with the calls of its task, to an answer of its type."""
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from quire.agent.closing import UNCERTAIN
+from quire.agent.acted import having_acted, told_of_calls
 from quire.agent.speaker import Approver
 from quire.agent.unbroken import unbroken
-from quire.errors import cut
-from quire.items import Item, Message, ToolResult
+from quire.items import Item, Message
 from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
 from quire.programs.checking import Program
@@ -24,9 +22,6 @@ from quire.programs.values import as_text
 from quire.session import Session
 
 logger = logging.getLogger("quire.programs")
-
-_MOST_NAMED = 20
-"""Tools that a fault names."""
 
 
 class Stage(NamedTuple):
@@ -162,30 +157,11 @@ def _with_calls(fault: ProgramFault, calls: Calls) -> ProgramFault:
 def _naming_calls(fault: BaseException, calls: Calls) -> BaseException:
     """What broke a run off, of the type that it is, with words on what was called before."""
     told = _told_of_calls(calls)
-    if told:
-        fault.args = (f"{fault}{told}", *fault.args[1:])
-    return fault
+    return having_acted(fault, told) if told else fault
 
 
 def _told_of_calls(calls: Calls) -> str:
-    counts: dict[str, Counter[str]] = {}
-    for call, result, _ in calls.deeds.called():
-        counts.setdefault(call.name, Counter())[_came_of(result)] += 1
-    if not counts:
-        return ""
-    named = [f"{cut(name)} ({_counted(count)})" for name, count in counts.items()]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"\nIt had called {', '.join(named[:_MOST_NAMED])}{more}: look before you do it again."
-
-
-def _came_of(result: ToolResult) -> str:
-    if UNCERTAIN in result.extras:
-        return "uncertain"
-    return "failed" if result.is_error else "done"
-
-
-def _counted(count: Counter[str]) -> str:
-    return ", ".join(f"{number} {what}" for what, number in count.items())
+    return told_of_calls((call.name, result) for call, result, _ in calls.deeds.called())
 
 
 def _ignore(_: object) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quire.agent.acted import has_acted
 from quire.agent.tools.capping import ends
 from quire.items import Message
 from quire.programs.faults import ProgramFault
@@ -23,8 +24,11 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
   several fails, catch it in an async function of your own, and gather calls of that.
 - There are no files, no network, no processes and no packages. Of Python's own modules there are asyncio,
   json, re, math, datetime, collections, itertools, functools, random, decimal and dataclasses, among others.
-- There is no class inheritance, no yield, no async for or async with, no del, no create_task, no function
-  in re.sub, no str.index and no str.maketrans. A generator expression is gone through at once.
+- There is no class inheritance, no yield, no async for or async with, no del, no create_task, no eval or
+  exec, no function in re.sub, no str.maketrans, no float.is_integer. A generator expression is gone through
+  at once. A method is no value: write `key=lambda s: s.lower()`, not `key=str.lower`.
+- Dates have no utcnow, fromtimestamp, isocalendar, toordinal or timetuple, and timedelta takes whole numbers:
+  `datetime.now(timezone.utc)`, and `datetime(1970, 1, 1) + timedelta(seconds=n)`.
 - Each call costs time and money: make no more calls than the task needs."""
 
 _MOST = 4_000
@@ -72,7 +76,8 @@ def told_of_calls(made: Sequence[Made]) -> str:
 _MADE = """\
 What these did is done. A program that makes the same call again is given what it gave, and the call is not
 made a second time. Calls that failed are made again, and those of functions that may be repeated. One that
-was stopped may have been done all the same: it is not made again, and fails again."""
+was stopped may have been done all the same, and one that failed after it had acted has done something: these
+are not made again, and fail again."""
 
 
 def _call_in_words(made: Made) -> str:
@@ -83,7 +88,9 @@ def _call_in_words(made: Made) -> str:
 def _ending_of(made: Made) -> str:
     if not made.result.is_error:
         return "gave"
-    return "was stopped" if made.lasts else "failed"
+    if not made.lasts:
+        return "failed"
+    return "failed after it had acted" if has_acted(made.fault) else "was stopped"
 
 
 RUN = "The program passed the checks, and is run."

@@ -1,12 +1,12 @@
 """The record of programs: each step of an attempt as it happens, and all of a run once it succeeded."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from quire.agent.closing import uncertain
-from quire.errors import Conflict
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.session import Session
-from quire.stores.streams import checked_name, free_name
+from quire.stores.streams import checked_name
 
 ATTEMPT = "attempt"
 INTERMEDIATE = "intermediate"
@@ -19,16 +19,9 @@ PROGRAM = "quire.program"
 
 
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
-    """Begin a transcript of a label with some items: its name, and the items as they are kept.
-
-    Nobody else has the name: it is chosen for the version that is written to.
-    """
-    while True:
-        version, name = session.version, free_name(label, frozenset(session.transcripts))
-        try:
-            return name, await session.add(*items, to=name, expected=version)
-        except Conflict:
-            continue  # what others wrote is known by now
+    """Begin a transcript of a label with some items: its name, and the items as they are kept."""
+    name = await asyncio.to_thread(session.new, label)
+    return name, await session.add(*items, to=name)
 
 
 class Deeds:

@@ -4,19 +4,15 @@ A run that fails leaves behind what its calls did. So a call is made once in an 
 are run for it, unless its tool is declared idempotent or has said itself that it did nothing.
 """
 
-import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from quire.agent import Tool
-from quire.agent.tools.arguments import read_json
-from quire.agent.tools.shapes import Misfit
 from quire.items import ToolCall, ToolResult
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
-from quire.programs.values import LARGE, plain, size_of
+from quire.programs.values import size_of
 
 REPLAYED = "quire.replayed"
 """The key of `extras` that marks a result as that of an earlier call, by the `call_id` of that."""
@@ -25,12 +21,13 @@ REPLAYED = "quire.replayed"
 class Made(NamedTuple):
     """A call that was made in an attempt, what is recorded of it, and the value or the error that it gave.
 
-    One that `lasts` is not made again: whoever makes it is given this.
+    Calls of one `key` are the same call. One that `lasts` is not made again: whoever makes it is given this.
     """
 
     attempt: str
     call: ToolCall
     result: ToolResult
+    key: str
     value: Any = None
     fault: Exception | None = None
     lasts: bool = False
@@ -61,7 +58,6 @@ class MadeCalls:
 
     def __init__(self, most: int = Bounds().handed) -> None:
         self._made: list[Made] = []
-        self._lasting: list[tuple[str, Made]] = []
         self._most = most
         self.handed = 0
 
@@ -80,10 +76,9 @@ class MadeCalls:
         """Add a call; one that may not be repeated is replayed from now on."""
         self.handed += made.size
         if may_be_repeated or tool.is_idempotent:
-            made = made._replace(value=None)  # nobody is given it again
+            made = made._replace(value=None, key="")  # nobody is given it again
         else:
             made = made._replace(lasts=True)
-            self._lasting.append((_key(tool, made.call.arguments), made))
         self._made.append(made)
 
     def for_a_run(self) -> "Replays":
@@ -92,8 +87,9 @@ class MadeCalls:
             text = f"the calls made for this answer have handed over more than {self._most} characters"
             raise ProgramFault("limit", text)
         left: dict[str, deque[Made]] = {}
-        for key, made in self._lasting:
-            left.setdefault(key, deque()).append(made)
+        for made in self._made:
+            if made.lasts:
+                left.setdefault(made.key, deque()).append(made)
         return Replays(left)
 
 
@@ -103,20 +99,7 @@ class Replays:
     def __init__(self, left: Mapping[str, deque[Made]]) -> None:
         self._left = left
 
-    def next(self, tool: Tool, arguments: str) -> Made | None:
+    def next(self, key: str) -> Made | None:
         """The earlier call that is the same, if one is left."""
-        left = self._left.get(_key(tool, arguments)) if self._left else None
+        left = self._left.get(key)
         return left.popleft() if left else None
-
-
-def _key(tool: Tool, arguments: str) -> str:
-    """A call by all that it says, whether or not it names what is the default anyway."""
-    properties: Mapping[str, Any] = tool.definition["parameters"].get("properties", {})
-    defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
-    read: Any = arguments
-    if len(arguments) > LARGE:  # to read it as the tool does would take long
-        read = {**defaults, **json.loads(arguments)}
-    else:
-        with suppress(Misfit):
-            read = plain({**defaults, **tool.signature.read(read_json(arguments))})
-    return f"{tool.name} {json.dumps(read, sort_keys=True)}"

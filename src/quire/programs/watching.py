@@ -1,12 +1,13 @@
 """What a tool gave or raised, as it is: a program works with values, and only a model reads their text."""
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterator
 from copy import copy
 from inspect import isawaitable
 from typing import Any, cast
 
 from quire.agent import Outcome, Tool
+from quire.agent.acted import has_acted, having_acted
 from quire.agent.tools.arguments import read_json
 from quire.agent.tools.signature import Signature
 from quire.items.parts import text_of
@@ -14,19 +15,27 @@ from quire.programs.values import LARGE, TOLD, plain
 
 
 class Watched:
-    """A tool that is called once, and what the function gave or raised."""
+    """A tool that is called once, by what its call is known by, and what the function gave or raised."""
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, tool: Tool, key: str) -> None:
         self._function: Any = tool.function
         self.tool = copy(tool)
-        if tool.kind == "async":
-            self.tool.function = self._awaited
-        elif tool.kind == "plain":
-            self.tool.function = self._called
+        self.tool.function = self._awaited if tool.kind == "async" else self._called
+        self.key = key
         self.fault: BaseException | None = None
-        self.has_run = tool.kind == "generator"
-        """Whether the function was called; of one that yields, nobody can say."""
+        self.has_run = False
+        """Whether the function was called."""
         self._values: list[Any] = []
+
+    def has_acted(self, outcome: Outcome) -> bool:
+        """Whether the call may have done something.
+
+        Who raises says that it did nothing, unless the error says otherwise. Who returned has done it,
+        whatever becomes of what it gave; of what was stopped nobody knows.
+        """
+        if not self.has_run or outcome.stop_reason == "refused":
+            return False
+        return outcome.stop_reason != "error" or self.fault is None or has_acted(self.fault)
 
     async def ready(self, arguments: str) -> tuple[Tool, str]:
         """The tool, and what it is to be called with; a `Misfit` where that does not fit.
@@ -57,7 +66,10 @@ class Watched:
         if outcome.stop_reason == "timeout":
             return TimeoutError(words)
         # Raised again, a fault is the tool's own type, by which a program may tell it from others.
-        return self.fault if isinstance(self.fault, Exception) else RuntimeError(words)
+        if isinstance(self.fault, Exception):
+            return self.fault
+        has_returned = self.has_acted(outcome) and outcome.stop_reason == "error"
+        return having_acted(RuntimeError(words)) if has_returned else RuntimeError(words)
 
     async def _awaited(self, *args: Any, **kwargs: Any) -> Any:
         self.has_run = True
@@ -82,9 +94,31 @@ class Watched:
             raise
 
     def _seen(self, value: Any) -> Any:
-        if not isinstance(value, AsyncIterable | Iterator):
-            self._values.append(value)
-        return value  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, AsyncIterable):
+            return self._streamed(cast(Any, value))
+        if isinstance(value, Iterator):
+            return self._iterated(cast(Any, value))
+        self._values.append(value)
+        return value
+
+    async def _streamed(self, values: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+        try:
+            async for value in values:
+                yield value
+        except Exception as fault:
+            self.fault = fault
+            raise
+        finally:
+            close = getattr(values, "aclose", None)
+            if callable(close):
+                await cast("Callable[[], Awaitable[None]]", close)()
+
+    def _iterated(self, values: Iterator[Any]) -> Generator[Any, None, None]:
+        try:
+            yield from values
+        except Exception as fault:
+            self.fault = fault
+            raise
 
 
 def _is_told(value: Any) -> bool:

@@ -66,10 +66,15 @@ def inline_bytes(part: Image | Audio | File) -> bytes | None:
     head, found, data = (part.url or "").partition(";base64,")
     if not found or not head.startswith("data:"):
         return None
+    return bytes_of(data) or None
+
+
+def bytes_of(text: str) -> bytes | None:
+    """Bytes from base64; none where it is not that."""
     # Line breaks, the alphabet that is safe in addresses, and no padding: all of these are about.
-    plain = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
+    plain = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
     try:
-        return b64decode(plain + "=" * (-len(plain) % 4), validate=True) or None
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (NotBase64, ValueError):
         return None
 

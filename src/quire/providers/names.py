@@ -1,11 +1,13 @@
 """Ids and names in the alphabet of a wire: the same one for the same input, and never two alike."""
 
 import re
+from base64 import b32encode
 from hashlib import blake2b
 from typing import NamedTuple
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _MENDED = re.compile(r"_[0-9a-f]{10}$")
+_COUNTED = re.compile(r"(.*:)(\d{1,9})")
 
 
 class Alphabet(NamedTuple):
@@ -23,6 +25,33 @@ class Alphabet(NamedTuple):
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
         plain = _OTHER.sub("_", text)[: self.longest - len(digest) - 2]
         return f"{plain if plain[:1].isalpha() else 'x' + plain[1:]}_{digest}"
+
+    def again(self, text: str, count: int) -> str:
+        """A text of the alphabet for one that was given out before, for the second time on."""
+        return self.mended(f"{text}#{count}")
+
+
+class Exact(Alphabet):
+    """Texts of letters and digits that are all equally long, so that nothing of another fits in."""
+
+    __slots__ = ()
+
+    def mended(self, text: str) -> str:
+        """A text of the alphabet that stands for this one and hardly for another."""
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).digest()
+        return b32encode(digest).decode()[: self.longest]
+
+
+class Counted(Alphabet):
+    """Texts that may end in a number, as those of a model that counts its calls."""
+
+    __slots__ = ()
+
+    def again(self, text: str, count: int) -> str:
+        """The same text with the number counted on; one without a number as in every alphabet."""
+        found = _COUNTED.fullmatch(text)
+        name = f"{found[1]}{int(found[2]) + count - 1}" if found else ""
+        return name if self.takes(name) else super().again(text, count)
 
 
 def may_be_mended(name: str) -> bool:
@@ -65,7 +94,7 @@ class Names:
         name, count = text if self._alphabet.takes(text) else self._alphabet.mended(text), 1
         while not self._is_free(name, text):
             count += 1
-            name = self._alphabet.mended(f"{text}#{count}")
+            name = self._alphabet.again(text, count)
         taken[name] = text
         return name
 

@@ -10,6 +10,7 @@ __all__ = [
     "FAILED",
     "NO_OUTPUT",
     "NO_RESULT",
+    "UNDERSTOOD",
     "described",
     "failed",
     "failed_parts",
@@ -26,6 +27,7 @@ __all__ = [
 NO_RESULT = "No result: the call was interrupted."
 CONTINUE = "Continue."
 BEGIN = "(The conversation begins.)"
+UNDERSTOOD = "Understood."
 
 
 def instructed(text: str) -> str:

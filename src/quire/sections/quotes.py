@@ -187,7 +187,7 @@ class Quotes(Sequence[Item]):
     def _telling(self, quotes: Sequence[Quote]) -> Message:
         lines = [self._opening] if self._opening else []
         heading = ""
-        for quote in sorted(quotes, key=lambda quote: (quote.at, quote.order)):
+        for quote in _in_order(quotes):
             if quote.heading and quote.heading != heading:
                 lines.append(quote.heading)
             heading = quote.heading
@@ -199,3 +199,9 @@ class Quotes(Sequence[Item]):
     def _message(self, text: str, quoted: Sequence[str], own_id: str = "") -> Message:
         found = own_id or Names(self._name).of("quotes", *quoted, text)
         return Message(self._role, text, id=found, created_at=0.0)
+
+
+def _in_order(quotes: Sequence[Quote]) -> list[Quote]:
+    """In the order of time. What has none is told source by source, that with the worthiest first."""
+    nth = {source: place for place, source in enumerate(dict.fromkeys(quote.source for quote in quotes))}
+    return sorted(quotes, key=lambda quote: (quote.at, 0 if quote.at else nth[quote.source], quote.order))

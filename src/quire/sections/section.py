@@ -82,6 +82,7 @@ class Options(TypedDict, total=False):
     stability: Stability
     share: Share | None
     keeps: Literal["first", "newest"]
+    closely: bool
     independent: bool
 
 
@@ -103,6 +104,8 @@ class Settings:
 
     A required section is in the context whole, or there is none; its failure is an error. An optional one is
     given its share, and left out where it fails. `keeps` says which end of it stays where it is too large.
+    What keeps its newest is cut in steps, where a turn begins, so that it begins with the same for a while;
+    `closely`, no more of it goes than has to, between any two groups, and it may begin elsewhere each time.
     An independent one neither sets parameters nor reads them, so a session may ask it beside others.
     """
 
@@ -115,6 +118,7 @@ class Settings:
         stability: Stability = "volatile",
         share: Share | None = None,
         keeps: Literal["first", "newest"] = "first",
+        closely: bool = False,
         independent: bool = False,
     ) -> None:
         self.name = named(name, "the name of a section")
@@ -129,6 +133,7 @@ class Settings:
         self.stability: Stability = stability
         self.share = share
         self.keeps: Literal["first", "newest"] = keeps
+        self.closely = _switch(closely, "closely")
         self.independent = _switch(independent, "independent")
 
     def __repr__(self) -> str:

@@ -9,6 +9,8 @@ from quire.errors import Conflict, InvalidValue, OutOfRange
 from quire.stores.beside import tell
 from quire.stores.place import Place
 from quire.stores.postgres_link import CameFirst, Link
+from quire.stores.postgres_listening import tell_all
+from quire.stores.postgres_wiping import wipe
 from quire.stores.recalls import begin_forgetting
 from quire.stores.seals import check_seal
 from quire.stores.store import Durability, Entry, Standing, Store, Stored
@@ -18,16 +20,16 @@ from quire.stores.wiping import Wiping
 if TYPE_CHECKING:
     from psycopg import Connection
 
+LOOKING = 5.0
+"""Whoever waits looks again after so many seconds: who added something may have died before telling."""
+
 _LAST = (1 << 63) - 1
 _REMEMBERED = 10_000
 
 # Without the entry before it nothing is added; where another came first, the primary key refuses.
 _ADD = """
-    WITH added AS (
-        INSERT INTO quire.entries (conversation, version, stream, body)
-        SELECT conversation, version + 1, %s, %s FROM quire.entries WHERE conversation = %s AND version = %s
-        RETURNING 1)
-    SELECT pg_notify(%s, '') FROM added"""
+    INSERT INTO quire.entries (conversation, version, stream, body)
+    SELECT conversation, version + 1, %s, %s FROM quire.entries WHERE conversation = %s AND version = %s"""
 _ADD_MANY = """
     INSERT INTO quire.entries (conversation, version, stream, body)
     SELECT %s, %s + nth, stream, body
@@ -53,17 +55,18 @@ _REPLACE = "UPDATE quire.entries SET body = %s WHERE conversation = %s AND versi
 class PostgresStore(Store):
     """All conversations in the schema `quire` of a database.
 
-    With `durable="process"` the server answers before its disk is written (`synchronous_commit = off`): what
-    was acknowledged survives the end of our process, but the server's own fall may cost its last half second.
-    With `"power"` every append waits for the server's disk. `forget` deletes and vacuums; the server's own
-    log and its backups are its keeper's affair, and so is what they may still hold.
+    With `durable="process"` an append waits for what the server's keeper chose, which is the server's disk
+    unless `synchronous_commit` was changed there; with `"power"` it waits for the disk in any case. `forget`
+    deletes, waits for transactions in which it can still be read, and vacuums. The bytes stay in the free
+    room of the tables until others are written over them; the server's own log, its copies and backups are
+    its keeper's affair, and so is what they may still hold.
     """
 
     def __init__(self, url: str, *, durable: Durability = "process", pool_size: int = 4) -> None:
         if pool_size < 1:
             raise InvalidValue("pool_size is at least 1")
         self._link = Link(url, durable, pool_size)
-        self.wiping = Wiping(self._vacuum)
+        self.wiping = Wiping(self._wipe)
         self._numbers: dict[Place, int] = {}
         # Appends whose connection was lost before the answer came.
         self._unsure: dict[Place, tuple[int, tuple[Entry, ...]]] = {}
@@ -139,7 +142,7 @@ class PostgresStore(Store):
         until = time.monotonic() + timeout
         with self._link.listening(_channel(_address(place))) as rest:
             while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-                rest(left)
+                rest(min(left, LOOKING))
         return found
 
     def close(self) -> None:
@@ -152,9 +155,9 @@ class PostgresStore(Store):
         number = self._numbers.get(place)
         if number is not None and len(entries) == 1 and 0 < expected < _LAST:
             stream, body = entries[0]
-            values = (stream, body, number, expected, _channel(_address(place)))
             try:
-                if connection.execute(_ADD, values).rowcount == 1:
+                if connection.execute(_ADD, (stream, body, number, expected)).rowcount == 1:
+                    tell_all(connection, _channel(_address(place)))
                     return expected + 1
             except CameFirst:
                 pass
@@ -173,12 +176,11 @@ class PostgresStore(Store):
                 self._numbers.clear()
             if number is not None:
                 self._numbers[place] = number
+                tell_all(connection, _channel(_address(place)))
             return expected + len(entries)
 
-    def _vacuum(self, _: Place) -> None:
-        self._link.run(
-            lambda connection: connection.execute("VACUUM quire.entries, quire.conversations"), _nothing
-        )
+    def _wipe(self, _: Place) -> None:
+        wipe(self._link, "quire.entries, quire.conversations", waits=self.wiping.waits)
 
     def _holds(self, place: Place, expected: int, entries: Sequence[Entry]) -> bool:
         found = self.read(place, after=expected)[: len(entries)]
@@ -209,7 +211,6 @@ def _add_all(
         _look_at(connection, place, number, entries)
     streams, bodies = zip(*entries, strict=True)
     connection.execute(_ADD_MANY, (number, found, list(streams), list(bodies)))
-    connection.execute("SELECT pg_notify(%s, '')", [_channel(address)])
     return number
 
 
@@ -227,7 +228,7 @@ def _remove(connection: "Connection[Any]", place: Place) -> None:
         number = _number(connection, address)
         connection.execute("DELETE FROM quire.entries WHERE conversation = %s", [number])
         connection.execute("DELETE FROM quire.conversations WHERE number = %s", [number])
-        connection.execute("SELECT pg_notify(%s, '')", [_channel(address)])
+    tell_all(connection, _channel(address))
 
 
 def _replace(connection: "Connection[Any]", place: Place, bodies: Mapping[int, bytes]) -> None:

@@ -32,7 +32,6 @@ CameFirst = psycopg.errors.UniqueViolation
 RECONNECTING = 5.0
 """How long whoever waits tries to be connected again, in seconds."""
 
-_COMMIT = {"process": "off", "power": "on"}
 _AGAIN = 3
 _LOST = ("08", "57P")
 _TOO_MANY = "has too many clients, and takes no more"
@@ -51,10 +50,10 @@ class Link:
     """A pool of connections for verbs, and beside it one for all who wait."""
 
     def __init__(self, url: str, durable: Durability, size: int) -> None:
-        if durable not in _COMMIT:
+        if durable not in ("process", "power"):
             raise InvalidValue('durable is "process" or "power"')
         self._url = url
-        self._commit = _COMMIT[durable]
+        self._durable = durable
         self._size = size
         self._closed = False
         self._lock = Lock()
@@ -156,7 +155,10 @@ class Link:
         return connection
 
     def _configure(self, connection: "Connection[Any]") -> None:
-        connection.execute(f"SET synchronous_commit = {self._commit}".encode())
+        # Otherwise it is what the server's keeper chose. To wait less than that could lose what was
+        # acknowledged: a server of which one process is killed ends all others, and reads its log again.
+        if self._durable == "power":
+            connection.execute("SET synchronous_commit = on")
 
 
 def _is_loss(error: psycopg.OperationalError) -> bool:

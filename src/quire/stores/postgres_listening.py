@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,16 @@ _REST = 5.0
 
 _SPARE = 1_000
 """So many channels that nobody waits for stay listened to, for the same reason."""
+
+
+def tell_all(connection: "Connection[Any]", channel: str) -> None:
+    """Ring wherever somebody waits for a channel, after what was added is committed.
+
+    A server lets one transaction that tells commit at a time: within the one that adds, all who add would
+    wait for each other's disk. What was added stays added where nobody could be told.
+    """
+    with suppress(psycopg.Error):
+        connection.execute("SELECT pg_notify(%s, '')", [channel])
 
 
 class Bell(Event):

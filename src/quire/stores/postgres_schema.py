@@ -6,6 +6,7 @@ those before it never change.
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from quire.errors import NewerStore, StoreDamaged
@@ -34,7 +35,20 @@ def _first(connection: "Connection[Any]") -> None:
             PRIMARY KEY (conversation, version))""")
 
 
-MIGRATIONS: "tuple[Migration, ...]" = (_first,)
+def _without_samples(connection: "Connection[Any]") -> None:
+    # The server would keep samples of what is said, for its plans, and so after it is forgotten.
+    from psycopg.errors import FeatureNotSupported
+
+    for table, column, kind in _SAID:
+        alter = f"ALTER TABLE quire.{table} ALTER {column}"
+        connection.execute(f"{alter} SET STATISTICS 0".encode())
+        # That a type is said again takes away the samples there are; a view of somebody's forbids it.
+        with suppress(FeatureNotSupported), connection.transaction():
+            connection.execute(f"{alter} TYPE {kind}".encode())
+
+
+_SAID = (("entries", "body", "bytea"), ("conversations", "scope", "text"), ("conversations", "name", "text"))
+MIGRATIONS: "tuple[Migration, ...]" = (_first, _without_samples)
 
 
 def settle(connection: "Connection[Any]", migrations: "Sequence[Migration]" = MIGRATIONS) -> None:

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 from quire.errors import WrongType
-from quire.tokens.families import bare_name, named_by_text
+from quire.tokens.families import bare_name, named_by_text, pieces_of
 from quire.tokens.models import AS_OF, MODELS, MOVING, Feature, ImageLimits, ModelFacts, Provider
 from quire.tokens.usage import Prices, Usage
 
@@ -27,6 +27,7 @@ __all__ = [
     "model_named",
 ]
 
+_MAKERS = re.compile(r"^(?:moonshot(?:ai)?|xai|zai)\.")
 _VERSION = re.compile(r"(claude-[a-z]+-\d{1,2})[-.](\d{1,2})(?!\d)")
 
 UNKNOWN = ModelFacts("")
@@ -74,8 +75,19 @@ def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float 
 @lru_cache(256)  # it is asked for at every turn, of the same few models
 def _row(model: str) -> ModelFacts:
     name = model_named(model)
-    found = max((row for row in MODELS if _begins(name, row.prefix)), key=_length, default=UNKNOWN)
-    return _version_before(name) or found
+    return _other(model) or _version_before(name) or _longest(name)
+
+
+def _longest(name: str) -> ModelFacts:
+    return max((row for row in MODELS if _begins(name, row.prefix)), key=_length, default=UNKNOWN)
+
+
+def _other(model: str) -> ModelFacts | None:
+    """The row of a model that is none of the three providers', which bare names know nothing of."""
+    pieces = pieces_of(model.lower().rpartition("/")[2])
+    known = (row for piece in pieces if (row := _longest(_MAKERS.sub("", piece))) is not UNKNOWN)
+    row = next(known, UNKNOWN)
+    return None if row is UNKNOWN or row.provider is not None else row
 
 
 def _version_before(name: str) -> ModelFacts | None:

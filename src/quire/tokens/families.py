@@ -137,12 +137,16 @@ def _bare(model: str) -> str:
     if tuned:
         name = name[tuned.end() :].partition(":")[0].strip()
     for segment in reversed(name.split("/")):
-        pieces = (_CHAIN.sub("", piece.strip()) for piece in segment.split(":"))
-        known = [piece for piece in pieces if piece.startswith(_PREFIXES)]
+        known = [piece for piece in pieces_of(segment) if piece.startswith(_PREFIXES)]
         if known:
             # What is after the name is a tag, unless the name is a provider's, as in gemini:gemini-2.5-pro.
             return next((piece for piece in known[1:] if piece.startswith(known[0])), known[0])
     return name
+
+
+def pieces_of(segment: str) -> list[str]:
+    """What colons part in a segment of a path, each without the regions and vendors that dots join to it."""
+    return [_CHAIN.sub("", piece.strip()) for piece in segment.split(":")]
 
 
 def _length(family: Family) -> int:

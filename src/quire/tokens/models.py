@@ -23,6 +23,11 @@ Feature = Literal[
     "developer_role",  # OpenAI: instructions have the role developer
     "no_instructions",  # OpenAI: neither developer nor system is taken
     "cache_breakpoints",  # OpenAI: explicit prompt_cache_breakpoint
+    "open_weights",  # OpenAI: anybody serves it, by rules of their own
+    "instructions_anywhere",  # on OpenAI's wire, of others: instructions stand where they were given
+    "nine_letter_ids",  # Mistral: the id of a call is nine letters or digits
+    "heard_results",  # Mistral: what follows a result is said by the model, and what it answers by another
+    "read_ids",  # Kimi: the model reads the ids of calls, and made them
     "mid_instructions",  # Anthropic: the role system in the middle of messages
     "no_prefill",  # Anthropic: the last message is the user's
     "bound_thinking",  # Anthropic: thinking is valid only after the very prefix it was made with
@@ -114,6 +119,8 @@ _ASKED = _FITTED | _features("no_prefill")
 _STEERED = _ASKED | _features("mid_instructions")
 _KEPT = _STEERED | _features("bound_thinking")
 _ALL = _SEES | _HEARS
+_ANYWHERE = _features("instructions_anywhere")
+_MISTRAL = _features("nine_letter_ids", "heard_results")
 _TAKES_IN = _PICTURES | _HEARS | _SHAPED
 _EARLY = _ALL | _UNSHAPED
 _FETCHING = _ALL | _SHAPED | _features("web_addresses")
@@ -126,6 +133,11 @@ _any_claude = partial(ModelFacts, provider="anthropic", images=_sized())
 _claude = partial(ModelFacts, provider="anthropic", images=_sized(count=100))
 _wide = partial(ModelFacts, provider="anthropic", images=_sized(count=600))
 _gemini = partial(ModelFacts, provider="gemini")
+
+_MISTRALS = (
+    *("mistral", "ministral", "magistral", "mixtral", "mathstral", "pixtral", "voxtral"),
+    *("codestral", "devstral", "leanstral", "open-mistral", "open-mixtral", "open-codestral"),
+)
 
 MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-3.5", 16_385, 4096, Prices(0.5, 1.5), _UNSHAPED),
@@ -186,9 +198,14 @@ MODELS: tuple[ModelFacts, ...] = (
     _openai("codex-mini"),
     _openai("computer-use-preview"),
     _openai("chatgpt-5"),
-    _openai("gpt-oss", 131_072, None, Prices(), _DEVELOPED),
+    _openai("gpt-oss", 131_072, None, Prices(), _DEVELOPED | _features("open_weights")),
     # Of all that speak OpenAI's wire, this one is known to refuse a schema.
     ModelFacts("deepseek", features=_UNSHAPED),
+    # xAI says so; the templates of the others have a mark for it, which that of DeepSeek has not.
+    ModelFacts("grok", features=_ANYWHERE),
+    ModelFacts("glm", features=_ANYWHERE),
+    ModelFacts("kimi", features=_ANYWHERE | _features("read_ids")),
+    *(ModelFacts(name, features=_MISTRAL) for name in _MISTRALS),
     _any_claude("claude", None, None, Prices(), _KEPT - _features("mid_instructions")),
     ModelFacts("claude-instant", 100_000, 8191, Prices(), _UNSHAPED, provider="anthropic"),
     ModelFacts("claude-2", 100_000, 8191, Prices(8, 24), _UNSHAPED, provider="anthropic"),

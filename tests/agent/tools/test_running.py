@@ -49,7 +49,7 @@ def raising(fault: BaseException, *, is_async: bool) -> Tool:
         (TimeoutError(), "TimeoutError"),
         (Broken(), "Broken"),
         (SystemExit(1), "SystemExit: 1"),
-        (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception)"),
+        (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception): ValueError: a"),
     ],
 )
 def test_what_a_tool_raises_is_told(fault: BaseException, words: str, is_async: bool) -> None:

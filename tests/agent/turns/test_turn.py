@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from quire.agent import tool
+from quire.agent.builtin import ask_user
 from quire.agent.turns import Turn, Turns
 from quire.errors import Damaged, InvalidLimit, InvalidValue, TurnBusy, Unencodable, WrongType
 from quire.items import Note, use_clock
@@ -119,3 +121,23 @@ def test_what_cannot_be_read_is_named_by_its_place(data: object, path: str) -> N
     with pytest.raises(Damaged) as caught:
         Turn.from_dict(data)
     assert caught.value.path == path
+
+
+@in_a_loop
+async def test_what_a_person_answers_has_no_turns() -> None:
+    turns = Turns([*TOOLS, ask_user])
+    with pytest.raises(InvalidValue, match="a person answers 'ask_user'"):
+        await turns.put(Turn("ask_user", {"question": "Who?"}))
+    assert turns.waiting == ()
+
+
+@in_a_loop
+async def test_who_puts_a_turn_has_approved_of_it() -> None:
+    @tool(approve=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    turn = Turn(pay)
+    await run_all(Turns([pay]), turn)
+    assert turn.output == "paid"

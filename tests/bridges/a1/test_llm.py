@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from quire.agent.acted import has_acted
 from quire.bridges.a1 import LLM, Context, Runtime, get_context, no_context, tool
 from quire.bridges.a1.llm import LLM as SAME
 from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
@@ -99,8 +100,9 @@ def test_each_request_is_counted(runtime: Runtime) -> None:
 @pytest.mark.parametrize("given", [True, False], ids=["in a context", "in one of its own"])
 def test_what_was_called_before_it_failed_is_on_the_record_and_paid(runtime: Runtime, given: bool) -> None:
     model = llm(calling("multiply", '{"a": 3, "b": 5}', "Let me see."), ModelFailed("tired"))
-    with pytest.raises(ModelFailed, match="tired"):
+    with pytest.raises(ModelFailed, match="tired") as failed:
         run(model("3 times 5?", tools=[multiply], context=get_context("desk") if given else None))
+    assert has_acted(failed.value) and "It had called multiply (1 done)" in str(failed.value)
     context = runtime.CTX["desk" if given else "intermediate_a"]
     assert [message.role for message in context] == ["user", "assistant", "tool"]
     assert context[1].tool_calls and json.loads(context[2].content) == {"product": 15}

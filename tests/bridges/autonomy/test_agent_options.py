@@ -119,7 +119,9 @@ def test_limits_end_a_turn_and_the_conversation_goes_on() -> None:
 
         async with Node() as node:
             agent = await Agent.start(node=node, model=Scripted(restless), tools=[look], max_iterations=3)
-            assert [one["role"] for one in await agent.send("go")] == ["assistant", "tool"] * 3
+            *did, last = await agent.send("go")
+            assert [one["role"] for one in did] == ["assistant", "tool"] * 3
+            assert last["phase"] == "limit_reached" and "max_iterations" in last["content"]["text"]
             assert (await agent.get_conversation_state())["state"] == "idle"
             model = Scripted(restless)
             agent = await Agent.start(node=node, model=model, tools=[look], max_execution_time=0.2)

@@ -10,6 +10,7 @@ from quire import ToolCall
 from quire.agent import tool
 from quire.bridges.autonomy import Agent, Node
 from quire.bridges.autonomy.reference import AgentReference
+from quire.errors import InvalidValue
 from quire.models import Scripted
 
 HERE = ("ana", "monday")
@@ -52,6 +53,22 @@ def test_a_call_is_decided_also_after_a_restart(
             assert [one["role"] for one in replies] == ["tool", "assistant"]
             assert replies[-1]["content"]["text"] == "Well." and refunds.given == given
             assert not await agent.is_paused(*HERE)
+
+    asyncio.run(main())
+
+
+def test_calls_under_one_id_are_decided_by_their_own() -> None:
+    async def main() -> None:
+        refunds = Refunds()
+        async with Node() as node:
+            much = ToolCall("c1", "refund", '{"amount": 5000}')
+            agent = await refunds.started(node, [ASKED, much], "Well.")
+            *_, little, large = await agent.send("My money!", *HERE)
+            assert little["tool_call_id"] == large["tool_call_id"] == "c1"
+            with pytest.raises(InvalidValue, match=little["id"]):
+                await agent.decide({"c1": True}, *HERE)
+            await agent.decide({little["id"]: True, large["id"]: False}, *HERE)
+            assert refunds.given == [5]
 
     asyncio.run(main())
 

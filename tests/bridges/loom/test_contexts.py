@@ -111,10 +111,23 @@ async def test_the_budget_holds_and_the_newest_are_kept(
     assert kept[-1] == "now" and (kept[0] == "Be") is prompted
     past = kept[prompted:-1]
     assert past == [f"m{n}" for n in range(len(sizes) - len(past), len(sizes))]
-    whole = TokenCounter().count_messages(
-        [{"role": "user", "content": f"m{n} " + "word " * size} for n, (_, size) in enumerate(sizes)]
-    )
-    assert len(past) == len(sizes) or whole + 30 > most
+    if len(past) < len(sizes):
+        number = len(sizes) - len(past) - 1
+        told = f"m{number} " + "word " * sizes[number][1]
+        assert TokenCounter().count_messages([{"role": "user", "content": told}, *messages]) > most
+
+
+@pytest.mark.parametrize("most", [600, 2_000, 4_000])
+@in_a_loop
+async def test_the_newest_that_have_room_are_told_however_many_there_were(most: int) -> None:
+    memory = LoomMemory("agent")
+    context = over(memory, max_tokens=most)
+    told = "some words of a usual answer " * 40
+    one = TokenCounter().count_messages([{"role": "user", "content": told}])
+    for number in range(60):
+        memory.add_task(said(told) if number % 2 else thought(told))
+        messages = await context.build_context(said("now"))
+        assert len(messages) - 1 >= min(number + 1, (most - 20) // one)
 
 
 @in_a_loop

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import InvalidLimit
-from quire.memory.index import Index, Only, Question
+from quire.memory.index import Gone, Index, Only, Question
 from quire.memory.leaf import Leaf
 from tests.memory.index.every import INDEXES
 from tests.memory.index.leaves import DAY, KINDS, NOW, QUESTIONS, leaves, said, texts
@@ -126,12 +126,30 @@ def test_vectors_find_where_no_word_does_but_not_for_nothing(index: Index) -> No
 
 
 def test_marks_are_kept_beside_leaves(index: Index) -> None:
-    index.put([said("dog")], mark=("place", b"1"))
-    index.set_mark("other", b"2")
+    assert index.move_mark("place", None, b"1", leaves=[said("dog")])
+    assert index.move_mark("other", None, b"2")
     assert index.mark("place") == b"1" and sorted(index.marked()) == ["other", "place"]
-    index.set_mark("place", None)
-    index.set_mark("nowhere", None)
-    assert index.mark("place") is None and index.marked() == ["other"]
+    assert index.move_mark("place", b"1", None)
+    assert index.move_mark("nowhere", None, None)
+    assert index.mark("place") is None and index.marked() == ["other"] and len(index) == 1
+
+
+def test_a_mark_moves_with_all_that_goes_and_comes_or_nothing_does(index: Index) -> None:
+    assert index.move_mark("one", None, b"1", leaves=[said("dog", order) for order in range(3)])
+    key = index.newest(1)[0].key
+    more = [said("ship", 3)]
+    for since in (None, b"2"):
+        assert not index.move_mark("one", since, b"3", gone=[Gone(source="one")], leaves=more)
+    assert index.mark("one") == b"1" and orders(index.newest(9)) == [0, 1, 2]
+    gone = [Gone(source="one", keys=frozenset((key,))), Gone(source="two")]
+    assert index.move_mark("one", b"1", b"2", gone=gone, leaves=more)
+    assert index.mark("one") == b"2" and orders(index.newest(9)) == [0, 1, 3]
+
+
+def test_where_there_was_no_mark_nothing_stays_that_was_there(index: Index) -> None:
+    index.put([said("dog", order) for order in range(3)])
+    assert index.move_mark("one", None, b"1", leaves=[said("ship", 3)])
+    assert orders(index.newest(9)) == [3]
 
 
 def test_a_negative_limit_is_refused(index: Index) -> None:

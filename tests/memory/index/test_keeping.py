@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quire.errors import OutOfRange
 from quire.memory import Memory
-from quire.memory.index import Index, InProcess, Question, opened_index, opening
+from quire.memory.index import Gone, Index, InProcess, Question, opened_index, opening
 from quire.memory.index.lasting import Lasting, lasting, sqlite
 from quire.memory.index.lasting.sqlite import SQLiteTables
 from quire.session import Session
@@ -36,7 +37,8 @@ from tests.memory.index.leaves import said
 index = Lasting(SQLiteTables(sys.argv[1]), "ana")
 for nth in range(0, 60, 3):
     leaves = [said(f"dog number {order}", order) for order in range(nth, nth + 3)]
-    index.put(leaves, mark=("one", b"%d" % nth))
+    while not index.move_mark("one", index.mark("one"), b"%d" % nth, leaves=leaves):
+        pass
     if sys.argv[2] == "killed" and nth == 30:
         index.put([said("dog unmarked", 33)])
         os.kill(os.getpid(), signal.SIGKILL)
@@ -205,13 +207,14 @@ def test_another_dialect_has_an_index_of_its_own_and_forgets_with_the_first(
 ) -> None:
     tables = SQLiteTables(tmp_path / "one.db-index")
     one = Lasting(tables, "ana")
-    one.put([said("dog"), said(SECRET, 1)], mark=("one", b"1"))
+    one.move_mark("one", None, b"1", leaves=[said("dog"), said(SECRET, 1)])
     monkeypatch.setattr(lasting, "dialect", lambda: "another")
     other = Lasting(tables, "ana")
     assert len(other) == 0 and other.mark("one") is None
-    other.put([said("dog")], mark=("one", b"1"))
-    other.drop("one")
-    other.set_mark("one", None)
+    other.move_mark("one", None, b"1", leaves=[said("dog")])
+    assert len(one) == 2
+    other.move_mark("one", b"1", None, gone=[Gone(source="one")])
+    assert one.marked() == other.marked() == []
     assert len(one) == len(other) == 0 and SECRET.encode() not in bytes_of(tmp_path)
     tables.close()
 
@@ -274,14 +277,14 @@ def test_what_is_forgotten_between_reading_and_putting_is_in_no_byte(
     with Store.open(path) as own, Store.open(path) as other:
         session = spoken(own)
         index = opened_index(other, "ana")
-        put = index.put
+        move_mark = index.move_mark
 
-        def late(*leaves: object, **more: object) -> None:
-            monkeypatch.setattr(index, "put", put)
+        def late(*marks: Any, **more: Any) -> bool:
+            monkeypatch.setattr(index, "move_mark", move_mark)
             session.forget(session.view()[0].id)
-            put(*leaves, **more)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            return move_mark(*marks, **more)
 
-        monkeypatch.setattr(index, "put", late)
+        monkeypatch.setattr(index, "move_mark", late)
         memory = Memory(other, "ana", index=index)
         assert [leaf.text for leaf in memory.recent()] == ["It was mild, with a little wind."]
         assert_forgotten(path)

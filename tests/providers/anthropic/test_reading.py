@@ -195,6 +195,21 @@ def test_a_call_whose_arguments_are_not_whole_is_dropped_also_at_a_proper_end(
     assert (told(stream.close()), stream.close().finish) == (calls, "length")
 
 
+@pytest.mark.parametrize(
+    ("pieces", "given"), [(("{}", '{"a":', "1}"), '{"a":1}'), (("{}", "{}"), "{}"), (("{}",), "{}")]
+)
+def test_an_empty_object_may_only_hold_the_place_of_the_arguments(pieces: Any, given: str) -> None:
+    stream = WIRE.stream()
+    call: Json = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    stream.feed({"type": "content_block_start", "index": 0, "content_block": call})
+    for piece in pieces:
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        stream.feed({"type": "content_block_delta", "index": 0, "delta": delta})
+    stream.feed({"type": "content_block_stop", "index": 0})
+    stream.feed({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
+    assert told(stream.close()) == [("t", "look", given)]
+
+
 def test_a_compaction_that_comes_in_pieces() -> None:
     stream = WIRE.stream(model=STEERED)
     stream.feed({"type": "content_block_start", "index": 0, "content_block": {"type": "compaction"}})

@@ -10,6 +10,14 @@ from quire.providers import PROVIDERS
 
 WIRE = PROVIDERS["openai"]
 Called = list[tuple[str, str, str]]
+HELD: list[tuple[Any, str]] = [
+    (("{}", '{"x": 1}'), '{"x": 1}'),
+    (("{}", "", "{", '"x": 1}'), '{"x": 1}'),
+    (({}, {"x": 1}), '{"x":1}'),
+    (("{}", "{}"), "{}"),
+    (("{}",), "{}"),
+    (("{", "}"), "{}"),
+]
 
 
 def whole(*calls: Any) -> Called:
@@ -80,6 +88,28 @@ def test_calls_that_share_a_place_and_have_no_ids_are_told_apart() -> None:
 def test_of_a_stream_that_broke_off_a_call_without_a_name_is_none() -> None:
     assert streamed(function("", "", id="a", index=0), ends=False) == []
     assert streamed(function(None, None, index=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("pieces", "joined"),
+    HELD,
+)
+def test_an_empty_object_may_only_hold_the_place_of_the_arguments(pieces: Any, joined: str) -> None:
+    first, *rest = pieces
+    told = [function("f", first, id="a", index=0), *(function(None, piece, index=0) for piece in rest)]
+    assert streamed(*told) == [("a", "f", joined)]
+
+
+def test_the_text_of_a_custom_call_is_as_it_comes() -> None:
+    told = [{"index": 0, "id": "a", "custom": {"name": "f", "input": "{}"}}, {"custom": {"input": "{x"}}]
+    assert streamed(*told) == [("a", "f", '{"input":"{}{x"}')]
+
+
+def test_no_place_is_the_first_place() -> None:
+    reader = WIRE.stream()
+    words = reader.feed({"choices": [{"index": None, "delta": {"content": "Hi"}}]})
+    reader.feed({"choices": [{"index": None, "delta": {}, "finish_reason": "stop"}]})
+    assert (words, reader.close().finish) == ("Hi", "stop")
 
 
 @pytest.mark.parametrize("value", [{"x": [1]}, '{"x":[1]}'])

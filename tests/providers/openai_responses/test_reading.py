@@ -105,8 +105,8 @@ def test_what_is_no_response_is_refused() -> None:
     with pytest.raises(WrongType):
         WIRE.parse("hello")
     with pytest.raises(Damaged) as found:
-        parsed({"type": "function_call", "name": "look"})
-    assert found.value.path == "output[0].call_id"
+        parsed({"type": "function_call", "call_id": "a"})
+    assert found.value.path == "output[0].name"
 
 
 EVENTS: list[dict[str, Any]] = [

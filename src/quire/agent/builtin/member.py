@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from quire.agent.acted import having_called
 from quire.agent.agent import Agent
 from quire.agent.builtin.roles import Role
 from quire.agent.limits import Limits, Tally
@@ -46,10 +47,19 @@ class Member:
         return self._turn.locked()
 
     async def do(self, task: str, timeout: float | None) -> str:
-        """Give it a task, after those before it; what comes back."""
+        """Give it a task, after those before it; what comes back. An error says what was called before it."""
         async with self._turn:
-            with Tally(_NO_LIMITS, self.agent.session) as tally:
-                return await self._done(task, timeout, tally)
+            before = self.agent.session.view().revision
+            try:
+                with Tally(_NO_LIMITS, self.agent.session) as tally:
+                    return await self._done(task, timeout, tally)
+            except Exception as fault:
+                having_called(fault, self._since(before))
+                raise
+
+    def _since(self, revision: int) -> list[Item]:
+        view = self.agent.session.view()
+        return [view.log.item(position) for position in range(revision, view.revision)]
 
     async def _done(self, task: str, timeout: float | None, tally: Tally) -> str:
         time = asyncio.timeout(timeout)

@@ -1,8 +1,9 @@
 """One call of a tool as a model asks for it: what it gives is taken in as it comes."""
 
+from collections.abc import Iterator
 from contextlib import aclosing
 
-from quire.agent.tools.gathering import Gathering
+from quire.agent.tools.gathering import Gathering, NotTold
 from quire.agent.tools.outputs import Piece, pieces_of
 from quire.agent.tools.signature import Bound
 from quire.agent.tools.strand import Strand
@@ -34,9 +35,16 @@ class Call:
     async def _taken(self, strand: Strand) -> None:
         async with aclosing(values_of(self._tool, self._bound, strand, _pieces)) as values:
             async for value, is_whole in values:
-                pieces = value if is_whole else pieces_of(value)
+                pieces = value if is_whole else _told(value)
                 await self._gathering.take(pieces, at_once=not is_whole)
 
 
 def _pieces(value: object) -> tuple[Piece, ...]:
-    return tuple(pieces_of(value))
+    return tuple(_told(value))
+
+
+def _told(value: object) -> Iterator[Piece]:
+    try:
+        yield from pieces_of(value)
+    except Exception as fault:  # a value says what it is by code of its own
+        raise NotTold("It ran, but what it gave cannot be told") from fault

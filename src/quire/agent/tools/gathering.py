@@ -28,6 +28,10 @@ class NotKept(Exception):
     """A note of a tool was refused where it was to be kept."""
 
 
+class NotTold(Exception):
+    """A tool gave what cannot be put into words, by what is the cause."""
+
+
 class Gathering:
     """What one call has given so far."""
 

@@ -3,16 +3,17 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from quire.agent.tools.arguments import read_json
 from quire.agent.tools.calling import Call
 from quire.agent.tools.capping import Room
-from quire.agent.tools.gathering import Gathering, NotKept, Route, TooMuch, route_of
+from quire.agent.tools.gathering import Gathering, NotKept, NotTold, Route, TooMuch, route_of
 from quire.agent.tools.injecting import values_for
 from quire.agent.tools.outcome import Outcome, StopReason, failed
 from quire.agent.tools.shapes import Misfit
@@ -28,6 +29,9 @@ logger = logging.getLogger("quire.agent")
 
 _GRACE = 1.0
 """Seconds that a tool has to tidy up once it is told to stop."""
+
+_MOST_INNER, _LONGEST_INNER = 5, 500
+"""Of a group of errors, how many a model is told, and characters of each."""
 
 
 async def run(
@@ -159,12 +163,29 @@ def _words(fault: BaseException) -> str:
     """An error as the model reads it: its type and its message, and nothing of where it came from."""
     if isinstance(fault, TooMuch | NotKept):
         return str(fault)
+    if isinstance(fault, NotTold) and fault.__cause__ is not None:
+        return f"{fault}: {_words(fault.__cause__)}"
     try:
         said = str(fault)
     except Exception:  # it may be as broken as the tool
         said = ""
     name = type(fault).__name__
-    return mended(f"{name}: {said}") if said else name
+    words = mended(f"{name}: {said}") if said else name
+    inner = list(islice(_leaves(fault), _MOST_INNER))
+    if inner[0] is fault:
+        return words
+    return f"{words}: {'; '.join(_words(one)[:_LONGEST_INNER] for one in inner)}"
+
+
+def _leaves(fault: BaseException) -> Iterator[BaseException]:
+    """An error itself, or those within a group of them, which alone says only how many there are."""
+    left = [fault]
+    while left:
+        one = left.pop()
+        if isinstance(one, BaseExceptionGroup):
+            left += reversed(cast("BaseExceptionGroup[BaseException]", one).exceptions)
+        else:
+            yield one
 
 
 def _log(tool: Tool, fault: BaseException) -> None:

@@ -155,6 +155,8 @@ class Turns:
         if tool is None or turn.given_tool not in (None, tool):
             known = ", ".join(self.tools) or "none at all"
             raise InvalidValue(f"{cut(turn.tool_name)!r} is none of the tools here; there is {known}")
+        if tool.asks_person:
+            raise InvalidValue(f"a person answers {cut(tool.name)!r}, and it is not run: it has no turns")
         if turn.is_running:
             raise TurnBusy(f"the turn of {cut(turn.tool_name)!r} is under way")
         return turn

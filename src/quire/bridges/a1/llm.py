@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from quire.agent.acted import having_called
 from quire.agent.answer_types import answer_type
 from quire.agent.asking import message_of
 from quire.agent.unbroken import unbroken
@@ -53,6 +54,9 @@ class LLM(Tool):
         asked = Asked(self._model, flattened(tools), before, place.session)
         try:
             return await asked.answer(question, output_schema, kind)
+        except Exception as fault:
+            having_called(fault, asked.items)
+            raise
         finally:
             await unbroken(_keep(asked, place, has_question=context is None))
 

@@ -19,11 +19,11 @@ from quire.bridges.a1.messages import Message
 from quire.bridges.a1.naming import checked_context_name, contexts_among
 from quire.bridges.a1.strategies import checked_cost, checked_executor, checked_verifiers, checked_writer
 from quire.bridges.a1.tools import as_tool, model_of
-from quire.errors import Conflict, InvalidValue, WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import ConfigChange, Item
 from quire.programs.sandbox import shared_sandbox
 from quire.session import Session
-from quire.stores.streams import free_name, labelled
+from quire.stores.streams import labelled
 
 
 class Runtime:
@@ -109,13 +109,11 @@ class Runtime:
 
     def _begun(self, label: str, items: list[Item]) -> Context:
         """A context of a free name that nobody else takes: programs begin transcripts of these labels too."""
-        while True:
-            version, name = self._session.version, free_name(label, self.CTX)
-            try:
-                self._session.append(*items, to=name, expected=version)
-            except Conflict:
-                continue
-            return self.get_context(name)
+        name = self._session.new(label)
+        while name in self._contexts:  # which nothing was said in yet
+            name = self._session.new(label)
+        self._session.append(*items, to=name)
+        return self.get_context(name)
 
     def get_full_context(self, labels: str | Iterable[str] | None = None) -> list[Message]:
         """The messages of all contexts, or of those of some labels, by time and each once.

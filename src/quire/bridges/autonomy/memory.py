@@ -14,7 +14,7 @@ from quire.sections import Ask
 from quire.session import Session
 from quire.state import View
 from quire.state.spanning import spans_over
-from quire.stores import MemoryStore, Store
+from quire.stores import MemoryStore, Store, place_at
 from quire.stores.tombstones import is_tombstone
 from quire.tokens.counter import Definition
 
@@ -97,7 +97,7 @@ class Memory:
 
     def session(self, scope: str, conversation: str) -> Session:
         """The engine's session of a conversation: the one that an agent works in, if it does."""
-        key = (scope, conversation)
+        key = place_at(scope=scope, conversation=conversation)
         session = self._others.get(key) or self._at_hand.pop(key, None) or self._opening(scope, conversation)
         if key not in self._others:
             self._at_hand[key] = session  # the latest used stands last

@@ -18,6 +18,10 @@ Sent = str | Mapping[str, Any] | Sequence[Any]
 """A text, a content, a message of the user, or several of these."""
 
 
+_LIMITS = {"requests": "max_iterations", "seconds": "max_execution_time"}
+"""The limits of an agent, by why a reply ends."""
+
+
 class ConversationState(TypedDict):
     """What a conversation does; `waiting_for` are the questions that a person is to answer."""
 
@@ -53,8 +57,8 @@ class AgentReference:
         """The messages that answer one: replies, calls of tools and their results, the last reply last.
 
         Where the agent asks the user something, that is the last, and the next message is the answer to it;
-        what is to be approved of is decided by `decide`.
-        After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
+        what is to be approved of is decided by `decide`. Where a limit of the agent ended it, the last says
+        so. After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
         worker = self._worker(scope, conversation)
         return await _answered(worker, worker.send(_input(message)), timeout)
@@ -125,7 +129,7 @@ async def _answered(
 ) -> list[dict[str, Any]]:
     async with asyncio.timeout(timeout):
         reply = await answer
-    return [*messages_of(reply.items), *_questions(worker, reply.waiting)]
+    return [*messages_of(reply.items), *_last_words(worker, reply)]
 
 
 async def _told(
@@ -154,9 +158,17 @@ def _messages(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
         case Ended(result):
             yield from messages_of([result])
         case Done(reply):
-            yield from _questions(worker, reply.waiting)
+            yield from _last_words(worker, reply)
         case _:
             return
+
+
+def _last_words(worker: Worker, reply: Reply) -> Iterable[dict[str, Any]]:
+    """What is told after an answer and is not kept: what a person is asked, or which limit ended it."""
+    yield from _questions(worker, reply.waiting)
+    if reply.stop in _LIMITS:
+        words = f"This ended before it was done: {_LIMITS[reply.stop]} was reached."
+        yield {"role": "assistant", "content": text_content(words), "phase": "limit_reached"}
 
 
 def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:
@@ -169,6 +181,7 @@ def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str
             "content": text_content(_question(call) if asks else _approval(call)),
             "phase": "waiting_for_input" if asks else "waiting_for_approval",
             "tool_call_id": call.call_id,
+            "id": call.id,  # of its own, also where several calls of a reply have the same one
         }
 
 

@@ -77,9 +77,9 @@ class TaskContextManager:
     def _sections(self, system_prompt: str) -> list[Section]:
         return [
             *([Instructions(system_prompt)] if system_prompt.strip() else []),
-            History(),
+            History(closely=True),  # its first tier slides, and tasks are no turns of one talk
             Custom("knowledge", self._knowledge, required=False),
-            Custom("events", self._events, required=False, keeps="newest"),
+            Custom("events", self._events, required=False, keeps="newest", closely=True),
             Custom("messages", lambda ask: ask.inbox, required=False),
             Input(),
         ]

@@ -23,7 +23,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A piece of a document, with the headings it stands under.
 
     Each character of a document is in the `text` of one chunk. `lead` is the head of a table that the text
-    goes on with; `own` says how many of the headings in `path` the text itself begins with.
+    goes on with; `own` says how many of the headings in `path` the text itself begins with. `title` is that
+    of the document, where no heading says it.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     own: int = 0
     page: int | None = None
     tokens: int = 0
+    title: str = ""
 
     @property
     def heading(self) -> str:
@@ -59,14 +61,26 @@ def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = N
     pieces: list[Piece] = []
     for section in sections(document.blocks):
         pieces += Filling(section, measure, tokens).pieces()
-    return list(_named(document.source, pieces))
+    title = unsaid_title(document.title, document.source, [piece.path for piece in pieces])
+    return list(_named(document.source, title, pieces))
+
+
+def unsaid_title(title: str, source: str, paths: Iterable[tuple[str, ...]]) -> str:
+    """The title of a document, unless it is the name of its file or one of its headings."""
+    is_said = title in (source, file_name(source)) or any(title in path for path in paths)
+    return "" if is_said else title
+
+
+def file_name(source: str) -> str:
+    """What a source is called where it is kept, without where that is."""
+    return source.rstrip("/").rpartition("/")[2] or source
 
 
 def _count(counter: Counter, text: str) -> int:
     return count_by(counter, Note(text, id="chunk", created_at=0.0))
 
 
-def _named(source: str, pieces: Iterable[Piece]) -> Iterator[Chunk]:
+def _named(source: str, title: str, pieces: Iterable[Piece]) -> Iterator[Chunk]:
     """Chunks with ids that depend on what they say and where, and on how many before them say the same."""
     seen: dict[bytes, int] = {}
     for piece in pieces:
@@ -81,4 +95,5 @@ def _named(source: str, pieces: Iterable[Piece]) -> Iterator[Chunk]:
             piece.own,
             piece.page,
             piece.tokens,
+            title,
         )

@@ -1,13 +1,13 @@
 """The index in this process: everything in memory, nothing rebuilt, exact whatever came and went."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from threading import RLock
 
 from quire.errors import InvalidLimit, InvalidValue
 from quire.memory.index.found import Found
 from quire.memory.index.holding import Holding
-from quire.memory.index.index import MOST_HITS, Index, Only
+from quire.memory.index.index import MOST_HITS, Gone, Index, Only
 from quire.memory.index.searching import search
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question, Weights
@@ -25,20 +25,12 @@ class InProcess(Index):
     def __len__(self) -> int:
         return len(self._held.leaves)
 
-    def put(
-        self,
-        leaves: Sequence[Leaf],
-        *,
-        vectors: Sequence[Sequence[float]] | None = None,
-        mark: tuple[str, bytes] | None = None,
-    ) -> None:
+    def put(self, leaves: Sequence[Leaf], *, vectors: Sequence[Sequence[float]] | None = None) -> None:
         if vectors is not None and len(vectors) != len(leaves):
             raise InvalidValue(f"{len(vectors)} vectors for {len(leaves)} leaves")
         with self._lock:
             for nth, leaf in enumerate(leaves):
                 self._held.put(leaf, vectors[nth] if vectors is not None else None)
-            if mark is not None:
-                self._marks[mark[0]] = mark[1]
 
     def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
         with self._lock:
@@ -79,12 +71,32 @@ class InProcess(Index):
     def mark(self, place: str) -> bytes | None:
         return self._marks.get(place)
 
-    def set_mark(self, place: str, mark: bytes | None) -> None:
+    def move_mark(
+        self,
+        place: str,
+        since: bytes | None,
+        mark: bytes | None,
+        *,
+        gone: Iterable[Gone] = (),
+        leaves: Sequence[Leaf] = (),
+    ) -> bool:
         with self._lock:
+            if self._marks.get(place) != since:
+                return False
+            for one in (*gone, Gone(source=place)) if since is None else gone:
+                self._take(one)
+            self.put(leaves)
             if mark is None:
                 self._marks.pop(place, None)
             else:
                 self._marks[place] = mark
+            return True
+
+    def _take(self, gone: Gone) -> None:
+        if gone.keys is None:
+            self.drop(gone.source, gone.transcript)
+        else:
+            self.remove(gone.source, gone.keys)
 
     def marked(self) -> list[str]:
         with self._lock:

@@ -1,7 +1,7 @@
 """The protocol of an index: leaves go in, and those that answer a question come out, best first."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -29,6 +29,19 @@ class Only(Struct, frozen=True, kw_only=True):
         return self.span is None or self.span[0] <= leaf.at < self.span[1]
 
 
+class Gone(Struct, frozen=True, kw_only=True):
+    """What is taken away of a source: some keys, or one transcript, or else all of it."""
+
+    source: str
+    keys: frozenset[str] | None = None
+    transcript: str | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing of the source stays."""
+        return self.keys is None and self.transcript is None
+
+
 class Index(ABC):
     """Leaves that can be found. One key, and one place in a transcript, has one leaf: the last that was put.
 
@@ -36,14 +49,8 @@ class Index(ABC):
     """
 
     @abstractmethod
-    def put(
-        self,
-        leaves: Sequence[Leaf],
-        *,
-        vectors: Sequence[Sequence[float]] | None = None,
-        mark: tuple[str, bytes] | None = None,
-    ) -> None:
-        """Add leaves, or put them in place of those with the same keys; `mark` is set in one with them."""
+    def put(self, leaves: Sequence[Leaf], *, vectors: Sequence[Sequence[float]] | None = None) -> None:
+        """Add leaves, or put them in place of those with the same keys."""
 
     @abstractmethod
     def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
@@ -81,8 +88,20 @@ class Index(ABC):
         """How far a place was read, as it was told."""
 
     @abstractmethod
-    def set_mark(self, place: str, mark: bytes | None) -> None:
-        """Keep how far a place was read, or nothing of it."""
+    def move_mark(
+        self,
+        place: str,
+        since: bytes | None,
+        mark: bytes | None,
+        *,
+        gone: Iterable[Gone] = (),
+        leaves: Sequence[Leaf] = (),
+    ) -> bool:
+        """Keep how far a place was read, or nothing of it; what is gone by that goes, and leaves are put.
+
+        All of it is done at once, and nothing where the mark is not `since`: another was first. Where there
+        was no mark, what is there of the place goes too, for nobody knows what it is. Whether it was done.
+        """
 
     @abstractmethod
     def marked(self) -> list[str]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from quire.errors import NewerStore, StoreDamaged
 from quire.items import JSON, Note
 from quire.memory.documents import Chunk
+from quire.memory.documents.chunking import unsaid_title
 from quire.memory.knowledge.records import (
     BEGINNING,
     CHUNKS,
@@ -96,7 +97,7 @@ class Holdings:
                 if entry.stream == CHUNKS:
                     self._take_chunk(entry, version)
             for source in changed:
-                self._set_pages(source)
+                self._set_places(source)
         except BaseException:  # half of it is worse than nothing
             self.begin_again()
             raise
@@ -194,11 +195,16 @@ class Holdings:
         self._at[note.id] = held
         self._arrivals.append((entry.version, note.id))
 
-    def _set_pages(self, source: str) -> None:
+    def _set_places(self, source: str) -> None:
+        """Say of each chunk of a source on which page it is, and of what."""
         record = self.records.get(source)
-        for chunk_id, page in zip(record.chunks, record.pages, strict=False) if record else ():
-            chunk = self._chunks.get(chunk_id)
-            if chunk is None:
-                raise StoreDamaged(f"{self.place}: a chunk of a source is missing: {chunk_id}")
-            if chunk.page != page:
-                self._chunks[chunk_id] = replace(chunk, page=page)
+        if record is None:
+            return
+        missing = next((one for one in record.chunks if one not in self._chunks), None)
+        if missing is not None:
+            raise StoreDamaged(f"{self.place}: a chunk of a source is missing: {missing}")
+        found = self.chunks(source)
+        title = unsaid_title(record.title, source, [chunk.path for chunk in found])
+        for chunk, page in zip(found, record.pages, strict=False):
+            if (chunk.page, chunk.title) != (page, title):
+                self._chunks[chunk.id] = replace(chunk, page=page, title=title)

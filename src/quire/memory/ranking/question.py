@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.memory.times import Dated, Span, dated, spans_of, surest
+from quire.memory.times import Dated, Span, dated, readings, spans_of
 from quire.memory.words import asks_for_nothing, terms
 
 _LONGEST = 4_000
@@ -42,12 +42,22 @@ class Question(Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "Question":
-        """A question of somebody at a time, for whom "last week" is the one before."""
+        """A question of somebody at a time, for whom "last week" is the one before.
+
+        A time that may be one of two is the first of them.
+        """
+        return cls.readings(text, now, vector)[0]
+
+    @classmethod
+    def readings(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "list[Question]":
+        """What a question may mean: one, or two where a date may be that of two days."""
         read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
         found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
         spans = spans_of(read, now)
         asks_when = _ASKS_WHEN.search(read) is not None
-        return cls(text, found, asks_when, surest(spans), vector, dated(read, spans))
+        numbers = dated(read, spans)
+        times: Sequence[Span | None] = readings(spans) or (None,)
+        return [cls(text, found, asks_when, span, vector, numbers) for span in times]
 
     def with_vector(self, vector: Sequence[float]) -> "Question":
         """The same with what an embedding made of it."""

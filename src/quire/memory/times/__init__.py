@@ -1,7 +1,7 @@
 """How time is asked for: the interval that a question means, and the words that a date goes by."""
 
-from quire.memory.times.asking import date_words, span_of, spans_of, surest
+from quire.memory.times.asking import date_words, readings, span_of, spans_of, surest
 from quire.memory.times.dated import Dated, dated
 from quire.memory.times.span import Span
 
-__all__ = ["Dated", "Span", "date_words", "dated", "span_of", "spans_of", "surest"]
+__all__ = ["Dated", "Span", "date_words", "dated", "readings", "span_of", "spans_of", "surest"]

@@ -1,7 +1,7 @@
 """The time that a question asks about, and the terms that the time of an item gives it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -46,6 +46,12 @@ def surest(spans: Sequence[Span]) -> Span | None:
     return max(spans, key=lambda span: span.sure, default=None)
 
 
+def readings(spans: Sequence[Span]) -> list[Span]:
+    """The surest of several times, and what else its words may mean: 5/6/2025 is in May or in June."""
+    best = surest(spans)
+    return [] if best is None else list(dict.fromkeys(one for one in spans if one.words == best.words))
+
+
 def spans_of(question: str, now: float) -> list[Span]:
     """All times that a question names, in its order.
 
@@ -57,9 +63,9 @@ def spans_of(question: str, now: float) -> list[Span]:
     except (ValueError, OverflowError):
         return []
     written = question[:_READ]
-    asked = Asked(same_length(written), written, now, today)
+    asked = Asked(same_length(written).replace("\u2019", "'"), written, now, today)
     read = _apart(readable(asked, (*DATES, *RELATIVE)))
-    return list(_ranges(read, asked)) or [_opened(one, asked) for one in read]
+    return list(_ranges(read, asked)) or [_opened(one, asked) for one in _both(read)]
 
 
 def _apart(found: Iterator[tuple[slice, Period]]) -> list[_Read]:
@@ -69,6 +75,14 @@ def _apart(found: Iterator[tuple[slice, Period]]) -> list[_Read]:
         if all(at.stop <= other.at.start or at.start >= other.at.stop for other in kept):
             kept.append(_Read(at, period))
     return sorted(kept, key=lambda one: one.at.start)
+
+
+def _both(read: Iterable[_Read]) -> Iterator[_Read]:
+    """Each, and after it the other that its words may mean."""
+    for one in read:
+        yield one
+        if one.period.other is not None:
+            yield one._replace(period=one.period.other)
 
 
 def _ranges(read: Sequence[_Read], asked: Asked) -> Iterator[Span]:
@@ -89,7 +103,7 @@ def _leading_to(end: Period, first: _Read, asked: Asked) -> Period:
 
 def _opened(one: _Read, asked: Asked) -> Span:
     """A time with what was said of it: since, after, before, until, or nothing."""
-    at, (start, end, sure) = one
+    at, (start, end, sure, _) = one
     led = _LED.match(asked.plain, at.start)
     before = led.end() if led else at.start
     if away := _AWAY.search(asked.plain, 0, before):
@@ -109,7 +123,7 @@ def _at_a_distance(away: "re.Match[str]", one: _Read, words: str) -> Span:
     """The week before a time, or the one around the day some weeks before it."""
     said, length = away["amount"], _LENGTHS[away["unit"]]
     amount = 0.5 if said is None else float(said) if said.isdigit() else float(names.SMALL_NUMBERS[said])
-    start, end, sure = one.period
+    start, end, sure, _ = one.period
     centre = start - amount * length if away["side"] == "before" else end + amount * length
     if said is not None and away["unit"] == "day":
         centre += DAY / 2 if away["side"] == "before" else -DAY / 2

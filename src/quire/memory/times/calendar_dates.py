@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from quire.memory.times import names
-from quire.memory.times.span import Period, days, latest_year, months, year
+from quire.memory.times.span import Period, day_of, days, latest_year, months, year
 
 
 class Asked(NamedTuple):
@@ -25,7 +25,13 @@ Reader = Callable[["re.Match[str]", Asked], Period | None]
 
 _MONTH = rf"(?P<month>{names.either(names.MONTH_NUMBERS)})\b\.?"
 _YEAR = r"(?P<year>(?:1[89]|20)[0-9]{2})(?![0-9]|[.,:][0-9]|-[0-9])"
-_OF = r"(?:of|de|del)\s+"
+# Of a day or a month the year may be told from now, or by its last two digits.
+_AWAY = names.either(names.YEARS_AWAY)
+_ITS_YEAR = rf"(?P<year>(?:1[89]|20)[0-9]{{2}}(?![0-9]|[.,:][0-9]|-[0-9])|'[0-9]{{2}}(?!\w)|(?:{_AWAY})\b)"
+_OF = r"(?:of\s+(?:the\s+)?|del?\s+|des\s+)"
+# Or it is told first: last year in March.
+_YEAR_FIRST = rf"(?P<year>{_AWAY}),?\s+(?:in|on|im|am|en|le|el)\s+(?:the\s+)?"
+_NO_YEAR = r"(?!,?\s+(?:(?:of|de|del)\s+)?(?:1[89]|20)[0-9]{2})"
 _DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|er|\.)?"
 _PARTS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 1, "late": 2, "end of": 2}
 _PART = rf"(?:(?P<part>{'|'.join(_PARTS)})[\s-]+)?"
@@ -53,24 +59,34 @@ def _numeric(found: "re.Match[str]", asked: Asked) -> Period | None:
     return days(date(int(found["year"]), int(found["number"]), int(found["day"])), 1, 1.0)
 
 
+def _its_year(said: str, asked: Asked) -> int:
+    """The year that a day or a month is said to be of; of two digits the last one that ends so."""
+    if said.isdigit():
+        return int(said)
+    this = day_of(asked.now).year
+    if said in names.YEARS_AWAY:
+        return this + names.YEARS_AWAY[said]
+    return this + 1 - (this + 1 - int(said[1:])) % 100
+
+
 def _numeric_month(found: "re.Match[str]", asked: Asked) -> Period:
     return months(int(found["year"]), int(found["number"]), 1, 0.9)
 
 
 def _day_and_month(found: "re.Match[str]", asked: Asked) -> Period:
-    """What is above 12 can only be a day; which is which below 13 depends on who writes."""
-    day, month = int(found["day"]), int(found["number"])
+    """What is above 12 can only be a day; which is which below 13 depends on who writes, so it is both."""
+    day, month, number = int(found["day"]), int(found["number"]), int(found["year"])
     if month > 12:
         day, month = month, day
-    elif found["mark"] == "/" and day <= 12 and day != month:
-        raise ValueError("either may be the day")
-    return days(date(int(found["year"]), month, day), 1, 0.9)
+    elif found["mark"] != "." and day <= 12 and day != month:
+        return days(date(number, month, day), 1, 0.8)._replace(other=days(date(number, day, month), 1, 0.8))
+    return days(date(number, month, day), 1, 0.9)
 
 
 def _dated(found: "re.Match[str]", asked: Asked) -> Period | None:
     month, day = names.MONTH_NUMBERS[found["month"]], int(found["day"])
     if found["year"]:
-        return days(date(int(found["year"]), month, day), 1, 0.95)
+        return days(date(_its_year(found["year"], asked), month, day), 1, 0.95)
     if found["month"] in names.DOUBTFUL_MONTHS and not _is_dated(found, asked):
         return None
     return days(date(latest_year(asked.today, month, day), month, day), 1, 0.8)
@@ -83,7 +99,7 @@ def _is_dated(found: "re.Match[str]", asked: Asked) -> bool:
 
 
 def _month_of_year(found: "re.Match[str]", asked: Asked) -> Period:
-    return _part(int(found["year"]), names.MONTH_NUMBERS[found["month"]], found["part"], 0.9)
+    return _part(_its_year(found["year"], asked), names.MONTH_NUMBERS[found["month"]], found["part"], 0.9)
 
 
 def _month_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -109,16 +125,18 @@ def _part(number: int, month: int, part: str | None, sure: float) -> Period:
 def _two_days(found: "re.Match[str]", asked: Asked) -> Period | None:
     last = _dated(found, asked)
     month = names.MONTH_NUMBERS[found["month"]]
-    number = int(found["year"] or latest_year(asked.today, month, int(found["day"])))
+    said = found["year"]
+    number = _its_year(said, asked) if said else latest_year(asked.today, month, int(found["day"]))
     first = days(date(number, month, int(found["first"])), 1, 0.9)
     return None if last is None or first.start > last.start else last._replace(start=first.start)
 
 
 def _two_months(found: "re.Match[str]", asked: Asked) -> Period:
     first, last = names.MONTH_NUMBERS[found["month"]], names.MONTH_NUMBERS[found["last"]]
-    closing = int(found["until"] or latest_year(asked.today, last))
-    opening = int(found["year"] or (closing if first <= last else closing - 1))
-    return months(opening, first, (closing - opening) * 12 + last - first + 1, 0.9 if found["until"] else 0.6)
+    said, until = found["year"], found["until"]
+    closing = _its_year(until, asked) if until else latest_year(asked.today, last)
+    opening = _its_year(said, asked) if said else closing if first <= last else closing - 1
+    return months(opening, first, (closing - opening) * 12 + last - first + 1, 0.9 if until else 0.6)
 
 
 def _two_years(found: "re.Match[str]", asked: Asked) -> Period:
@@ -126,11 +144,11 @@ def _two_years(found: "re.Match[str]", asked: Asked) -> Period:
 
 
 def _season_of_year(found: "re.Match[str]", asked: Asked) -> Period:
-    return months(int(found["year"]), names.SEASON_STARTS[found["season"]], 3, 0.8)
+    return months(_its_year(found["year"], asked), names.SEASON_STARTS[found["season"]], 3, 0.8)
 
 
 def _quarter(found: "re.Match[str]", asked: Asked) -> Period:
-    return months(int(found["year"]), 3 * int(found["quarter"]) - 2, 3, 0.9)
+    return months(_its_year(found["year"], asked), 3 * int(found["quarter"]) - 2, 3, 0.9)
 
 
 def _year_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -140,19 +158,21 @@ def _year_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
 _FIRST_DAY = _DAY.replace("day", "first")
 _LAST_MONTH = _MONTH.replace("month", "last")
 _UNTIL = _YEAR.replace("year", "until")
+_ITS_UNTIL = _ITS_YEAR.replace("<year>", "<until>")
 DATES: tuple[tuple[str, Reader], ...] = (
     (
         r"\b(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<number>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})(?![0-9])",
         _numeric,
     ),
     (
-        r"\b(?P<day>[0-9]{1,2})(?P<mark>[/.])(?P<number>[0-9]{1,2})(?P=mark)(?P<year>[0-9]{4})(?![0-9])",
+        r"(?<![0-9/.-])(?P<day>[0-9]{1,2})(?P<mark>[/.-])(?P<number>[0-9]{1,2})(?P=mark)"
+        r"(?P<year>(?:1[0-9]|20)[0-9]{2})(?![0-9]|[/.-][0-9])",
         _day_and_month,
     ),
     (r"\b(?P<year>(?:19|20)[0-9]{2})-(?P<number>[01][0-9])(?![0-9-])", _numeric_month),
     (
-        rf"\b(?:between|from|zwischen|entre)\s+{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?\s+"
-        rf"(?:and|to|until|till|through|und|bis|et|y)\s+{_LAST_MONTH}(?:,?\s+(?:{_OF})?{_UNTIL})?",
+        rf"\b(?:between|from|zwischen|entre)\s+{_MONTH}(?:,?\s+(?:{_OF})?{_ITS_YEAR})?\s+"
+        rf"(?:and|to|until|till|through|und|bis|et|y)\s+{_LAST_MONTH}(?:,?\s+(?:{_OF})?{_ITS_UNTIL})?",
         _two_months,
     ),
     (
@@ -161,14 +181,17 @@ DATES: tuple[tuple[str, Reader], ...] = (
     ),
     (
         rf"\b(?:between|from|zwischen|entre)\s+(?:the\s+)?{_FIRST_DAY}\s+(?:and|to|until|till|through|und|bis|et|y)"
-        rf"\s+(?:the\s+)?{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?",
+        rf"\s+(?:the\s+)?{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_ITS_YEAR})?",
         _two_days,
     ),
-    (rf"\b{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_YEAR})?", _dated),
-    (rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9])(?:,?\s+{_YEAR})?", _dated),
-    (rf"\b{_PART}{_MONTH},?\s+(?:{_OF})?{_YEAR}", _month_of_year),
-    (rf"\b(?P<season>{names.either(names.SEASON_STARTS)})\s+(?:{_OF})?{_YEAR}", _season_of_year),
-    (rf"\bq(?P<quarter>[1-4])\s+(?:{_OF})?{_YEAR}", _quarter),
+    (rf"\b{_YEAR_FIRST}{_DAY}\s+(?:{_OF})?{_MONTH}{_NO_YEAR}", _dated),
+    (rf"\b{_YEAR_FIRST}{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9]){_NO_YEAR}", _dated),
+    (rf"\b{_YEAR_FIRST}{_PART}{_MONTH}(?!\w){_NO_YEAR}", _month_of_year),
+    (rf"\b{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_ITS_YEAR})?", _dated),
+    (rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9])(?:,?\s+(?:{_OF})?{_ITS_YEAR})?", _dated),
+    (rf"\b{_PART}{_MONTH},?\s+(?:{_OF})?{_ITS_YEAR}", _month_of_year),
+    (rf"\b(?P<season>{names.either(names.SEASON_STARTS)})\s+(?:{_OF})?{_ITS_YEAR}", _season_of_year),
+    (rf"\bq(?P<quarter>[1-4])\s+(?:{_OF})?{_ITS_YEAR}", _quarter),
     (rf"\b{_PART}{_MONTH}(?!\w)", _month_alone),
     (rf"\b{_YEAR}{_COUNTED}(?!\w)", _year_alone),
 )

@@ -31,6 +31,14 @@ SMALL_NUMBERS = {
 }
 VAGUE = frozenset(("couple", "a couple", "a couple of", "couple of", "few", "a few", "several", "some"))
 
+YEARS_AWAY = {
+    **dict.fromkeys(("last year", "previous year", "past year", "letztes jahr", "letzten jahres"), -1),
+    **dict.fromkeys(("vorigen jahres", "l'annee derniere", "l'an dernier", "ano pasado"), -1),
+    **dict.fromkeys(("this year", "dieses jahr", "dieses jahres", "cette annee", "este ano"), 0),
+    **dict.fromkeys(("next year", "nachstes jahr", "l'annee prochaine", "l'an prochain"), 1),
+    **dict.fromkeys(("nachsten jahres", "proximo ano", "ano proximo"), 1),
+}
+
 DOUBTFUL_MONTHS = frozenset(("may", "march", "mar", "mars"))
 """Words of their own as well: a number beside them is not enough."""
 

@@ -25,6 +25,8 @@ class Period(NamedTuple):
     start: float
     end: float
     sure: float
+    other: "Period | None" = None
+    """Another that the same words may mean as well."""
 
 
 def day_of(at: float) -> date:

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
 
+from quire.models.clients.bodies import without_keys, words_in
 from quire.models.clients.client import (
     Json,
     Place,
@@ -84,12 +85,17 @@ class GoogleClient:
         """What an exception of the SDK means."""
         model = self._place.model
         if isinstance(fault, self._sdk.errors.APIError):
-            return failure_of(model, _told(fault))
+            told = _told(fault)
+            return failure_of(model, told._replace(words=without_keys(told.words, self._keys())))
         if is_named(fault, *_LATE):
             return timed_out(model)
         if is_named(fault, *_LOST):
             return connection_lost(model, fault)
         return failure_of(model, Told(kinds=type(fault).__name__, words=str(fault)))
+
+    def _keys(self) -> tuple[object, ...]:
+        found: Any = getattr(self._client, "_api_client", None)  # where the SDK looked for one itself
+        return self._place.api_key, getattr(found, "api_key", None)
 
     async def close(self) -> None:
         """Let go of the connections, unless somebody else made them."""
@@ -126,7 +132,7 @@ def _told(fault: Any) -> Told:
     if after is None:
         after = next(_delays(fault.details), None)
     status = fault.code if isinstance(fault.code, int) and fault.code >= 400 else None
-    return Told(status, codes_in(fault.status), str(fault.message or ""), after)
+    return Told(status, codes_in(fault.status), words_in(fault.details) or str(fault.message or ""), after)
 
 
 def _delays(details: Any) -> Iterator[float]:

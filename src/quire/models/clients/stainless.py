@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
+from quire.models.clients.bodies import without_keys, words_in
 from quire.models.clients.client import Json, Place, fitted, is_named, object_in, plain, sdk, seconds_for
 from quire.models.failing import (
     Failure,
@@ -51,7 +52,9 @@ class SdkClient:
             return timed_out(model)
         if is_named(fault, *_LOST, *_DAMAGED):
             return connection_lost(model, fault)
-        return failure_of(model, _told(fault))
+        told = _told(fault)
+        keys = (getattr(self._client, name, None) for name in ("api_key", "auth_token"))
+        return failure_of(model, told._replace(words=without_keys(told.words, keys)))
 
     async def close(self) -> None:
         """Let go of the connections, unless somebody else made them."""
@@ -72,11 +75,20 @@ def _told(fault: Exception) -> Told:
     inner = object_in(object_in(body).get("error")) or object_in(body)
     response: Any = getattr(fault, "response", None)
     status = getattr(fault, "status_code", None)
+    # An error inside of a stream comes with the status of a stream that began well.
+    failed = status if isinstance(status, int) and status >= 400 else None
     headers = cast("Mapping[str, str]", getattr(response, "headers", {}))
     return Told(
-        # An error inside of a stream comes with the status of a stream that began well.
-        status if isinstance(status, int) and status >= 400 else None,
+        failed,
         codes_in(inner.get("type"), inner.get("code")) or type(fault).__name__,
-        str(inner.get("message") or fault),
+        words_in(body) or (words_in(_whole(response)) if failed else "") or str(fault),
         seconds_until(headers),
     )
+
+
+def _whole(response: Any) -> Any:
+    """All that came: of some bodies an SDK keeps only a part, in which nothing is said."""
+    try:
+        return response.json()
+    except Exception:  # it is no JSON, or was not read to its end
+        return None

@@ -16,6 +16,9 @@ _SAID = (
 )
 _LONGEST = 1_000
 _ANY = ("Any", "Unknown", "object")
+_AS_LISTS = ("frozenset", "list", "set", "tuple")
+_AS_TEXTS = ("Decimal", "date", "datetime", "time")
+"""What is handed over as JSON in this form, and read from it where it is wanted as what it was."""
 
 
 def may_do(message: str, records: frozenset[str]) -> bool:
@@ -23,16 +26,14 @@ def may_do(message: str, records: frozenset[str]) -> bool:
     for said in _SAID:
         found = said.match(message)
         if found and len(message) <= _LONGEST:
-            # What is given to a function is not checked before the calls that come ahead of it.
-            wider = not message.startswith("Argument to")
-            return _may_be(found["found"], found["wanted"], records, wider)
+            return _may_be(found["found"], found["wanted"], records)
     return False
 
 
 @lru_cache(256)
-def _may_be(found: str, wanted: str, records: frozenset[str], wider: bool) -> bool:
+def _may_be(found: str, wanted: str, records: frozenset[str]) -> bool:
     try:
-        return _Fitting(records, wider).fits(_read(found), _read(wanted))
+        return _Fitting(records).fits(_read(found), _read(wanted))
     except (SyntaxError, RecursionError):
         return False
 
@@ -54,11 +55,10 @@ def _read(said: str) -> ast.expr:
 
 
 class _Fitting:
-    """Compares types: records are dicts, and a `wider` type may hold one of the values that are wanted."""
+    """Compares types: records are dicts, and a wider type may hold one of the values that are wanted."""
 
-    def __init__(self, records: frozenset[str], wider: bool) -> None:
+    def __init__(self, records: frozenset[str]) -> None:
         self._records = records
-        self._wider = wider
 
     def fits(self, found: ast.expr, wanted: ast.expr) -> bool:
         either = _members(wanted)
@@ -70,7 +70,9 @@ class _Fitting:
             return True
         if "Literal" in (kind, other):
             return self._fits_values(found, wanted)
-        if kind in ("list", "tuple") and other == "list":
+        if kind in _AS_TEXTS and other == "str":
+            return True
+        if kind in _AS_LISTS and other == "list":
             return all(self.fits(one, inner) for one in _inner(found) for inner in _inner(wanted))
         return kind == other == "dict" or ast.dump(found) == ast.dump(wanted)
 
@@ -80,7 +82,7 @@ class _Fitting:
             return values <= named
         if values:
             return all(type(value).__name__ == self._kind(wanted) for value in values)
-        return self._wider and any(type(value).__name__ == self._kind(found) for value in named)
+        return any(type(value).__name__ == self._kind(found) for value in named)
 
     def _kind(self, said: ast.expr) -> str:
         name = said.value if isinstance(said, ast.Subscript) else said

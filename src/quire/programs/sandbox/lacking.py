@@ -5,6 +5,7 @@ import builtins
 from collections.abc import Iterator
 
 from quire.programs.faults import ProgramFault, at_line
+from quire.programs.sandbox.attributes import attributes_lacking
 from quire.programs.sandbox.naming import bindings, declared_in, uses
 
 BUILTINS = frozenset(
@@ -38,7 +39,8 @@ _GATHERING = (
 
 def check_lacking(code: str, tree: ast.Module, stubs: str) -> None:
     """Raise a `ProgramFault` where a program uses what Python has and the sandbox has not."""
-    line, text = min((*_builtins_lacking(tree, stubs), *_keywords_lacking(tree)), default=(0, ""))
+    lacking = (*_builtins_lacking(tree, stubs), *_keywords_lacking(tree), *attributes_lacking(tree))
+    line, text = min(lacking, default=(0, ""))
     if text:
         raise ProgramFault("missing", at_line(code, line, text), line)
 

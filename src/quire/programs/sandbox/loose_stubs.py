@@ -3,14 +3,28 @@
 import ast
 from collections.abc import Iterator
 
-from quire.programs.sandbox.loosening import LOOSE
+from quire.programs.sandbox.loose_records import TYPING, keys_put, with_keys
+from quire.programs.sandbox.loosening import LOOSE, LOOSE_RECORD
 from quire.programs.sandbox.parsing import module_of
 
+_OURS = f"""
+import builtins as quire_builtins
+import typing as {TYPING}
+def {LOOSE}(value): ...
+quire_kind = {TYPING}.TypeVar("quire_kind")
+@{TYPING}.overload
+def {LOOSE_RECORD}(value: quire_builtins.dict[quire_builtins.str, quire_builtins.object]) -> {TYPING}.Any: ...
+@{TYPING}.overload
+def {LOOSE_RECORD}(value: quire_kind) -> quire_kind: ...
+"""
+"""A dict that is made of a record holds objects for the checker. One of a single kind of values does not."""
 
-def loose_stubs(stubs: str) -> str:
+
+def loose_stubs(stubs: str, program: ast.Module) -> str:
     """Stubs whose variables and results may hold anything in lists of several kinds.
 
-    The answer may not, and neither may what functions are given.
+    The answer may not, and neither may what functions are given. A record that is no part of these may hold
+    anything under keys that the program puts there itself.
     """
     tree = module_of(stubs)
     for node in _loose_declarations(tree):
@@ -18,7 +32,11 @@ def loose_stubs(stubs: str) -> str:
             node.returns = _Loosening().visit(node.returns)
         elif isinstance(node, ast.AnnAssign):
             node.annotation = _Loosening().visit(node.annotation)
-    return f"{ast.unparse(tree)}\ndef {LOOSE}(value): ...\n"
+    keys, given = keys_put(program), _given_by_programs(tree)
+    tree.body = [
+        with_keys(node, keys) if given.isdisjoint(_names_of_type(node)) else node for node in tree.body
+    ]
+    return f"{ast.unparse(tree)}\n{_OURS}"
 
 
 def _loose_declarations(tree: ast.Module) -> Iterator[ast.stmt]:

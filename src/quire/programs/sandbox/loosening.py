@@ -2,7 +2,8 @@
 
 The checker takes a dict of several kinds of values to hold any of them under each key, and a list of several
 kinds to hold any of them at each place. A program that made them knows better, and is right about it more
-often than not. So what it made of several kinds itself is anything.
+often than not. So what it made of several kinds itself is anything. So is a dict that it made of a record,
+where the checker takes it for one of objects: `LOOSE_RECORD` has it look.
 
 That is not so of what has to fit: the answer, an argument, what a function of its own says that it returns.
 What was refused there at the first look is left as it is, and is refused again, unless that was for something
@@ -17,6 +18,7 @@ from quire.programs.sandbox.functions import called_as
 from quire.programs.sandbox.marking import Span, Text
 
 LOOSE = "quire_of_any_kind"
+LOOSE_RECORD = f"{LOOSE}_if_a_record"
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -24,14 +26,25 @@ def loosened(text: Text, tree: ast.Module, refused: Collection[Span]) -> Iterato
     """Marks that make anything of what a program made of several kinds, but of nothing that was refused."""
     held = _held(text, tree, refused)
     waiting: list[ast.AST] = [tree]
+    ends = list[tuple[int, str]]()
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.expr) and node not in held and _is_of_several_kinds(node):
-            start, end = text.span(node)
-            yield start, f"{LOOSE}(("  # a row may stand without parentheses of its own
-            yield end, "))"
+        marks = _marks_of(node) if isinstance(node, ast.expr) and node not in held else None
+        if isinstance(node, ast.expr) and marks is not None:
+            (start, end), (ahead, behind) = text.span(node), marks
+            yield start, ahead
+            ends.append((end, behind))
         if not isinstance(node, ast.JoinedStr):  # where the text may not be what the tree says
             waiting += ast.iter_child_nodes(node)
+    yield from reversed(ends)  # where a part ends with what it is a part of, its mark comes first
+
+
+def _marks_of(node: ast.expr) -> tuple[str, str] | None:
+    """What is put ahead of an expression and behind it. A row may stand without parentheses of its own."""
+    if _is_of_several_kinds(node):
+        return f"{LOOSE}((", "))"
+    # Out of a row: the checker would take a dict by itself for what the parameter is to be.
+    return (f"{LOOSE_RECORD}(*((", "),))") if _may_be_of_a_record(node) else None
 
 
 def _held(text: Text, tree: ast.Module, refused: Collection[Span]) -> set[ast.AST]:
@@ -146,6 +159,17 @@ def _is_of_several_kinds(node: ast.expr) -> bool:
             return True
         case ast.List(elts=several, ctx=ast.Load()) | ast.Tuple(elts=several, ctx=ast.Load()):
             return _come_from_several(several)
+        case _:
+            return False
+
+
+def _may_be_of_a_record(node: ast.expr) -> bool:
+    """Whether this is a dict that may have its keys from a record."""
+    match node:
+        case ast.DictComp() | ast.Call(func=ast.Name(id="dict"), args=[_, *_]):
+            return True
+        case ast.BinOp(left=one, op=ast.BitOr(), right=other):
+            return any(isinstance(part, ast.Dict) or _may_be_of_a_record(part) for part in (one, other))
         case _:
             return False
 

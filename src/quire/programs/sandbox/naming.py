@@ -78,12 +78,18 @@ def names_bound_by(node: ast.AST) -> list[str]:
 
 
 def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every name that a program looks up when it is run, with its line: annotations are not."""
+    """Every name that a program looks up when it is run, with its line."""
+    for node in parts_run(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.lineno, node.id
+
+
+def parts_run(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every part of a program that counts when it is run: annotations do not."""
     waiting = deque([tree])
     while waiting:
         node = waiting.popleft()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node.lineno, node.id
+        yield node
         waiting.extend(child for name, child in _parts(node) if name not in _ANNOTATIONS)
 
 

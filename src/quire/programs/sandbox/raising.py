@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from quire.programs.faults import Kind, ProgramFault, at_line
+from quire.programs.sandbox.lacked import TYPES
 from quire.programs.sandbox.source import AHEAD
 
 if TYPE_CHECKING:
@@ -27,11 +28,16 @@ _LACKING = re.compile(
     r"does not yet support|not supported in this environment|cannot suspend in this synchronous context"
     r"|^(No module named|cannot import|Wildcard imports)"
     r"|^callable replacement is not yet supported|^'list' object is not an iterator$"
+    r"|^cannot convert '(list|range|set|tuple)' object to bytes$"
 )
 _LIMIT_KINDS = {"MemoryError", "RecursionError", "TimeoutError", "RuntimeError"}
 _LACKING_KINDS = {"NotImplementedError", "ModuleNotFoundError", "ImportError", "RuntimeError", "TypeError"}
 _MODULE_LACKS = re.compile(r"^module '\w+' has no attribute ")
-_TYPE_LACKS = re.compile(r"^(?:type object )?'(\w+)'(?: object)? has no attribute '(\w+)'")
+_TYPE_LACKS = re.compile(r"^(?:type object )?'([\w.]+)'(?: object)? has no attribute '(\w+)'")
+_BARE = ("collections.Counter",)
+"""Types of modules that the sandbox tells of without their modules."""
+
+_TYPES = {**TYPES, **{path.rpartition(".")[2]: TYPES[path] for path in _BARE}}
 _UNDEFINED = re.compile(r"^name '(\w+)' is not defined")
 
 
@@ -105,7 +111,7 @@ def _reads_like_ours(said: str) -> bool:
 def _is_pythons(message: str) -> bool:
     """Whether this says that a type has not what it has in Python."""
     lacks = _TYPE_LACKS.match(message)
-    return lacks is not None and hasattr(getattr(builtins, lacks[1], None), lacks[2])
+    return lacks is not None and hasattr(_TYPES.get(lacks[1], getattr(builtins, lacks[1], None)), lacks[2])
 
 
 def _lacking(kind: Kind) -> str:

@@ -107,7 +107,7 @@ def declaring(code: str, stubs: str, refused: Collection[Place] | None = None) -
         again = Text(declared)
         spans = {span for place in refused for span in again.spans_at(place)}
         declared = again.marked(loosened(again, parsed(declared), spans))
-        stubs = loose_stubs(stubs)
+        stubs = loose_stubs(stubs, tree)
     return declared, f"{stubs}\ndef {STOP}() -> None: ...\n{_shown(stubs)}"
 
 

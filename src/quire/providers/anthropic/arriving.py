@@ -6,6 +6,7 @@ import msgspec
 
 from quire.providers.anthropic.reading import is_call
 from quire.providers.json_values import entries_in
+from quire.providers.pieces import joined
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import mended
@@ -30,7 +31,7 @@ class Block:
         """Take a piece."""
         fields, kind = self.fields, words_in(delta.get("type"))
         if kind == "input_json_delta":
-            self._arguments += words_in(delta.get("partial_json"))
+            self._arguments = joined(self._arguments, words_in(delta.get("partial_json")))
         elif kind == "citations_delta":
             fields["citations"] = [*entries_in(fields.get("citations")), delta.get("citation")]
         elif kind == "compaction_delta":

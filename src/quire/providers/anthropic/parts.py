@@ -1,13 +1,11 @@
 """Anthropic Messages: content blocks as parts."""
 
-from base64 import b64decode
-from binascii import Error as NotBase64
 from typing import Any
 
 from quire.errors import Damaged, QuireError
 from quire.items import File, Image, Part
 from quire.providers.anthropic.abilities import NAME
-from quire.providers.media import bare_base64
+from quire.providers.media import bare_base64, bytes_of
 from quire.providers.native import file_address
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
@@ -64,11 +62,10 @@ def _document(source: Json, title: Any, path: str) -> File | None:
 def _bytes(source: Json, path: str) -> tuple[bytes, str | None]:
     """The bytes of a source, and what they are said to be."""
     kind, data = bare_base64(_text(source.get("data"), f"{path}.source.data"))
-    told = source.get("media_type")
-    try:
-        return b64decode(data, validate=True), told if isinstance(told, str) else kind
-    except (NotBase64, ValueError):
-        raise Damaged("the data is not base64", f"{path}.source.data") from None
+    told, found = source.get("media_type"), bytes_of(data)
+    if found is None:
+        raise Damaged("the data is not base64", f"{path}.source.data")
+    return found, told if isinstance(told, str) else kind
 
 
 def _text(value: Any, path: str) -> str:

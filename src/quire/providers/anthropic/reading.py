@@ -1,6 +1,6 @@
 """Anthropic Messages: an answer as items."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quire.errors import Damaged
@@ -8,8 +8,10 @@ from quire.items import Item, Message, ToolCall
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.calling import beside_call
 from quire.providers.anthropic.thinking import CONTAINER, named_container, reasoning_of
+from quire.providers.endings import failure_in, settled
 from quire.providers.json_values import json_text
 from quire.providers.native import beside
+from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
@@ -36,13 +38,15 @@ def parse(response: Any, answer: Answer) -> Parsed:
         raise Damaged("a response of Messages has a list of blocks", "$.content")
     model = words_in(body.get("model"))
     blocks = [plain_json(block) for block in content]  # pyright: ignore[reportUnknownVariableType]
-    finish = finish_of(body.get("stop_reason"))
-    if finish == "length" and is_call(blocks[-1:]):
+    reason = words_in(body.get("stop_reason"))
+    finish = finish_of(reason)
+    if (finish == "length" or failure_in(reason)) and is_call(blocks[-1:]):
         # It has what fields had come by then, and nothing tells whether there were more.
         blocks.pop()
     container = named_container(body.get(CONTAINER))
-    items = tuple(outputs(blocks, answer, model, "$.content", container))
-    return Parsed(items, usage_of(body.get("usage")), finish, model or None, error)
+    items = outputs(blocks, answer, model, "$.content", container, made_id)
+    items, error = settled(items, reason, finish, error)
+    return Parsed(tuple(items), usage_of(body.get("usage")), finish, model or None, error)
 
 
 def is_call(blocks: Sequence[Json]) -> bool:
@@ -74,9 +78,17 @@ def usage_of(usage: Any) -> Usage | None:
 
 
 def outputs(
-    blocks: Sequence[Json], answer: Answer, model: str, path: str, container: str | None = None
+    blocks: Sequence[Json],
+    answer: Answer,
+    model: str,
+    path: str,
+    container: str | None = None,
+    call_id: Callable[[], str] | None = None,
 ) -> list[Item]:
-    """The blocks of a model's turn as items, in their order; `container` is where its programs run."""
+    """The blocks of a model's turn as items, in their order; `container` is where its programs run.
+
+    `call_id` makes an id for a call that has none; in a history it has to have one, which its result names.
+    """
     items: list[Item] = []
     texts: list[Json] = []
     for index, block in enumerate([*blocks, {}]):
@@ -86,7 +98,8 @@ def outputs(
         items += _message(texts, path)
         texts = []
         if block.get("type") == "tool_use":
-            items.append(_call(block, answer, f"{path}[{index}]"))
+            named = block if block.get("id") or call_id is None else {**block, "id": call_id()}
+            items.append(_call(named, answer, f"{path}[{index}]"))
         elif block:
             items.append(reasoning_of(block, answer, model, f"{path}[{index}]", container))
     return items

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
-from quire.items import Item, Message
 from quire.providers.anthropic.arriving import Block, begun_by
 from quire.providers.anthropic.reading import finish_of, outputs, usage_of
 from quire.providers.anthropic.thinking import CONTAINER, named_container
+from quire.providers.endings import settled
+from quire.providers.pieces import made_id
 from quire.providers.provider import (
     Answer,
+    Finish,
     Parsed,
     error_in,
     in_their_places,
@@ -19,7 +19,7 @@ from quire.providers.provider import (
 )
 from quire.providers.sheet import Json
 
-_BROKEN = "a call did not come whole"
+_UNSAID = "unknown"  # why an answer ended that is said to have ended, and not why
 
 
 class MessageStream:
@@ -51,7 +51,7 @@ class MessageStream:
                 self._stop(_object(told, "delta"))
                 self._used(told.get("usage"))
             case "message_stop":
-                self._stopped = self._stopped or "unknown"
+                self._stopped = self._stopped or _UNSAID
             case "error":
                 self._error = error_in(told.get("error") or told)
             case _:
@@ -61,33 +61,27 @@ class MessageStream:
     def close(self) -> Parsed:
         """The answer so far; calls whose arguments did not come whole are left out, however it ended."""
         if self._parsed is None:
-            items = self._items()
+            finish = finish_of(self._stopped)
+            held = [block.fields for block in self._placed(finish) if block.is_kept()]
+            items = outputs(held, self._answer, self._model, "$.content", self._container, made_id)
+            lost = any(block.is_broken for block in self._blocks)
+            items, error = settled(items, self._stopped, finish, self._error, lost=lost)
             usage = usage_of(self._usage) if self._usage else None
-            finish, model = finish_of(self._stopped), self._model or None
-            self._parsed = Parsed(tuple(items), usage, finish, model, self._error or self._unheard())
+            self._parsed = Parsed(tuple(items), usage, finish, self._model or None, error)
         return self._parsed
 
-    def _unheard(self) -> str | None:
-        """That a call is missing though the answer came to its end, with room for it and not refused."""
-        ended = self._stopped is not None and finish_of(self._stopped) not in ("length", "refused")
-        return _BROKEN if ended and any(block.is_broken for block in self._blocks) else None
-
-    def _items(self) -> list[Item]:
+    def _placed(self, finish: Finish) -> list[Block]:
+        """The blocks in their order, each ended where the answer is."""
         if self._stopped is not None:
             # Some services never say where a block ends: it does where the answer did.
             for block in self._blocks:
                 if block.is_open:
                     block.end()
         blocks = in_their_places([(block.place, block) for block in self._blocks])
-        if finish_of(self._stopped) == "length" and blocks and blocks[-1].is_bare_call():
-            blocks.pop()  # the model ran out of room before its first argument
-        held = [block.fields for block in blocks if block.is_kept()]
-        items = outputs(held, self._answer, self._model, "$.content", self._container)
-        if self._stopped is None:
-            said = [place for place, item in enumerate(items) if isinstance(item, Message)]
-            for place in said[-1:]:
-                items[place] = replace(items[place], interrupted=True)
-        return items
+        unsure = finish == "length" or (finish == "other" and self._stopped not in (None, _UNSAID))
+        if unsure and blocks and blocks[-1].is_bare_call():
+            blocks.pop().is_broken = True  # it may have been cut off before its first argument
+        return blocks
 
     def _start(self, message: Json) -> None:
         self._model = words_in(message.get("model"))

@@ -19,6 +19,7 @@ from quire.providers.wording import mended
 
 _decode = msgspec.json.Decoder().decode
 _DATED = re.compile(r"[a-z][a-z0-9_]*_\d{8}")
+_RUN_BY_ANTHROPIC = re.compile(r"(?:web_search|web_fetch|code_execution|advisor)_\d{8}|mcp_toolset")
 _UNDATED = ("mcp_toolset", "tool_search_tool_regex", "tool_search_tool_bm25")
 _GONE = "Not at hand any more."
 _MARK = "cache_control"
@@ -48,14 +49,16 @@ class Tooling(NamedTuple):
 
 def definitions(tools: Sequence[Tool], sheet: Sheet) -> Tooling:
     """The tools as the wire has them; names are given out, and what was mended or left out is noted."""
-    taken: list[Tool] = []
+    taken, cloud = list[Tool](), cloud_of(sheet.model or "")
     for tool in tools:
-        if tool.native is None or _is_own(tool.native):
-            taken.append(tool)
-        else:
+        if tool.native is not None and not _is_own(tool.native):
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
+        elif tool.native is not None and cloud == "bedrock" and _is_run_by_anthropic(tool.native):
+            sheet.note(None, "tools_left_out", f"{tool.name!r} is run by Anthropic, and Bedrock refuses it")
+        else:
+            taken.append(tool)
     refuse_same_names(taken)
-    by_cloud = cloud_of(sheet.model or "") is not None
+    by_cloud = cloud is not None
     room, own = StrictRoom(by_cloud=by_cloud), _ON_CLOUDS if by_cloud else _OWN
     written = [_definition(tool, sheet, room, own) for tool in taken]
     # Here they stand in the order of their names, so that a mark is one for all of them: the one that lasts.
@@ -93,6 +96,11 @@ def _is_own(native: Mapping[str, Any]) -> bool:
     kind = str(native.get("type"))
     named = bool(native.get("name")) or kind == "mcp_toolset"  # which names its server instead
     return named and (kind in _UNDATED or _DATED.fullmatch(kind) is not None)
+
+
+def _is_run_by_anthropic(native: Mapping[str, Any]) -> bool:
+    """Whether a tool needs servers of Anthropic's; others are run by the caller, or by whoever serves it."""
+    return _RUN_BY_ANTHROPIC.fullmatch(str(native.get("type"))) is not None
 
 
 def _definition(tool: Tool, sheet: Sheet, room: StrictRoom, own: Fields) -> Json:

@@ -1,14 +1,14 @@
 """Gemini: reading the pieces of contents, as JSON or as the client's own names have them."""
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
 from quire.errors import Damaged, InvalidValue
 from quire.items import Audio, File, Image
-from quire.providers.media import bare_base64
+from quire.providers.media import bare_base64, bytes_of
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
@@ -97,11 +97,10 @@ def _decoded(data: Any, path: str) -> bytes:
         return data
     if not isinstance(data, str):
         raise Damaged(f"expected base64, not {type(data).__name__}", path)
-    plain = data.replace("-", "+").replace("_", "/").rstrip("=")
-    try:
-        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except ValueError:
-        raise Damaged("not base64", path) from None
+    found = bytes_of(data)
+    if found is None:
+        raise Damaged("not base64", path)
+    return found
 
 
 @cache  # the names are those of this wire, a few dozen

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from quire.errors import Damaged
-from quire.items import Item, Message, Opaque, Part, Reasoning, ToolCall, new_id
+from quire.items import Item, Message, Opaque, Part, Reasoning, ToolCall
+from quire.providers.endings import failure_in, settled
 from quire.providers.gemini.arguments import arguments_in
 from quire.providers.gemini.blocks import (
     field,
@@ -20,6 +21,7 @@ from quire.providers.gemini.partial import PartialCall
 from quire.providers.gemini.signing import sealed, spoken, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
+from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, error_in, plain_json, words_in
 from quire.tokens.usage import Usage
 
@@ -85,20 +87,24 @@ class AnswerReader:
         """The answer so far."""
         if self._parsed is None:
             self._drop_calls()
-            items = () if self._blocked else tuple(self._items())
-            model = self._model or self._answer.model
-            self._parsed = Parsed(items, _usage(self._usage), self._finished(), model, self._error)
+            finish, model = self._finished(), self._model or self._answer.model
+            read = [] if self._blocked else self._items()
+            # A response in one piece came to its end, also where it does not say why.
+            reason = self._finish or ("" if self._whole else None)
+            items, error = settled(read, reason, finish, self._error, lost=self._partial is not None)
+            self._parsed = Parsed(tuple(items), _usage(self._usage), finish, model, error)
         return self._parsed
 
     def _drop_calls(self) -> None:
         """Leave out calls of an answer that the service could not read, and one that may have been longer.
 
-        That is a call which is the last thing of an answer without room.
+        That is a call which is the last thing of an answer without room, or of one that failed.
         """
         if self._finish in _FAILURES:
             self._outputs = [output for output in self._outputs if not isinstance(output, _Called)]
         last = self._outputs[-1] if self._outputs else None
-        if self._finished() == "length" and isinstance(last, _Called) and not last.in_pieces:
+        cut = self._finished() == "length" or failure_in(self._finish)
+        if cut and isinstance(last, _Called) and not last.in_pieces:
             self._outputs.pop()
 
     def _candidate(self, candidate: Mapping[str, Any]) -> str:
@@ -166,10 +172,6 @@ class AnswerReader:
                 items += self._thoughts(output)
             else:
                 items.append(self._message(output))
-        if not self._whole and self._finish is None:
-            last = max((at for at, item in enumerate(items) if isinstance(item, Message)), default=None)
-            if last is not None:
-                items[last] = _interrupted(items[last])
         return items
 
     def _whole_part(self, left: _Left) -> Opaque:
@@ -184,7 +186,7 @@ class AnswerReader:
     def _tool_call(self, called: _Called) -> ToolCall:
         call = called.call
         name = self._answer.tool(text_in(call, "name", "functionCall") or "unnamed")
-        call_id = text_in(call, "id", "functionCall") or f"call_{new_id()}"
+        call_id = text_in(call, "id", "functionCall") or made_id()
         arguments = arguments_in(call, "functionCall.args")
         state = sealed([called.signature], self._owner, self._answer.prefix)
         return ToolCall(call_id, name, arguments, state=state)
@@ -209,11 +211,6 @@ def parse(response: Any, answer: Answer) -> Parsed:
     reader = AnswerReader(answer, whole=True)
     reader.feed(body)
     return reader.close()
-
-
-def _interrupted(item: Item) -> Item:
-    assert isinstance(item, Message)
-    return Message(item.role, item.content, True, id=item.id, created_at=item.created_at, state=item.state)
 
 
 def _usage(reported: Mapping[str, Any]) -> Usage | None:

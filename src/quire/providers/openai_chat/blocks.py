@@ -1,7 +1,5 @@
 """Blocks of content as OpenAI writes them, in both of its wires, read as parts."""
 
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -9,7 +7,7 @@ from quire.errors import Damaged, WrongType
 from quire.items import Audio, Content, File, Image, Note, Part
 from quire.items.parts import Detail
 from quire.providers.json_values import json_text
-from quire.providers.media import bare_base64, media_type
+from quire.providers.media import bare_base64, bytes_of, media_type
 from quire.providers.native import file_address, native_note
 from quire.providers.provider import plain_json, words_in
 from quire.providers.sheet import Json
@@ -88,10 +86,9 @@ def read_block(block: Json, path: str) -> Part | None:
 
 def decoded(text: str, path: str) -> bytes:
     """Bytes from base64."""
-    try:
-        data = b64decode(text, validate=True)
-    except (NotBase64, ValueError):
-        raise Damaged("not base64", path) from None
+    data = bytes_of(text)
+    if data is None:
+        raise Damaged("not base64", path)
     if not data:
         raise Damaged("no bytes", path)
     return data

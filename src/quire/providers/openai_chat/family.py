@@ -1,71 +1,35 @@
 """What OpenAI's two wires share: roles, instructions, what the user says, tools, and the marks of a cache."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from quire.items import ConfigChange, Item, Message, Note, Summary, ToolCall, parts_of
 from quire.providers import wording
 from quire.providers.definitions import Tool, refuse_same_names
+from quire.providers.json_values import json_text
 from quire.providers.names import Alphabet, alphabet
 from quire.providers.native import said
+from quire.providers.openai_chat.breakpoints import with_breakpoint
+from quire.providers.openai_chat.manners import Manners, ids_of
 from quire.providers.openai_chat.parts import Parts
+from quire.providers.openai_chat.plain import Common
+from quire.providers.pieces import is_whole
 from quire.providers.rendering import Marks
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import UNKNOWN, facts_for
-from quire.tokens.families import bare_name
 
-Table = Mapping[str, str]
 WritesTool = Callable[[Tool, Sheet], Json | None]
 """What writes a tool on a wire; none where it is one of another service."""
 
-WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Table, Table], int]
+WritesPlain = Callable[[Sequence[Item], int, int, Sheet, Common], int]
 
 _TOOL_NAMES = alphabet(64)
 _LENGTH_OF_KEY = 32  # digits of a digest: enough for no two to be the same, and half of what is taken
-_BREAKPOINT = {"mode": "explicit"}
-_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
-
-
-class Manners(NamedTuple):
-    """What a model takes."""
-
-    instructions: str
-    """The role of instructions; `user` where the model takes none."""
-    media: frozenset[str]
-    breakpoints: bool
-    keyed: bool
-    """Whether the model has a prompt cache with keys: many who speak this wire refuse a field of OpenAI's."""
-
-
-def manners_of(model: str | None) -> Manners:
-    """What a model takes; one that is not known is trusted with all that most take.
-
-    One that is not named is given all: who sends a recording to it knows whom it goes to.
-    """
-    facts = facts_for(model) if model else UNKNOWN
-    features = frozenset[str](facts.features)
-    media = features if facts.provider is not None else features | {"image_input", "pdf_input"}
-    if model is None:
-        media |= {"audio_input"}
-    instructions = "user" if "no_instructions" in features else "system"
-    if "developer_role" in features:
-        instructions = "developer"
-    marked = "cache_breakpoints" in features or _is_marked(model)
-    caches = facts.provider == "openai" and facts.cache_minimum is not None
-    return Manners(instructions, media, marked, marked or caches)
-
-
-def _is_marked(model: str | None) -> bool:
-    """Whether a model takes breakpoints: all from GPT-5.6 on do, those too that came after the table."""
-    found = _VERSION.match(bare_name(model)) if model else None
-    return found is not None and (int(found[1]), int(found[2] or 0)) >= (5, 6)
 
 
 def sheet_for(wire: str, model: str | None, ids: Alphabet) -> Sheet:
     """A sheet with nothing on it."""
-    return Sheet(wire, model, ids, _TOOL_NAMES)
+    return Sheet(wire, model, ids_of(model, ids), _TOOL_NAMES)
 
 
 def written_tools(tools: Sequence[Tool], sheet: Sheet, write: WritesTool) -> list[Json]:
@@ -91,8 +55,9 @@ class FamilyWriter:
         self._manners = manners
         self._tools = tools
         self._parts = parts
-        order = manners.instructions
-        self._roles = {"user": "user", "assistant": "assistant", "system": order, "developer": order}
+        self._roles = {"user": "user", "assistant": "assistant"}
+        if manners.anywhere:
+            self._roles |= dict.fromkeys(("system", "developer"), manners.instructions)
         self._known: dict[str, str] = {}  # tool names met so far, as they are here
 
     def bound(self) -> bool:
@@ -104,32 +69,44 @@ class FamilyWriter:
         content = item.content if type(item) is Message else said(item, self.sheet)
         if type(content) is str and content:
             text = content if content.isascii() else wording.mended(content)
-            self.sheet.messages.append({"role": "user", "content": text})
+            self._say(text)
             return
         parts = self._parts.of(item, parts_of(content))
         if parts:
             alone = len(parts) == 1 and parts[0]["type"] == self._parts.text_type
-            self.sheet.messages.append({"role": "user", "content": parts[0]["text"] if alone else parts})
+            self._say(parts[0]["text"] if alone else parts)
         else:
             self.sheet.left_out(item)
 
     def instruct(self, item: Message | ConfigChange) -> None:
-        """Instructions, where they stand."""
-        text = self.sheet.words(item)
+        """Instructions, where they stand; in one message at the start where the model takes no others."""
+        text, messages, manners = self.sheet.words(item), self.sheet.messages, self._manners
         if not text:
             self.sheet.left_out(item)
-        elif self._manners.instructions == "user":
-            self.sheet.note(item, "instructions_as_text", "the model takes no instructions of their own")
-            self.sheet.messages.append({"role": "user", "content": wording.instructed(text)})
+        elif manners.instructions == "user":
+            self._tell(item, text, "the model takes no instructions of their own")
+        elif manners.anywhere or not messages:
+            messages.append({"role": manners.instructions, "content": text})
+        elif len(messages) == 1 and messages[0].get("role") == manners.instructions:
+            self.sheet.open_message()["content"] += f"\n\n{text}"
         else:
-            self.sheet.messages.append({"role": self._manners.instructions, "content": text})
+            self._tell(item, text, "the model takes instructions at the start only")
+
+    def _tell(self, item: Item, text: str, reason: str) -> None:
+        """Instructions as words of the user."""
+        self.sheet.note(item, "instructions_as_text", reason)
+        self._say(wording.instructed(text))
+
+    def _say(self, content: str | list[Json]) -> None:
+        """A message of the user."""
+        self.sheet.messages.append({"role": "user", "content": content})
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         messages = self.sheet.messages
-        if not messages:
+        if not messages or self._awaits_user(messages[-1].get("role")):
             self.sheet.note(None, "turn_added", "there was nothing to answer")
-            messages.append({"role": "user", "content": wording.CONTINUE})
+            self._say(wording.CONTINUE)
         if marks and self._manners.breakpoints:
             self._mark({min(marks.static, len(messages)), min(marks.slow, len(messages))})
         payload: dict[str, Any] = {self.history: messages}
@@ -139,16 +116,34 @@ class FamilyWriter:
             payload["prompt_cache_key"] = cache_key(marks.plan.key)
         return payload
 
+    def _awaits_user(self, last: str | None) -> bool:
+        """Whether a model that is strict about it has nothing to answer after a role."""
+        manners = self._manners
+        return (manners.heard and last == "assistant") or (
+            not manners.anywhere and last == manners.instructions
+        )
+
     def _plain(self, write: WritesPlain, items: Sequence[Item], start: int, stop: int) -> int:
         # A branch has ids of its own and those given out before it; plain turns know only of their own.
-        if self.sheet.ids.is_branch or self._manners.instructions == "user":
+        if self.sheet.ids.is_branch or self._manners.instructions == "user" or self._manners.heard:
             return start
-        return write(items, start, stop, self.sheet, self._known, self._roles)
+        sound = None if self._manners.verbatim else is_whole
+        return write(items, start, stop, self.sheet, Common(self._known, self._roles, sound))
 
     def _name(self, call: ToolCall) -> str:
         if call.name not in self._known:
             self._known[call.name] = self.sheet.tool_name(call, call.name)
         return self._known[call.name]
+
+    def _arguments(self, call: ToolCall) -> str:
+        """The arguments of a call. Many of this wire refuse histories with any that are no object."""
+        text, verbatim = wording.mended(call.arguments), self._manners.verbatim
+        if not text or (text.isspace() and not verbatim):
+            return "{}"
+        if verbatim or is_whole(text):
+            return text
+        self.sheet.note(call, "arguments_mended", "its arguments are no JSON object")
+        return json_text({"arguments": text}, "arguments")
 
     def _blocks_of(self, message: Json) -> str | None:
         """The field of a message that holds blocks of input, which alone can be marked."""
@@ -168,8 +163,7 @@ class FamilyWriter:
     def _with_breakpoint(self, message: Json, field: str) -> Json:
         content = message[field]
         blocks = [self._parts.text(content)] if isinstance(content, str) else list(content)
-        blocks[-1] = {**blocks[-1], "prompt_cache_breakpoint": _BREAKPOINT}
-        return {**message, field: blocks}
+        return with_breakpoint(message, field, blocks)
 
 
 def cache_key(key: str) -> str:

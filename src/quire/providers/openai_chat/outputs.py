@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import msgspec
-
 from quire.errors import Damaged
 from quire.items import Audio, Item, Message, ToolCall, parts_of
 from quire.providers.json_values import json_text
-from quire.providers.native import FORM, beside, file_address, native_note
+from quire.providers.native import beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
 from quire.providers.openai_chat.chunks import said_in
 from quire.providers.openai_chat.customs import custom
@@ -24,25 +22,6 @@ def outputs_of(message: Json, path: str, maker: Maker) -> list[Item]:
     thought = thought_of(message, maker, path)
     spoken = [*_said(message, path), *_calls(message, path, maker)]
     return spoken if thought is None else [thought, *spoken]
-
-
-def whole_calls(items: list[Item]) -> list[Item]:
-    """The items of an answer that broke off, without calls whose arguments did not come to their end.
-
-    Of a text nothing tells whether there was more of it: a last call with one is left out.
-    """
-    last = items[-1] if items else None
-    if isinstance(last, ToolCall) and FORM in last.extras:
-        items = items[:-1]
-    return [item for item in items if not isinstance(item, ToolCall) or is_whole(item.arguments)]
-
-
-def is_whole(arguments: str) -> bool:
-    """Whether arguments have come to their end: no object is the beginning of another."""
-    try:
-        return isinstance(msgspec.json.decode(arguments), dict)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return False
 
 
 def _said(message: Json, path: str) -> list[Item]:
@@ -101,7 +80,6 @@ def _call(call: Json, path: str, maker: Maker) -> Item:
 
 
 def _call_id(call: Json, path: str, maker: Maker) -> str:
-    # Some services give a call no id; whoever answers it needs one all the same.
     if call.get("id") in (None, "") and maker.call_id is not None:
         return maker.call_id()
     call_id = text_at(call, "id", path)

@@ -4,7 +4,8 @@ Text, calls with good ids and their results in order are most of any history. Th
 writer would, and stops before a turn that has anything else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import BESIDE, is_common
@@ -17,14 +18,23 @@ Table = Mapping[str, str]
 _SPEECH = (Message, ToolCall)
 
 
-def write_plain(
-    items: Sequence[Item], start: int, stop: int, sheet: Sheet, names: Table, roles: Table
-) -> int:
+class Common(NamedTuple):
+    """What the common case goes by."""
+
+    names: Table
+    """Of tools that were called before: their names here."""
+    roles: Table
+    """What a role is called here; one that is not there is never plain."""
+    sound: Callable[[str], bool] | None
+    """Whether arguments may go as they are; none where all may that there are."""
+
+
+def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, common: Common) -> int:
     """Write turns from `start` on, and give the place of the first item that was not written.
 
     At `stop` there is a message of another than the model, so that each turn before it is known to be whole.
     """
-    messages = sheet.messages
+    messages, (names, roles, sound) = sheet.messages, common
     append = messages.append
     while start < stop:
         item = items[start]
@@ -33,9 +43,10 @@ def write_plain(
             text, role = item.content, item.role
             if type(text) is not str or not text or (item.extras and BESIDE in item.extras):
                 break
-            if not text.isascii():
-                text = mended(text)
+            text = text if text.isascii() else mended(text)
             if role != "assistant":
+                if role not in roles:
+                    break
                 append({"role": roles[role], "content": text})
                 start = after
                 continue
@@ -51,7 +62,7 @@ def write_plain(
             after = start
         else:
             break
-        end = _exchange(items, after, sheet, names)
+        end = _exchange(items, after, sheet, names, sound)
         if end == after:
             messages.pop()
             break
@@ -59,14 +70,14 @@ def write_plain(
     return start
 
 
-def write_words(
-    items: Sequence[Item], start: int, stop: int, sheet: Sheet, names: Table, roles: Table
-) -> int:
+def write_words(items: Sequence[Item], start: int, stop: int, sheet: Sheet, common: Common) -> int:
     """Write turns of words, and stop before a call: where no tool has a name, none is plain."""
-    return write_plain(items, start, stop, sheet, {}, roles)
+    return write_plain(items, start, stop, sheet, common._replace(names={}))
 
 
-def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> int:
+def _exchange(
+    items: Sequence[Item], start: int, sheet: Sheet, names: Table, sound: Callable[[str], bool] | None
+) -> int:
     """Write calls into the last message, and their results after it, if all are there and in order."""
     messages, given, takes = sheet.messages, sheet.ids.taken, sheet.ids.takes
     calls: list[Json] = []
@@ -74,6 +85,8 @@ def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Table) -> 
     while type(call := items[place]) is ToolCall:
         call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
         if name is None or call_id in given or not arguments.isascii() or call.agent_id != agent:
+            return _taken_back(sheet, calls, mark, start)
+        if not arguments or (sound is not None and not sound(arguments)):
             return _taken_back(sheet, calls, mark, start)
         if call.state is not None or (call.extras and not is_common(call)):
             return _taken_back(sheet, calls, mark, start)

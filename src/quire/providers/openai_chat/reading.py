@@ -3,22 +3,26 @@
 from typing import Any
 
 from quire.errors import Damaged
-from quire.items import Item, Message, ToolCall, new_id
+from quire.items import Item, ToolCall
+from quire.providers.endings import settled, spelled
 from quire.providers.openai_chat.blocks import entries, fields
-from quire.providers.openai_chat.outputs import outputs_of, whole_calls
+from quire.providers.openai_chat.outputs import outputs_of
 from quire.providers.openai_chat.states import Maker
 from quire.providers.openai_chat.usage import read_usage
-from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
+from quire.providers.pieces import made_id
+from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
 _FINISHES: dict[str, Finish] = {
-    "stop": "stop",
-    "tool_calls": "calls",
-    "function_call": "calls",
-    "length": "length",
-    "content_filter": "refused",
+    **dict.fromkeys(("stop", "eos", "eos_token", "stop_sequence", "end_turn"), "stop"),
+    **dict.fromkeys(("complete", "completed", "normal"), "stop"),
+    **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), "calls"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    "model_context_window_exceeded": "length",
+    **dict.fromkeys(("content_filter", "refusal", "sensitive", "safety"), "refused"),
 }
+"""Why a model stopped, in OpenAI's words and in those of services that hand on what others say."""
 
 
 def parse(response: Any, answer: Answer) -> Parsed:
@@ -33,8 +37,8 @@ def parse(response: Any, answer: Answer) -> Parsed:
     choice = fields(choices[0], "choices[0]")
     message = fields(choice.get("message"), "choices[0].message")
     model = _text(body.get("model"))
-    parsed = assembled(message, choice.get("finish_reason"), usage_of(body), model, answer)
-    return parsed._replace(error=error or error_in(choice.get("error")))
+    error = error or error_in(choice.get("error"))
+    return assembled(message, choice.get("finish_reason"), usage_of(body), model, answer, error)
 
 
 def fault_in(body: Json) -> str | None:
@@ -48,30 +52,25 @@ def usage_of(body: Json) -> Usage | None:
     return read_usage(body.get("usage"), "prompt_tokens", "completion_tokens")
 
 
-def assembled(message: Json, reason: Any, usage: Usage | None, model: str | None, answer: Answer) -> Parsed:
-    """An answer from its message and from why it ended; an answer without a reason was cut off."""
-    maker = Maker(answer.model or model or "", answer.prefix, answer.tool, lambda: f"call_{new_id()}")
+def assembled(
+    message: Json, reason: Any, usage: Usage | None, model: str | None, answer: Answer, error: str | None
+) -> Parsed:
+    """An answer from its message, from why it ended and from what is said to have gone wrong."""
+    maker = Maker(answer.model or model or "", answer.prefix, answer.tool, made_id)
     items = outputs_of(message, "choices[0].message", maker)
     finish = _finish(message, reason, items)
-    if reason is None or finish == "length":
-        items = whole_calls(items)
-    if reason is None:
-        items = [_cut_off(item) for item in items]
-    return Parsed(tuple(items), usage, finish, model)
+    items, error = settled(items, reason, finish, error)
+    return Parsed(tuple(items), usage, finish, model, error)
 
 
 def _finish(message: Json, reason: Any, items: list[Item]) -> Finish:
-    finish = _FINISHES.get(words_in(reason), "other")
+    finish = _FINISHES.get(spelled(reason), "other")
     if finish != "stop":
         return finish
     if message.get("refusal"):
         return "refused"
     # Some services say that they stopped where they called.
     return "calls" if any(isinstance(item, ToolCall) for item in items) else "stop"
-
-
-def _cut_off(item: Item) -> Item:
-    return Message(item.role, item.content, interrupted=True) if isinstance(item, Message) else item
 
 
 def _text(value: Any) -> str | None:

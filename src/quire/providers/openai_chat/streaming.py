@@ -6,10 +6,10 @@ from quire.providers.json_values import json_text
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.chunks import CONTENT, Chunks
 from quire.providers.openai_chat.events import told_by
-from quire.providers.openai_chat.outputs import is_whole
 from quire.providers.openai_chat.reading import assembled, fault_in, usage_of
 from quire.providers.openai_chat.states import BLOCKS, signed_in
 from quire.providers.openai_chat.wishes import THOUGHTS
+from quire.providers.pieces import is_whole, joined
 from quire.providers.provider import Answer, Parsed, error_in, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
@@ -56,7 +56,7 @@ class ChatStream:
         added = ""
         for value in entries(chunk.get("choices") or (), "choices"):
             choice = fields(value, "choices[0]")
-            if choice.get("index", 0) == 0:
+            if not choice.get("index"):
                 self._reason = choice.get("finish_reason") or self._reason
                 self._error = error_in(choice.get("error")) or self._error
                 added += self._take(fields(choice.get("delta") or {}, "choices[0].delta"))
@@ -71,11 +71,11 @@ class ChatStream:
                 message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
             message |= {**self._thoughts, **self._signed}
             message["tool_calls"] = [call for call in self._calls if call[call["type"]]["name"]]
-            parsed = assembled(message, self._reason, self._usage, self._model, self._answer)
-            if any(map(self._is_unnamed, self._calls)):
+            parsed = assembled(message, self._reason, self._usage, self._model, self._answer, self._error)
+            if parsed.error is None and any(map(self._is_unnamed, self._calls)):
                 # What was said and called beside it is good, and was heard by now.
                 parsed = parsed._replace(finish="other", error="a call came without a name")
-            self._parsed = parsed._replace(error=self._error or parsed.error or self._unheard())
+            self._parsed = parsed._replace(error=parsed.error or self._unheard())
         return self._parsed
 
     def _unheard(self) -> str | None:
@@ -116,7 +116,8 @@ class ChatStream:
             name = words_in(told.get("name"))
             # A name comes whole or in pieces; some services say it again with each piece of the arguments.
             call[kind]["name"] += "" if name == call[kind]["name"] else name
-            call[kind][held] += _text(told.get(held), f"{path}.{held}")
+            came, more = call[kind][held], _text(told.get(held), f"{path}.{held}")
+            call[kind][held] = joined(came, more) if kind == "function" else came + more
 
     def _called(self, piece: Json) -> Json:
         """The call that a piece is of, which may be a new one."""

@@ -25,8 +25,9 @@ from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.chunks import with_beside
 from quire.providers.openai_chat.customs import input_of
-from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
+from quire.providers.openai_chat.family import FamilyWriter, sheet_for, written_tools
 from quire.providers.openai_chat.limits import LONGEST_ID, in_messages, refuse_too_many
+from quire.providers.openai_chat.manners import Manners, manners_of
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain, write_words
 from quire.providers.openai_chat.states import NAME, goes_back
@@ -58,13 +59,13 @@ class ChatWriter(FamilyWriter):
         """Something said to the model, with the name of who said it."""
         place = len(self.sheet.messages)
         super().user(item)
-        self._sign(item, place)
+        self._sign(item, max(place, len(self.sheet.messages) - 1))
 
     def instruct(self, item: Message | ConfigChange) -> None:
-        """Instructions, where they stand, with the name of who gave them."""
+        """Instructions, with the name of who gave them, unless they join those of others."""
         place = len(self.sheet.messages)
         super().instruct(item)
-        self._sign(item, place)
+        self._sign(item, max(place, len(self.sheet.messages) - 1))
 
     def assistant(self, item: Message) -> None:
         """A reply of words alone."""
@@ -193,7 +194,7 @@ class ChatWriter(FamilyWriter):
             # Such a tool is declared by its own name, whatever that is made of.
             custom = {"name": wording.mended(call.name), "input": text}
             return {"id": call_id, "type": "custom", "custom": custom}
-        function = {"name": self._name(call), "arguments": wording.mended(call.arguments)}
+        function = {"name": self._name(call), "arguments": self._arguments(call)}
         return {"id": call_id, "type": "function", "function": function}
 
     def _answer(self, call: ToolCall, result: ToolResult | None) -> str:
@@ -205,8 +206,14 @@ class ChatWriter(FamilyWriter):
     def _moved(self, item: Item, media: list[Image | Audio | File], heading: str) -> None:
         """Media that only a message of the user can carry, right after where they were."""
         self.sheet.note(item, "media_moved", "only messages of the user carry media here")
-        parts = self._parts.of(item, (heading, *media))
-        self.sheet.messages.append({"role": "user", "content": parts})
+        self._say(self._parts.of(item, (heading, *media)))
+
+    def _say(self, content: str | list[Json]) -> None:
+        messages = self.sheet.messages
+        if self._manners.heard and messages and messages[-1]["role"] == "tool":
+            self.sheet.note(None, "turn_added", "the model speaks between a result and the user here")
+            messages.append({"role": "assistant", "content": wording.UNDERSTOOD})
+        super()._say(content)
 
     def _blocks_of(self, message: Json) -> str | None:
         return None if message["role"] == "assistant" else "content"

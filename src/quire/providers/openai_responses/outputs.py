@@ -26,6 +26,8 @@ class Maker(NamedTuple):
     model: str
     prefix: str | None
     tool: Callable[[str], str]
+    call_id: Callable[[], str] | None = None
+    """What calls get that have no id; None where one has to have it: in a history, its result names it."""
 
 
 def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
@@ -77,7 +79,8 @@ def _texts(blocks: Any) -> str:
 
 
 def _call(item: Json, path: str, maker: Maker, arguments: str) -> ToolCall:
-    call_id, name = text_at(item, "call_id", path), text_at(item, "name", path)
+    made = maker.call_id() if maker.call_id is not None and not item.get("call_id") else None
+    call_id, name = made or text_at(item, "call_id", path), text_at(item, "name", path)
     if not call_id or not name:
         raise Damaged("a call has an id and a name", path)
     return ToolCall(call_id, maker.tool(name), arguments, extras=beside_call(item))

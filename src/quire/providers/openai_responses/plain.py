@@ -4,24 +4,21 @@ Text, calls with good ids and their results in order are most of any history. Th
 writer would, and stops before a turn that has anything else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers.native import BESIDE, is_common
+from quire.providers.openai_chat.plain import Common
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import failed, mended
 
-Table = Mapping[str, str]
 
-
-def write_plain(
-    items: Sequence[Item], start: int, stop: int, sheet: Sheet, names: Table, roles: Table
-) -> int:
+def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, common: Common) -> int:
     """Write turns from `start` on, and give the place of the first item that was not written.
 
     At `stop` there is a message of another than the model, so that each turn before it is known to be whole.
     """
-    append = sheet.messages.append
+    append, roles = sheet.messages.append, common.roles
     while start < stop:
         item = items[start]
         after = start
@@ -32,7 +29,7 @@ def write_plain(
             alone = item.role != "assistant" or type(follower) is Message
             joins = not alone and follower.agent_id == item.agent_id
             beside = item.state is not None or (item.extras and BESIDE in item.extras)
-            if type(text) is not str or not text or beside:
+            if type(text) is not str or not text or beside or item.role not in roles:
                 return start
             if not alone and type(follower) is not ToolCall:
                 return start
@@ -43,7 +40,7 @@ def write_plain(
         elif type(item) is not ToolCall:
             return start
         if joins:
-            place = _exchange(items, after, sheet, names)
+            place = _exchange(items, after, sheet, common)
             if place == after:
                 del sheet.messages[len(sheet.messages) - (after - start) :]
                 return start
@@ -52,14 +49,17 @@ def write_plain(
     return start
 
 
-def _exchange(items: Sequence[Item], start: int, sheet: Sheet, names: Mapping[str, str]) -> int:
+def _exchange(items: Sequence[Item], start: int, sheet: Sheet, common: Common) -> int:
     """Calls of one agent and their results, if there is one for each and all are in order; where they end."""
     messages, given, takes, agent = sheet.messages, sheet.ids.taken, sheet.ids.takes, items[start].agent_id
     mark, place, calls = len(messages), start, list[str]()
+    names, _, sound = common
     while type(call := items[place]) is ToolCall:
         call_id, name, arguments = call.call_id, names.get(call.name), call.arguments
         known = name is not None and call.agent_id == agent and (not call.extras or is_common(call))
         if not known or call_id in given or not takes(call_id) or not arguments.isascii():
+            return _taken_back(sheet, calls, mark, start)
+        if not arguments or (sound is not None and not sound(arguments)):
             return _taken_back(sheet, calls, mark, start)
         given[call_id] = call_id
         calls.append(call_id)

@@ -5,13 +5,15 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.items import Item, ToolCall
+from quire.providers.endings import settled
 from quire.providers.openai_chat.blocks import entries, fields
-from quire.providers.openai_chat.outputs import whole_calls
 from quire.providers.openai_chat.usage import read_usage
 from quire.providers.openai_responses.outputs import Maker, outputs_of
+from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
 from quire.providers.sheet import Json
 
+_DONE = "completed"
 _CUTS: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "refused"}
 
 
@@ -23,34 +25,41 @@ def parse(response: Any, answer: Answer) -> Parsed:
         if error is not None:
             return failed(body.get("model"), error)
         raise Damaged("the response has no output", "output")
-    return assembled(body, entries(body["output"], "output"), answer)
+    return assembled(body, entries(body["output"], "output"), answer, error)
 
 
-def assembled(body: Json, output: Iterable[Any], answer: Answer) -> Parsed:
-    """An answer from its items and from what is said of it as a whole."""
+def assembled(
+    body: Json, output: Iterable[Any], answer: Answer, error: str | None, *, ended: bool = True
+) -> Parsed:
+    """An answer from its items and from what is said of it as a whole, or of what went wrong with it."""
     model = body.get("model")
     model = model if isinstance(model, str) and model else None
-    maker = Maker(answer.model or model or "", answer.prefix, answer.tool)
+    maker = Maker(answer.model or model or "", answer.prefix, answer.tool, made_id)
     items: list[Item] = []
     refused = False
     for index, value in enumerate(output):
         item = fields(value, f"output[{index}]")
         items += outputs_of(item, f"output[{index}]", maker)
         refused = refused or _is_refusal(item)
-    # Services that only speak the wire may leave the status out; the failed and the cancelled say so.
-    if body.get("status", "completed") != "completed":
-        items = whole_calls(items)
+    reason = _reason(body) if ended else None
+    finish = _finish(reason, items, refused)
+    items, error = settled(items, reason, finish, error)
     usage = read_usage(body.get("usage"), "input_tokens", "output_tokens")
-    error = error_in(body.get("error"))
-    return Parsed(tuple(items), usage, _finish(body, items, refused), model, error)
+    return Parsed(tuple(items), usage, finish, model, error)
 
 
-def _finish(body: Json, items: list[Item], refused: bool) -> Finish:
-    if body.get("status") == "incomplete":
-        details = fields(body.get("incomplete_details") or {}, "incomplete_details")
-        return _CUTS.get(words_in(details.get("reason")), "other")
-    if body.get("status", "completed") != "completed":
-        return "other"
+def _reason(body: Json) -> str:
+    """Why an answer ended; services that only speak the wire may leave it out, and the failed say so."""
+    status = words_in(body.get("status")) or _DONE
+    if status != "incomplete":
+        return status
+    details = fields(body.get("incomplete_details") or {}, "incomplete_details")
+    return words_in(details.get("reason")) or status
+
+
+def _finish(reason: str | None, items: list[Item], refused: bool) -> Finish:
+    if reason != _DONE:
+        return _CUTS.get(reason or "", "other")
     if refused:
         return "refused"
     return "calls" if any(isinstance(item, ToolCall) for item in items) else "stop"

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
-from quire.items import Item, Message
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_responses.arriving import Arrivals
 from quire.providers.openai_responses.ending import output_of
@@ -13,7 +10,7 @@ from quire.providers.provider import Answer, Parsed, error_in, place_of, plain_j
 from quire.providers.sheet import Json
 
 _WORDS = ("response.output_text.delta", "response.refusal.delta")
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_ENDS = {f"response.{status}": status for status in ("completed", "incomplete", "failed")}
 
 
 class ResponsesStream:
@@ -23,7 +20,7 @@ class ResponsesStream:
         self._answer = answer
         self._items = Arrivals()
         self._response: Json = {}
-        self._ended = False
+        self._ended: str | None = None  # the status of an answer whose end was told
         self._error: str | None = None
         self._parsed: Parsed | None = None
 
@@ -43,33 +40,23 @@ class ResponsesStream:
             self._items.finish(place, fields(values.get("item"), "item"))
         elif isinstance(kind, str) and values.get("response") is not None:
             self._response = fields(values["response"], "response")
-            self._ended = kind in _ENDS
+            self._ended = _ENDS.get(kind)
         return ""
 
     def close(self) -> Parsed:
         """The answer so far; one that had not come to its end is marked as interrupted."""
         if self._parsed is None:
-            parsed = self._whole() if self._ended else self._cut_off()
-            self._parsed = parsed._replace(error=parsed.error or self._error)
+            error = error_in(self._response.get("error")) or self._error
+            self._parsed = self._whole(self._ended, error) if self._ended else self._cut_off(error)
         return self._parsed
 
-    def _whole(self) -> Parsed:
+    def _whole(self, status: str, error: str | None) -> Parsed:
         # Some services end with a response whose output is empty: what came before is what there is.
         listed = entries(self._response.get("output") or (), "response.output")
         final = [fields(value, f"output[{index}]") for index, value in enumerate(listed)]
         output = output_of(final, self._items.done()) if final else self._items.so_far()
-        return assembled(self._response, output, self._answer)
+        body = {**self._response, "status": self._response.get("status") or status}
+        return assembled(body, output, self._answer, error)
 
-    def _cut_off(self) -> Parsed:
-        body = {**self._response, "status": "in_progress"}
-        parsed = assembled(body, self._items.so_far(), self._answer)
-        return parsed._replace(items=_interrupted(parsed.items))
-
-
-def _interrupted(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The items with the last message marked: it is where the answer broke off."""
-    for index in range(len(items) - 1, -1, -1):
-        item = items[index]
-        if isinstance(item, Message):
-            return (*items[:index], msgspec.structs.replace(item, interrupted=True), *items[index + 1 :])
-    return items
+    def _cut_off(self, error: str | None) -> Parsed:
+        return assembled(self._response, self._items.so_far(), self._answer, error, ended=False)

@@ -10,7 +10,8 @@ from quire.providers.media import split
 from quire.providers.names import alphabet
 from quire.providers.native import native_block
 from quire.providers.openai_chat.customs import input_of
-from quire.providers.openai_chat.family import FamilyWriter, Manners, manners_of, sheet_for, written_tools
+from quire.providers.openai_chat.family import FamilyWriter, sheet_for, written_tools
+from quire.providers.openai_chat.manners import Manners, manners_of
 from quire.providers.openai_responses.calling import CALLER, Programs, said_of
 from quire.providers.openai_responses.parts import InputParts
 from quire.providers.openai_responses.plain import write_plain
@@ -134,14 +135,8 @@ class ResponsesWriter(FamilyWriter):
             # Such a tool is declared by its own name, whatever that is made of.
             name = wording.mended(call.name)
             return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": text, **more}
-        arguments = wording.mended(call.arguments)
-        return {
-            "type": "function_call",
-            "call_id": call_id,
-            "name": self._name(call),
-            "arguments": arguments,
-            **more,
-        }
+        name, arguments = self._name(call), self._arguments(call)
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, **more}
 
     def _answer(self, call: ToolCall, result: ToolResult | None) -> str | list[Json]:
         if result is None:
@@ -162,7 +157,7 @@ class ResponsesWriter(FamilyWriter):
         if media:
             self.sheet.note(message, "media_moved", "only messages of the user carry media here")
             parts = self._parts.of(message, ("[from the assistant]", *media))
-            self.sheet.messages.append({"role": "user", "content": parts})
+            self._say(parts)
 
     def _blocks_of(self, message: Json) -> str | None:
         if message.get("type") in ("function_call_output", "custom_tool_call_output"):

@@ -1,6 +1,6 @@
 """An index in tables. What it finds is what one in a process finds that has the same leaves."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import TypeVar
@@ -8,7 +8,7 @@ from weakref import finalize
 
 from quire.errors import InvalidLimit, InvalidValue, StoreError
 from quire.memory.index.found import Found
-from quire.memory.index.index import MOST_HITS, Index, Only
+from quire.memory.index.index import MOST_HITS, Gone, Index, Only
 from quire.memory.index.lasting.changing import embed, put
 from quire.memory.index.lasting.held import Held, filtered
 from quire.memory.index.lasting.known import (
@@ -21,7 +21,7 @@ from quire.memory.index.lasting.known import (
     transcript_number,
 )
 from quire.memory.index.lasting.marks import Marks
-from quire.memory.index.lasting.removing import dropped, is_unclean, removed, was_wiped
+from quire.memory.index.lasting.removing import count_change, is_unclean, taken, taken_here, was_wiped
 from quire.memory.index.lasting.sight import Sight
 from quire.memory.index.lasting.tables import Asked, Tables, address
 from quire.memory.index.searching import search
@@ -51,31 +51,19 @@ class Lasting(Index):
     def __len__(self) -> int:
         return self._seen(lambda sight: sight.scope.leaves, 0)
 
-    def put(
-        self,
-        leaves: Sequence[Leaf],
-        *,
-        vectors: Sequence[Sequence[float]] | None = None,
-        mark: tuple[str, bytes] | None = None,
-    ) -> None:
+    def put(self, leaves: Sequence[Leaf], *, vectors: Sequence[Sequence[float]] | None = None) -> None:
         if vectors is not None and len(vectors) != len(leaves):
             raise InvalidValue(f"{len(vectors)} vectors for {len(leaves)} leaves")
-
-        def work(asked: Asked, scope: Scope) -> None:
-            put(asked, scope, leaves, vectors, self._weights)
-            if mark is not None:
-                self._marks.set(asked, scope, *mark)
-
-        self._change(work, mark)
+        self._change(lambda asked, scope: put(asked, scope, leaves, vectors, self._weights))
 
     def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
         self._change(lambda asked, scope: embed(asked, scope, leaves, vectors))
 
     def remove(self, source: str, keys: Collection[str]) -> None:
-        self._take(lambda asked: removed(asked, self._scope, source, keys, self._weights))
+        self._take(Gone(source=source, keys=frozenset(keys)))
 
     def drop(self, source: str, transcript: str | None = None) -> None:
-        self._take(lambda asked: dropped(asked, self._scope, source, transcript, self._weights))
+        self._take(Gone(source=source, transcript=transcript))
 
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
         _check(limit)
@@ -122,11 +110,38 @@ class Lasting(Index):
         with self._lock:
             return self._marks.known().get(place)
 
-    def set_mark(self, place: str, mark: bytes | None) -> None:
+    def move_mark(
+        self,
+        place: str,
+        since: bytes | None,
+        mark: bytes | None,
+        *,
+        gone: Iterable[Gone] = (),
+        leaves: Sequence[Leaf] = (),
+    ) -> bool:
+        goes = tuple(gone)  # it may be done twice, where an answer was lost
+
+        def moved(asked: Asked) -> int | None:
+            if self._marks.now(asked, self._now(asked), place) != since:
+                return None
+            for one in goes:
+                taken(asked, self._scope, self._dialect, one, self._weights)
+            if since is None:
+                taken_here(asked, self._now(asked), Gone(source=place), self._weights)
+            scope = self._now(asked)
+            put(asked, scope, leaves, None, self._weights)
+            self._marks.set(asked, scope, place, mark)
+            count_change(asked, scope)
+            return scope.changes + 1
+
         with self._lock:
-            if mark is not None or place in self._marks.all():
-                self._change(lambda asked, scope: self._marks.set(asked, scope, place, mark), (place, mark))
+            changes = self._tables.write(moved)
+            if changes is None:
+                self._marks.let_go()
+                return False
+            self._marks.changed(changes, place, mark)
             self._wipe()
+            return True
 
     def marked(self) -> list[str]:
         with self._lock:
@@ -150,24 +165,21 @@ class Lasting(Index):
         with self._lock:
             return self._tables.read(seen)
 
-    def _change(
-        self, work: Callable[[Asked, Scope], None], mark: tuple[str, bytes | None] | None = None
-    ) -> None:
-        def changed(asked: Asked) -> int:
-            scope = made_scope(asked, self._scope, self._dialect)
+    def _change(self, work: Callable[[Asked, Scope], None]) -> None:
+        def changed(asked: Asked) -> None:
+            scope = self._now(asked)
             work(asked, scope)
-            asked.rows("UPDATE scopes SET changes = changes + 1 WHERE number = ?", scope.number)
-            return scope.changes + 1
+            count_change(asked, scope)
 
         with self._lock:
-            changes = self._tables.write(changed)
-            if mark is not None:
-                self._marks.changed(changes, *mark)
-                self._wipe()
+            self._tables.write(changed)
 
-    def _take(self, work: Callable[[Asked], None]) -> None:
+    def _take(self, gone: Gone) -> None:
         with self._lock:
-            self._tables.write(work)
+            self._tables.write(lambda asked: taken(asked, self._scope, self._dialect, gone, self._weights))
+
+    def _now(self, asked: Asked) -> Scope:
+        return made_scope(asked, self._scope, self._dialect)
 
     def _wipe(self) -> None:
         if unclean := self._tables.read(is_unclean):

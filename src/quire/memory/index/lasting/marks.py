@@ -23,10 +23,16 @@ class Marks:
         """The marks by place, as they were when all were last asked for; to be behind does no harm."""
         return self._kept if self._changes >= 0 else self.all()
 
+    def now(self, asked: Asked, scope: Scope, place: str) -> bytes | None:
+        """The mark of a place, as it is in this moment."""
+        query = "SELECT mark FROM marks WHERE scope = ? AND address = ?"
+        found = asked.rows(query, scope.number, address(place))
+        return bytes(found[0][0]) if found else None
+
     def set(self, asked: Asked, scope: Scope, place: str, mark: bytes | None) -> None:
         """Write one down; what is at hand is read again, should this not last."""
         if mark is None:
-            asked.rows("DELETE FROM marks WHERE scope = ? AND address = ?", scope.number, address(place))
+            unmark(asked, scope, place)
         else:
             asked.rows(_SET, scope.number, address(place), stored(place), mark)
 
@@ -38,6 +44,10 @@ class Marks:
             self._kept[place] = mark
         self._changes = changes if changes == self._changes + 1 else -1
 
+    def let_go(self) -> None:
+        """What is at hand is not what is in the tables: it is read again."""
+        self._changes = -1
+
     def _read(self, asked: Asked) -> None:
         scope = scope_of(asked, self._scope, self._dialect)
         changes = 0 if scope is None else scope.changes
@@ -45,3 +55,8 @@ class Marks:
             rows = asked.rows("SELECT place, mark FROM marks WHERE scope = ?", scope.number if scope else 0)
             self._kept = {told(place): bytes(mark) for place, mark in rows}
             self._changes = changes
+
+
+def unmark(asked: Asked, scope: Scope, place: str) -> None:
+    """Keep nothing of how far a place was read."""
+    asked.rows("DELETE FROM marks WHERE scope = ? AND address = ?", scope.number, address(place))

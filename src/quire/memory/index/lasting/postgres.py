@@ -15,6 +15,9 @@ _ONE_AT_A_TIME = 0x51756978
 """The advisory lock of whoever writes to an index."""
 
 _HERE = "SET LOCAL search_path = quire_index"
+_TELLING = """
+    SELECT format('ALTER TABLE quire_index.%I ALTER %I SET STATISTICS 0', table_name, column_name)
+    FROM information_schema.columns WHERE table_schema = 'quire_index' AND data_type IN ('text', 'bytea')"""
 _Result = TypeVar("_Result")
 
 
@@ -105,6 +108,9 @@ def _settle(connection: "Connection[Any]") -> None:
         for statement in SCHEMA:
             asked.rows(statement)
         asked.rows("INSERT INTO about VALUES (?, 0)", VERSION)
+        # The server would keep samples of words, for its plans, and so after they are forgotten.
+        for (statement,) in connection.execute(_TELLING.encode()).fetchall():
+            connection.execute(statement.encode())
 
 
 def _version(connection: "Connection[Any]") -> int:

@@ -1,45 +1,57 @@
 """What goes from tables goes in every dialect in which it is there, and is noted down until it is wiped."""
 
-from collections.abc import Collection
-
+from quire.memory.index.index import Gone
 from quire.memory.index.lasting.changing import take_away
-from quire.memory.index.lasting.known import Scope, scopes_of, source_numbers, transcript_number
+from quire.memory.index.lasting.known import Scope, scope_of, scopes_of, source_numbers, transcript_number
+from quire.memory.index.lasting.marks import unmark
 from quire.memory.index.lasting.tables import ORDER_BITS, Asked, address
 from quire.memory.ranking import Weights
 
 
-def removed(asked: Asked, name: str, source: str, keys: Collection[str], weights: Weights) -> None:
-    """Take leaves of a source away by their keys, in whichever transcript."""
-    addresses = [address(key) for key in keys]
+def taken(asked: Asked, name: str, dialect: str, gone: Gone, weights: Weights) -> None:
+    """Take leaves of a source away, in whichever dialect.
+
+    In others than one's own nobody puts what comes in their place: so what is left there is read again.
+    """
+    own = scope_of(asked, name, dialect)
     for scope in scopes_of(asked, name):
-        for number in source_numbers(asked, scope.number, (source,)):
-            query = "SELECT number FROM leaves WHERE source = ? AND address IN (??)"
-            _gone(asked, scope, [row[0] for row in asked.rows(query, number, addresses)], weights)
+        is_less = taken_here(asked, scope, gone, weights)
+        if scope != own and (is_less or gone.is_all):
+            unmark(asked, scope, gone.source)
+            count_change(asked, scope)
 
 
-def dropped(asked: Asked, name: str, source: str, transcript: str | None, weights: Weights) -> None:
-    """Take away all leaves of a source, or of one of its transcripts."""
-    for scope in scopes_of(asked, name):
-        for number in source_numbers(asked, scope.number, (source,)):
-            _gone(asked, scope, _leaves_of(asked, number, transcript), weights)
+def taken_here(asked: Asked, scope: Scope, gone: Gone, weights: Weights) -> bool:
+    """Take leaves of a source away in one dialect; whether any were there."""
+    numbers = [
+        number
+        for source in source_numbers(asked, scope.number, (gone.source,))
+        for number in _leaves_of(asked, source, gone)
+    ]
+    if numbers:
+        take_away(asked, scope, numbers, weights)
+        count_change(asked, scope)
+        asked.rows("UPDATE about SET unclean = unclean + 1")
+    return bool(numbers)
 
 
-def _leaves_of(asked: Asked, source: int, transcript: str | None) -> list[int]:
-    query, values = "SELECT number FROM leaves WHERE source = ?", [source]
-    if transcript is not None:
-        number = transcript_number(asked, source, transcript)
+def _leaves_of(asked: Asked, source: int, gone: Gone) -> list[int]:
+    query, values = "SELECT number FROM leaves WHERE source = ?", list[object]([source])
+    if gone.transcript is not None:
+        number = transcript_number(asked, source, gone.transcript)
         if number is None:
             return []
         query += " AND number >= ? AND number < ?"
         values += [number << ORDER_BITS, (number + 1) << ORDER_BITS]
+    if gone.keys is not None:
+        query += " AND address IN (??)"
+        values.append([address(key) for key in gone.keys])
     return [row[0] for row in asked.rows(query, *values)]
 
 
-def _gone(asked: Asked, scope: Scope, numbers: list[int], weights: Weights) -> None:
-    if numbers:
-        take_away(asked, scope, numbers, weights)
-        asked.rows("UPDATE scopes SET changes = changes + 1 WHERE number = ?", scope.number)
-        asked.rows("UPDATE about SET unclean = unclean + 1")
+def count_change(asked: Asked, scope: Scope) -> None:
+    """Note that something is not as it was, so that whoever holds some of it looks again."""
+    asked.rows("UPDATE scopes SET changes = changes + 1 WHERE number = ?", scope.number)
 
 
 def is_unclean(asked: Asked) -> int:

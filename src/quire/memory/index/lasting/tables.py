@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-VERSION = 2
+VERSION = 3
 """Tables of another version are dropped: what was in them is read again."""
 
 APPLICATION = 0x51756978

@@ -1,0 +1,129 @@
+"""What a program takes of modules, types and values that Python has there, and the sandbox has not."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from quire.programs.sandbox.functions import called_as
+from quire.programs.sandbox.lacked import CALLED, HELD, METHODS, MODULES, NAMES, TYPES
+from quire.programs.sandbox.naming import bindings, parts_run
+
+_NO_VALUE = "a method is no value in the sandbox: write a lambda that calls it"
+_OF_VALUES = frozenset(name for kind in TYPES.values() for name in dir(kind) if name[0] != "_")
+_TAKING_KEYS = ("max", "min", "sorted", ".sort", "groupby", ".groupby")
+
+Lack = tuple[int, str]
+"""A line, and what is wrong there."""
+
+
+def attributes_lacking(tree: ast.Module) -> Iterator[Lack]:
+    """What a program imports or takes of something of which the sandbox has only a part."""
+    nodes = [*parts_run(tree)]
+    looking = _Looking(nodes, Counter(name for _, name in bindings(tree)))
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from looking.imported(node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield from looking.taken(node)
+
+
+class _Looking:
+    """One program: what its names stand for, and where functions are called or asked for."""
+
+    def __init__(self, nodes: list[ast.AST], bound: Counter[str]) -> None:
+        self._called = {node.func for node in nodes if isinstance(node, ast.Call)}
+        self._asked_for = {one for node in nodes for one in _functions_given(node)}
+        self._tried = {one for node in nodes for one in _tried(node)}
+        self._own = {*bound, *(node.attr for node in nodes if _is_set(node))}
+        imported = [(name, path) for node in nodes for name, path in _imports(node)]
+        times = Counter(name for name, _ in imported)
+        # A name that is given something else too may stand for that.
+        self._paths = {name: path for name, path in imported if bound[name] == times[name]}
+        self._paths |= {name: name for name in TYPES if "." not in name and name not in bound}
+
+    def imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[Lack]:
+        if node in self._tried:
+            return
+        for path in [path for _, path in _imports(node)]:
+            module, _, name = path.rpartition(".")
+            if path in MODULES or module in MODULES:
+                yield node.lineno, _lacks("module", path if path in MODULES else module)
+            elif name in NAMES.get(module, ()):
+                yield node.lineno, _lacks("name", path)
+
+    def taken(self, node: ast.Attribute) -> Iterator[Lack]:
+        path, is_called = self._path_of(node.value), node in self._called
+        whole = f"{path}.{node.attr}"
+        if path in NAMES:
+            if node.attr in NAMES[path]:
+                yield node.lineno, _lacks("name", whole)
+        elif path in TYPES:
+            yield from _taken_of_type(node, path, is_called)
+        elif not path and node.attr not in self._own:
+            if is_called and node.attr in METHODS:
+                yield node.lineno, _lacks("method", node.attr)
+            elif node in self._asked_for and node.attr in _OF_VALUES:
+                yield node.lineno, f"`.{node.attr}`: {_NO_VALUE}"
+
+    def _path_of(self, node: ast.expr) -> str:
+        """What a name or an attribute stands for, where it was imported or is Python's own."""
+        match node:
+            case ast.Name(id=name):
+                return self._paths.get(name, "")
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in self._paths:
+                return f"{self._paths[name]}.{attr}"
+            case _:
+                return ""
+
+
+def _taken_of_type(node: ast.Attribute, path: str, is_called: bool) -> Iterator[Lack]:
+    """What a type has in Python. Calls of those of Python itself are told of when they are made."""
+    if node.attr in HELD.get(path, ()) or not callable(getattr(TYPES[path], node.attr, None)):
+        return
+    if not is_called:
+        yield node.lineno, f"`{path}.{node.attr}`: {_NO_VALUE}"
+    elif "." in path and node.attr not in CALLED.get(path, ()):
+        yield node.lineno, _lacks("method", f"{path}.{node.attr}")
+
+
+def _lacks(what: str, path: str) -> str:
+    return f"there is no {what} `{path}`: the sandbox has only a part of Python: write it another way"
+
+
+def _functions_given(node: ast.AST) -> list[ast.expr]:
+    """What stands where a function is asked for."""
+    match node:
+        case ast.Call(args=[first, _, *_]) if called_as(node) in ("filter", "map"):
+            return [first]
+        case ast.Call(keywords=keywords) if called_as(node) in _TAKING_KEYS:
+            return [one.value for one in keywords if one.arg == "key"]
+        case _:
+            return []
+
+
+def _tried(node: ast.AST) -> list[ast.stmt]:
+    """What a program does in case it can be done, or not at all."""
+    match node:
+        case ast.Try(body=body):
+            return body
+        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), body=body):
+            return body
+        case _:
+            return []
+
+
+def _is_set(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names that a statement imports, with what they stand for."""
+    match node:
+        case ast.Import(names=names):
+            for one in names:
+                yield one.asname or one.name.partition(".")[0], one.name
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            yield from ((one.asname or one.name, f"{module}.{one.name}") for one in names)
+        case _:
+            pass
