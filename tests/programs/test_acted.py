@@ -151,6 +151,24 @@ def test_an_agent_whose_model_failed_at_once_is_given_the_task_again() -> None:
     run(work)
 
 
+def test_a_tool_that_asks_an_agent_by_itself_is_not_called_again_once_that_has_paid() -> None:
+    def failing(sent: Any) -> Any:
+        if sent.payload["messages"][-1]["role"] == "tool":
+            raise ModelFailed("too much to do")
+        return ToolCall("c1", "pay", '{"amount": 5}')
+
+    @tool
+    async def settle() -> str:
+        """Have it settled by another."""
+        return str(await Agent("Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
+
+    async def work() -> None:
+        value, told = await twice(settle, "settle()")
+        assert did == [5] and value == "too much to do" and "failed after it had acted" in told
+
+    run(work)
+
+
 def test_whoever_delegates_is_told_what_was_called_before_it_failed() -> None:
     async def work() -> None:
         role = failing_agent(ToolCall("c1", "pay", '{"amount": 5}'))

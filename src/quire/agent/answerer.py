@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
+from quire.agent.acted import having_acted
 from quire.agent.acting import Acting
 from quire.agent.answer_types import AnswerType, answer_type
 from quire.agent.asking import Asking, Input, message_of
@@ -170,6 +171,8 @@ class Answerer:
                 if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
                     _go_on()
                     return loop.reply("interrupted")
+                if any(isinstance(item, ToolCall) for item in loop.items):
+                    having_acted(fault)
                 raise
 
     async def _opened(self, opening: Opening, loop: Loop, acting: Acting) -> Sequence[ToolCall] | None:

@@ -39,7 +39,7 @@ def test_a_template_of_ones_own() -> None:
     async def talk() -> None:
         history, model = (
             Filtered(),
-            Scripted([LOOKS[0], "One.", ToolCall("d", "look", '{"place": "here"}'), "Two."]),
+            Scripted([LOOKS[0], "One.", ToolCall("d", "look", '{"place": "here"}'), "Two."], name="gpt-4o"),
         )
         template = ContextTemplate(
             [

@@ -16,7 +16,7 @@ from tests.bridges.autonomy.talking import LOOKS, echo, lines, look, run, text, 
 
 def test_the_default_template_has_four_parts_in_order() -> None:
     async def talk() -> None:
-        model = Scripted(LOOKS)
+        model = Scripted(LOOKS, name="gpt-4o")  # others have one system message, with all of it
         async with Node() as node:
             agent = await Agent.start(node=node, instructions="Be brief.", model=model, tools=[look])
             await agent.send("line 1.")

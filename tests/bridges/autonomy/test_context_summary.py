@@ -58,10 +58,10 @@ def test_the_flag_means_ten_twenty_2048_and_the_agents_own_model() -> None:
             sizes = [terms["max_tokens"] for terms in model.terms if "max_tokens" in terms]
             assert len(summaries) == 1 and sizes == [2048]
             before = asked_of(model, summaries=False)[-1]
-            assert len(before) == 2 + 21 and lines(before) == list(range(11))  # twenty, and the one too many
+            assert len(before) == 1 + 21 and lines(before) == list(range(11))  # twenty, and the one too many
             await spoken(node, agent, range(11, 12))
             after = asked_of(model, summaries=False)[-1]
-            assert GIST in str(after) and 2 + 10 <= len(after) <= 2 + 13
+            assert GIST in str(after) and 1 + 10 <= len(after) <= 1 + 13
 
     run(talk)
 
