@@ -78,7 +78,7 @@ class TurnHooks(Hooks):
         """Call the hooks of an event, one after the other."""
         await self.fire_and_wait(cast(Any, event))
 
-    def _report(self, one: Hook, event: Event, fault: Exception) -> None:
+    def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
         if isinstance(event, Queueing | Beginning):
             raise fault
         super()._report(one, event, fault)
