@@ -6,6 +6,7 @@ is not set it draws the same each time, so that who changed nothing breaks nothi
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -18,3 +19,10 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("quire")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Names of tests are the same in each process, or those who share the work find that they differ."""
+    odd = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if odd:
+        raise pytest.UsageError(f"names with addresses: give them ids: {odd}")
