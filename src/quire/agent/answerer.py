@@ -165,7 +165,7 @@ class Answerer:
                     reply = await loop.again() if calls is None else await loop.run(calls)
                     return await as_value(loop, kind, reply)
             except BaseException as fault:
-                await self._tidy(loop, acting)
+                await self._tidy(loop, acting, calls or ())
                 if isinstance(fault, TimeoutError) and time.expired():
                     return loop.reply("seconds")
                 if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
@@ -203,13 +203,14 @@ class Answerer:
             kind=kind,
         )
 
-    async def _tidy(self, loop: Loop, acting: Acting) -> None:
-        """Leave no call without a result, but those that a person is still to answer.
+    async def _tidy(self, loop: Loop, acting: Acting, first: Sequence[ToolCall]) -> None:
+        """Leave no call of the turn without a result, but those that a person is still to answer.
 
         Whoever breaks off meanwhile what is broken off already waits, and changes nothing about how it ended.
         """
+        calls = [*first, *(item for item in loop.items if isinstance(item, ToolCall))]
         closing = asyncio.ensure_future(
-            close_calls(self.session, "the turn was broken off", acting.waiting_ids)
+            close_calls(self.session, calls, "the turn was broken off", acting.waiting_ids)
         )
         await ended(closing)
         try:

@@ -37,20 +37,26 @@ def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
     return [result, Handoff(to, by)]
 
 
-async def close_calls(session: Session, why: str, keep: Iterable[str] = ()) -> tuple[Item, ...]:
-    """Give each call that waits a result, but for some, by their ids; those that were begun are uncertain."""
-    waiting = set(keep)
+async def close_calls(
+    session: Session, calls: Iterable[ToolCall], why: str, keep: Container[str] = ()
+) -> tuple[Item, ...]:
+    """Give each of some calls that waits a result, but for those of some ids, and those that another runs.
+
+    Of one that was begun nobody knows whether it was done.
+    """
+    own = {call.id for call in calls if call.id not in keep}
 
     async def close() -> tuple[Item, ...]:
         standings = session.standing()
-        kept = with_those_behind((call for call, _ in standings), waiting)
+        others = {call.id for call, _ in standings if call.id not in own or session.is_run(call)}
+        kept = with_those_behind((call for call, _ in standings), others)
         left = [(call, standing) for call, standing in standings if call not in kept]
         results: list[Item] = []
         for call, standing in left:
             closed = uncertain if standing == "begun" else not_run
             results += session.held(call) or (closed(call, why),)
-        calls = [call for call, _ in left]
-        return await session.answer(calls, *results, instead=refused) if results else ()
+        closing = [call for call, _ in left]
+        return await session.answer(closing, *results, instead=refused, of_none=True) if results else ()
 
     return await answered(session, close)
 
@@ -71,7 +77,7 @@ def with_those_behind(calls: Iterable[ToolCall], waiting: Container[str]) -> lis
 
 
 async def answered(session: Session, answer: Callable[[], Awaitable[T]]) -> T:
-    """What answering the calls that wait comes to: again, as often as others answer some of them first."""
+    """What answering the calls that wait comes to: again, as often as others answer or run some first."""
     while True:
         waiting = _waiting(session)
         try:
@@ -81,5 +87,5 @@ async def answered(session: Session, answer: Callable[[], Awaitable[T]]) -> T:
                 raise
 
 
-def _waiting(session: Session) -> set[str]:
-    return {call.id for call in session.view().pending()}
+def _waiting(session: Session) -> set[tuple[str, bool]]:
+    return {(call.id, session.is_run(call)) for call in session.view().pending()}

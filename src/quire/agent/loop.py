@@ -94,7 +94,7 @@ class Loop:
         await self._acting.act(calls[:allowed], self.speaker, self._tell, self.items)
         if allowed < len(calls):
             why = "it was one call more than is allowed"
-            self.items += await close_calls(self.session, why, self._acting.waiting_ids)
+            self.items += await close_calls(self.session, calls, why, self._acting.waiting_ids)
         if self._acting.waiting:
             return "waiting"
         if allowed < len(calls):

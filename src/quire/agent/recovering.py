@@ -45,7 +45,7 @@ async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
         settled.append(call)
         results += held or (uncertain(call, _ENDED),)
     if results:
-        await session.answer(settled, *results, instead=refused)
+        await session.answer(settled, *results, instead=refused, of_none=True)
     return left
 
 
@@ -71,10 +71,10 @@ async def _heard(session: Session, speaker: Speaker, message: Message) -> list[T
     others = [call for call in left if call is not first and call not in kept]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
     if first is None:
-        await session.answer(others, *closed, message, instead=refused)
+        await session.answer(others, *closed, message, instead=refused, of_none=True)
     else:
         answer = ToolResult(first.call_id, first.name, message.content)
-        await session.answer([*others, first], *closed, answer, instead=_unless_it_is(answer))
+        await session.answer([*others, first], *closed, answer, instead=_unless_it_is(answer), of_none=True)
     return [call for call in kept if call is not first]
 
 

@@ -14,7 +14,7 @@ from time import sleep
 from typing import Protocol
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
-from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, cut
+from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, TurnBusy, cut
 from quire.items import JSON, Item, ToolResult
 from quire.session.workspace import Workspace, Written, settled
 from quire.stores import Entry, Place, Store, Stored
@@ -223,6 +223,8 @@ class Ledger:
                 if not self.catch_up():
                     raise
                 return self._computed(change, waiting)  # it may be about what others wrote
+            if isinstance(fault, TurnBusy):
+                raise
             raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
 
     def _changed(self, change: Change) -> list[Written]:

@@ -93,18 +93,21 @@ class Stepping(Recording):
         return tuple(item for _, item in written[-len(ready) :])
 
     async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = _raised
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = _raised, of_none: bool = False
     ) -> tuple[Item, ...]:
         """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more.
 
         What was held is recorded as it is held by then: some of it may have been forgotten. Hooks hear of
         each result with what came with it, if they did not when it was held. Where they refuse one, that is
-        an error, or `instead` gives what is recorded in its place, and they are not asked again.
+        an error, or `instead` gives what is recorded in its place, and they are not asked again. Calls
+        `of_none` are closed by who does not run them: `Conflict` too if somebody does by then.
         """
         ready = await self._heard(self._ready(items), instead)
 
         def change(workspace: Workspace) -> list[Written]:
             _check_waiting(workspace, calls)
+            if of_none:
+                _check_run_by_none(workspace, calls)
             left = self._left_of(_as_held(ready, workspace), calls, workspace)
             return list(appending(MAIN, left, is_new=True)(workspace))
 
@@ -198,6 +201,12 @@ def _check_waiting(workspace: Workspace, calls: Sequence[ToolCall]) -> None:
     for call in calls:
         if call.id not in waiting:
             raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
+
+
+def _check_run_by_none(workspace: Workspace, calls: Sequence[ToolCall]) -> None:
+    for call in calls:
+        if _is_run(workspace, call):
+            raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
 
 
 def _is_run(workspace: Workspace, call: ToolCall) -> bool:
