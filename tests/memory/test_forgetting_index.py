@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from quire.items import Note
 from quire.memory import Knowledge, Memory
 from quire.memory.index import opening
+from quire.memory.index.lasting import Lasting
+from quire.memory.index.lasting.removing import is_unclean
 from quire.session import Session, forgetting
 from quire.stores import Place, Store
 from tests.stores.server import database
@@ -174,6 +177,37 @@ def test_nothing_stays(
         with Store.open(address) as store:
             verb(store, address)
             assert found_in(store, address) <= may_stay
+
+
+def test_nothing_stays_of_what_was_superseded_before(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes another's place costs no wiping; that is done when something is forgotten, for both."""
+    wiped: list[bool] = []
+    monkeypatch.setattr(Lasting, "_wipe", counted(Lasting._wipe, wiped))  # pyright: ignore
+    with Store.open(address) as store:
+        session = Session.open("ana/one", store=store)
+        for nth in range(40):
+            session.user(f"It was mild on day {nth}.")
+        session.keep(Note("The word for the locker is heliotrope.", key="locker"))
+        assert Memory.of(store, "ana").search("locker").hits
+        wiped.clear()
+        for nth in range(40):
+            session.keep(Note(f"The word for the locker is primrose {nth}.", key="locker"))
+            assert len(Memory.of(store, "ana").search("locker").hits) == 1
+        assert not any(wiped)
+    with Store.open(address) as store:
+        Memory(store, "ana").catch_up()
+        assert not any(wiped)
+        Session.open("ana/one", store=store).forget()
+        assert any(wiped)
+        assert found_in(store, address) == set()
+
+
+def counted(wipe: Callable[[Lasting], None], wiped: list[bool]) -> Callable[[Lasting], None]:
+    def wiping(index: Lasting) -> None:
+        wiped.append(index._tables.read(is_unclean) is not None)  # pyright: ignore[reportPrivateUsage]
+        wipe(index)
+
+    return wiping
 
 
 def test_nothing_stays_where_only_the_store_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

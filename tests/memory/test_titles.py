@@ -8,6 +8,8 @@ import pytest
 from quire.context import Template
 from quire.items import Message
 from quire.memory import Memory, Recall
+from quire.memory.documents import Document, chunks
+from quire.memory.documents.document import Block
 from quire.memory.index import Question
 from quire.memory.leaf import Leaf
 from quire.session import Session
@@ -64,6 +66,64 @@ def test_of_one_document_what_says_it_itself_comes_first(tmp_path: Path, questio
     store, _ = handbook(tmp_path)
     best = Memory.of(store, "ana").search(question).hits[0].leaf
     assert "adoption" in best.said and best.page in (8, 9)
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_the_shortest_piece_does_not_win_by_the_name(name: str) -> None:
+    """However long it is, the piece comes first that says it, and for a bare name the beginning."""
+    sections = {
+        "Needs": "Python 3.11 or newer, and 2 GB of free disk space on the machine.",
+        "Linux": "Run `pip install foo` in a fresh environment. " + "The service writes a log. " * 12,
+        "Proxy": "Set it first.",
+        "Upgrading": "Stop it first.",
+        "Support": "Write to Petra.",
+        "Licence": "Ask sales.",
+    }
+    text = "\n\n".join(f"# {heading}\n\n{words}" for heading, words in sections.items())
+    with INDEXES[name]() as index:
+        store = MemoryStore()
+        memory = Memory(store, "ana", index=index)
+        memory.knowledge.add_text(text, source="docs/install-guide.md")
+        session = Session.open("ana/one", store=store)
+        for nth in range(30):
+            session.user(f"It was mild on day {nth}.")
+        assert memory.search("How do I install it?").hits[0].leaf.said.startswith("Linux")
+        for question in ("guide", "the guide.md"):
+            assert memory.search(question).hits[0].leaf.order == 0
+
+
+def test_a_document_is_not_found_by_its_name_before_what_says_it() -> None:
+    memory = Memory(MemoryStore(), "ana")
+    memory.knowledge.add_text("Ask sales.", source="refunds.md")
+    memory.knowledge.add_text("Refunds are paid within two weeks, to the card.", source="billing.md")
+    assert [hit.leaf.transcript for hit in memory.search("refunds").hits] == ["billing.md", "refunds.md"]
+
+
+def test_a_piece_ends_with_its_page(tmp_path: Path) -> None:
+    store, file = MemoryStore(), tmp_path / "deck.pdf"
+    slides = ["Q3 review", "Revenue\n- Asia 2.2 M", "Risks\n- The supplier Norvik may fail", "Thanks"]
+    file.write_bytes(pdfs.made(*slides))
+    Memory.of(store, "ana").knowledge.add(file)
+    assert f"[{file}, page 3]\n| Risks" in told(store, "Which supplier may fail?")
+
+
+def test_a_heading_is_on_the_page_of_what_it_is_above() -> None:
+    document = Document(
+        "a.pdf",
+        "",
+        "application/pdf",
+        (
+            Block("paragraph", "First.", page=1),
+            Block("heading", "Risks", level=1, page=1),
+            Block("paragraph", "Norvik may fail.", page=2),
+            Block("paragraph", "Or not.", page=3),
+        ),
+    )
+    assert [(chunk.page, chunk.shown) for chunk in chunks(document)] == [
+        (1, "First."),
+        (2, "Risks\nNorvik may fail."),
+        (3, "Risks\nOr not."),
+    ]
 
 
 def test_a_title_that_is_a_heading_is_told_once() -> None:

@@ -13,7 +13,7 @@ from tests.programs.coding import coder_of, fenced, heard, run
 WHOLE = "output = 'done'"
 OWN_FAULTS = {
     "a name that is not there": "await note(text)\nif len(text) > 99:\n    said = 'long'\noutput = said",
-    "what the sandbox lacks": "await note(text)\noutput = text.translate(str.maketrans('a', 'b'))",
+    "what the sandbox lacks": "await note(text)\noutput = bytes([65]).decode()",
     "a module that lacks it": "await note(text)\nimport asyncio\noutput = str(getattr(asyncio, 'wait'))",
 }
 OTHER_FAULTS = {

@@ -8,7 +8,7 @@ import pytest
 
 from quire.programs import Event, ProgramFault, SetAside, Task
 from quire.programs.sandbox import Sandbox
-from quire.programs.sandbox.lacked import CALLED, HELD, METHODS, MODULES, NAMES, TYPES
+from quire.programs.sandbox.lacked import CALLED, HELD, KEYWORDS, METHODS, MODULES, NAMES, TYPES
 from quire.programs.stubs import stubs_of
 from tests.programs.coding import coder_of, run
 
@@ -48,6 +48,31 @@ def test_what_modules_lack_is_not_there() -> None:
     assert lacking(paths) == {*paths}
 
 
+def test_keywords_that_lack_are_not_taken() -> None:
+    given = {"asyncio.run": "asyncio.sleep(0)", "json.dumps": "{}", "json.loads": "'1'"}
+    for path, names in KEYWORDS.items():
+        for name in names:
+            with pytest.raises(ProgramFault, match=name if path[:4] == "json" else "one argument") as raised:
+                code = f"import asyncio, json\n{path}({given[path]}, {name}=None)\n1"
+                asyncio.run(Sandbox(workers=1).run(code))
+            assert raised.value.kind == "missing"
+
+
+OWN_FAULTS = {
+    "a function of its own": "def own(a):\n    return a\nf = own\noutput = str(f(**{'b': text}))",
+    "a class of its own": "class Own:\n    def __init__(self, a):\n        self.a = a\n"
+    "f = Own\noutput = str(f(**{'b': text}).a)",
+    "a number that is no whole one": "n = len(text) + 0.5\noutput = str([*range(n)])",  # as in Python
+}
+
+
+@pytest.mark.parametrize("code", OWN_FAULTS.values(), ids=OWN_FAULTS)
+def test_what_python_refuses_too_is_not_missing(code: str) -> None:
+    with pytest.raises(ProgramFault) as raised:
+        asyncio.run(Sandbox(workers=1).run(code, inputs={"text": "a"}))
+    assert raised.value.kind == "raised"
+
+
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_a_module_that_lacks_is_not_there(module: str) -> None:
     with pytest.raises(ProgramFault, match="No module named"):
@@ -85,6 +110,16 @@ LACKING = {
         "`datetime.date.fromisoformat`: a method is no value",
     ),
     "a method of a value": ("d = {'a': 1}\nmax(d, key=d.get)", "`.get`: a method is no value"),
+    "a method of a text": ("x = ' '.join\nx(['a'])", "`.join`: a method is no value"),
+    "a method of texts": ("'a'.translate({97: 'b'})", "`translate`"),
+    "a keyword": ("import json\njson.dumps({'a': 1}, default=str)", "`json.dumps` has no `default`"),
+    "a keyword of what is imported": ("from json import loads as l\nl('1', cls=None)", "has no `cls`"),
+    "a fraction": ("from datetime import timedelta\nstr(timedelta(hours=1.5))", "takes whole numbers"),
+    "a part": ("import datetime as d\nstr(d.timedelta(1, seconds=-3 / 2))", "takes whole numbers"),
+    "times a fraction": (
+        "from datetime import timedelta\nstr(1.5 * timedelta(days=1))",
+        "takes whole numbers",
+    ),
 }
 
 
@@ -135,6 +170,15 @@ UNSEEN = {
     "of a pattern": "import re\noutput = str(getattr(re.compile('a'), 'subn')('a', text))",
     "of a counter": "from collections import Counter\noutput = str(getattr(Counter, 'most_common'))",
     "bytes of numbers": "output = bytes([65]).decode()",
+    "keywords": "import json\nwritten = json.dumps\noutput = written(text, default=str)",
+    "a keyword of a date": "from datetime import datetime\nday = datetime(2026, 1, 1)\n"
+    "output = str(day.replace(fold=0))",
+    "where to begin": "import re\noutput = str(re.compile('a').search(text, 0))",
+    "what groups are else": "import re\nfound = re.compile('(a)').search(text)\n"
+    "assert found\noutput = str(found.groups(default='x'))",
+    "a fraction": "from datetime import timedelta\nhours = len(text) + 0.5\n"
+    "output = str(timedelta(hours=hours))",
+    "times a fraction": "from datetime import timedelta\nday = timedelta(days=1)\noutput = str(day * 1.5)",
 }
 
 

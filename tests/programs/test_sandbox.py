@@ -219,10 +219,13 @@ def test_no_call_outlives_the_program() -> None:
                 heard.append("cancelled")
                 raise
 
-        sandbox = Sandbox(workers=1)
-        await sandbox.run("x = slow()\nawait add(1)\n1", functions={"slow": slow, "add": add})
+        sandbox, functions = Sandbox(workers=1), {"slow": slow, "fail": fail}
+        both = (
+            "import asyncio\ntry:\n    await asyncio.gather(slow(), fail('value'))\nexcept ValueError: pass\n"
+        )
+        await sandbox.run(f"{both}1", functions=functions)
         with pytest.raises(ProgramFault):
-            await sandbox.run("x = slow()\nawait add(1)\n1 / 0", functions={"slow": slow, "add": add})
+            await sandbox.run(f"{both}1 / 0", functions=functions)
         return heard
 
     assert asyncio.run(left_behind()) == ["cancelled", "cancelled"]

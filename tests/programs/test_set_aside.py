@@ -10,7 +10,7 @@ import pytest
 from quire.programs import Coder, Event, KeptProgram, NotKept, ProgramFault, SetAside, Task
 from tests.programs.coding import coder_of, heard, run
 
-LACKING = "output = text.translate(str.maketrans('a', 'b'))"
+LACKING = "output = bytes([65]).decode()"
 WHOLE = "output = text"
 
 

@@ -59,3 +59,19 @@ def test_what_has_no_time_is_told_source_by_source_each_under_its_heading_once()
 def test_the_first_that_fits_is_taken_although_a_longer_one_is_worthier() -> None:
     lines = [("a " * 30, ""), ("a", ""), ("b", "")]
     assert quotes(lines).told(20, count).kept == {("", "q1"), ("", "q2")}
+
+
+def test_what_is_long_and_worthiest_is_told_in_part_where_half_the_room_says_too_little() -> None:
+    def shorter(line: str, letters: int) -> str:
+        return line[:letters]
+
+    long = Quote("long", "ab " * 900, "", 1.0, 0, (), str, shorter=shorter)
+    others = [Quote(f"q{nth}", f"{nth} a b c", "", 2.0, nth, (), str) for nth in range(30)]
+    for most in range(75, 400, 25):
+        given = Quotes([long, *others], name="quotes", opening="")
+        told = given.told(most, count)
+        assert long.key in told.kept and sum(map(count, told.items)) <= most
+        assert given.why(long).endswith("told in part")
+    few = Quotes([long, *others], name="quotes", opening="")
+    assert long.key not in few.told(60, count).kept
+    assert few.why(long).endswith("longer than the room that was left")

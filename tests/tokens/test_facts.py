@@ -78,7 +78,8 @@ def test_well_known_models(model: str, window: int, output: int, prices: Prices)
         ("gemini-3.1-flash-lite-preview", "gemini-3.1-flash-lite"),
         ("gemini-5", "gemini"),
         ("mistral-large", "mistral"),
-        ("llama-3.3-70b", ""),
+        ("llama-3.3-70b", "llama-3"),
+        ("falcon-180b", ""),
     ],
 )
 def test_the_longest_prefix_wins(model: str, prefix: str) -> None:
@@ -112,11 +113,16 @@ def test_what_models_take(model: str, has: set[str], has_not: set[str]) -> None:
 @pytest.mark.parametrize(
     ("model", "prefix"),
     [
-        ("mistralai/mistral-small-4-119b-2603", "mistral"),
+        ("mistralai/mistral-small-4-119b-2603", "mistral-small-4"),
         ("openrouter/mistralai/Devstral-Small:free", "devstral"),
         ("publishers/mistralai/models/codestral-2501", "codestral"),
-        ("us.mistral.pixtral-large-2502-v1:0", "mistral"),
-        ("moonshotai/kimi-k2.5", "kimi"),
+        ("us.mistral.pixtral-large-2502-v1:0", "pixtral"),
+        ("us.mistral.mistral-7b-instruct-v0:2", "mistral"),
+        ("labs-devstral-small-2512", "devstral-small-2512"),
+        ("labs-mistral-small-creative", "mistral"),
+        ("us.meta.llama3-1-70b-instruct-v1:0", "llama3"),
+        ("qwen.qwen3-32b-v1:0", "qwen3"),
+        ("moonshotai/kimi-k2.5", "kimi-k2.5"),
         ("moonshot.kimi-k2-thinking", "kimi"),
         ("zai-org/GLM-4.7", "glm"),
         ("oci/xai.grok-4", "grok"),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from quire.agent.closing import UNCERTAIN
+from quire.agent.tools.outcome import TOLD_BESIDE
 from quire.errors import cut
 from quire.items import Item, ToolCall, ToolResult
 
@@ -38,17 +39,35 @@ def has_acted(fault: BaseException | None) -> bool:
 def having_acted(fault: _Fault, told: str = "") -> _Fault:
     """An error that says of itself that something had been done: of its own type, with words on what."""
     if told:
-        fault.args = (f"{fault}{told}", *fault.args[1:])
+        _tell(fault, told)
     fault.__dict__["has_acted"] = True
     return fault
 
 
+def _tell(fault: BaseException, told: str) -> None:
+    before = fault.args
+    try:
+        fault.args = (f"{fault}{told}", *before[1:])
+        is_told = str(fault).endswith(told)
+    except Exception:  # its words may be as broken as what raised it
+        is_told = False
+    if not is_told:  # as with those of the system, which make their words of something else
+        fault.args = before
+        fault.add_note(told.strip())
+        fault.__dict__[TOLD_BESIDE] = str(getattr(fault, TOLD_BESIDE, "")) + told
+
+
 def having_called(fault: _Fault, items: Sequence[Item]) -> _Fault:
     """An error that ended what some items are the record of: if tools were called, it says so."""
+    told = told_of_items(items)
+    return having_acted(fault, told) if told else fault
+
+
+def told_of_items(items: Sequence[Item]) -> str:
+    """Which tools were called in what some items are the record of; nothing where there were none."""
     results = {item.call_id: item for item in items if isinstance(item, ToolResult)}
     calls = [item for item in items if isinstance(item, ToolCall)]
-    told = told_of_calls((call.name, results.get(call.call_id)) for call in calls)
-    return having_acted(fault, told) if told else fault
+    return told_of_calls((call.name, results.get(call.call_id)) for call in calls)
 
 
 def told_of_calls(called: Iterable[tuple[str, ToolResult | None]]) -> str:

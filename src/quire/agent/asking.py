@@ -28,8 +28,9 @@ def message_of(input: Input) -> Message:
     if isinstance(input, Message):
         if input.role != "user":
             raise InvalidValue(f"an agent is asked by the user, not by the {input.role}")
-        return input
-    message = Message("user", cast(Content, tuple(input) if isinstance(input, list) else input))
+        message = input
+    else:
+        message = Message("user", cast(Content, tuple(input) if isinstance(input, list) else input))
     if not message.parts or message.content == "":
         raise InvalidValue("nothing is asked: the question has no words and no parts")
     return message

@@ -1,9 +1,10 @@
 """What the entries of a conversation come to: the leaves of all its transcripts, and what is past by them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from quire.items import Item
 from quire.memory.binding import Binding
+from quire.memory.index import Gone
 from quire.memory.leaf import Leaf
 from quire.stores import Place, Stored
 from quire.stores.decoding import items_in
@@ -13,6 +14,11 @@ from quire.stores.streams import POOL, is_own
 def forgotten_of(bindings: dict[str, Binding]) -> set[str]:
     """The ids of all that was forgotten of a conversation."""
     return set[str]().union(*(binding.forgotten for binding in bindings.values()))
+
+
+def gone_of(name: str, keys: Collection[str], *, is_forgotten: bool = True) -> list[Gone]:
+    """What is taken away of a conversation for some keys, if there are any."""
+    return [Gone(source=name, keys=frozenset(keys), is_forgotten=is_forgotten)] if keys else []
 
 
 def unlike(there: Iterable[Leaf], leaves: Iterable[Leaf]) -> set[str]:

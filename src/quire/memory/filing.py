@@ -32,7 +32,7 @@ class Filing:
         Once that is done, `was_put` says so.
         """
         now = self._knowledge.all_chunks()
-        told = {name: _digest(chunks) for name, chunks in now.items() if chunks}
+        told = _told(now)
         had, self._had = self._had, {}  # where this fails, nothing is known of what the index has
         gone: list[Gone] = []
         leaves: list[Leaf] = []
@@ -44,6 +44,11 @@ class Filing:
             leaves += comes
         self._now = {name: tuple(map(_known_of, now[name])) for name in told}
         return told, gone, leaves
+
+    def unlike(self, known: Mapping[str, bytes]) -> set[str]:
+        """The names of those documents that are not as they were known, or not there any more."""
+        now = _told(self._knowledge.all_chunks())
+        return {name for name, told in known.items() if now.get(name) != told}
 
     def was_put(self) -> None:
         """Note that the index has what was given last."""
@@ -62,6 +67,10 @@ def _anew(name: str, chunks: Sequence[Chunk], had: Sequence[_Known] | None) -> t
     left = frozenset(key for key, *_ in had if key not in stays)
     gone = [Gone(source=KNOWLEDGE, keys=left)] if left else []
     return gone, [leaf for leaf in leaves if leaf.key not in stays]
+
+
+def _told(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, bytes]:
+    return {name: _digest(chunks) for name, chunks in documents.items() if chunks}
 
 
 def _known_of(chunk: Chunk) -> _Known:

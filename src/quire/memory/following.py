@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from quire.memory.binding import Binding
-from quire.memory.bound import bound, forgotten_of, unlike
+from quire.memory.bound import bound, forgotten_of, gone_of, unlike
 from quire.memory.filing import Filing
 from quire.memory.index import Gone, Index, Only
 from quire.memory.knowledge import KNOWLEDGE, Knowledge
@@ -24,6 +24,9 @@ from quire.memory.leaf import Leaf
 from quire.memory.marking import Mark, goes_on, told
 from quire.stores import Place, Store, Stored
 from quire.stores.store import Standing
+
+_LOOKS = 3
+"""So often documents that others go on changing are read again for one question."""
 
 
 class _Marked(NamedTuple):
@@ -49,13 +52,15 @@ class Following:
         self._filed: bytes | None = None
         self._marks: dict[str, _Marked] = {}
         self._read: dict[str, _Reading] = {}
+        self._looks = 0
         self._lock = RLock()
 
     def catch_up(self) -> None:
         """Take in what was written, and let go of what was forgotten, since the last time."""
         with self._lock:
-            while not self._look():
-                pass  # others changed something meanwhile, and it is to be looked at again
+            self._looks = 1
+            while not self._look():  # others changed something meanwhile, and it is to be looked at again
+                self._looks += 1
 
     def _look(self) -> bool:
         """Read what is new; whether all is read, and nobody was first or forgot some of it meanwhile."""
@@ -84,13 +89,28 @@ class Following:
         mark = self._marked(name)
         if mark is None:
             return False
-        if name == KNOWLEDGE:  # the next look drops each document that changed
-            return self._store.version(Place(self._scope, name)) != mark.version
+        if name == KNOWLEDGE:
+            return self._are_documents_overtaken(mark)
         stored = self._store.read(Place(self._scope, name), after=mark.version - 1)
         if goes_on(stored, mark, at=0):
             return False
         self._renew(name, mark.log)
         return True
+
+    def _are_documents_overtaken(self, mark: Mark) -> bool:
+        """Whether documents that were put changed; what came beside them is for the next who asks.
+
+        The next look puts them anew. But nobody waits for who goes on changing them: in the end those that
+        changed go, and nothing is put that could be overtaken again.
+        """
+        if self._store.version(Place(self._scope, KNOWLEDGE)) == mark.version:
+            return False
+        changed = self._filing.unlike(mark.documents)
+        if not changed or self._looks < _LOOKS:
+            return bool(changed)
+        left = {name: told for name, told in mark.documents.items() if name not in changed}
+        gone = [Gone(source=KNOWLEDGE, transcript=name) for name in sorted(changed)]
+        return not self._move(KNOWLEDGE, Mark(mark.version, mark.last, mark.log, left), gone, ())
 
     def _is_read(self, name: str, mark: Mark, standing: Standing) -> bool:
         """Whether there is nothing new. Where a store cannot tell logs apart, their last entries do."""
@@ -146,9 +166,9 @@ class Following:
         leaves, gone = bound(place, bindings, stored[len(known) :])
         if any(binding.past.is_revived for binding in bindings.values()):
             return self._renew(name, log)
-        if not had:
-            gone |= forgotten_of(bindings)
-        return self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, gone, leaves)
+        forgotten = set[str]() if had else forgotten_of(bindings)
+        goes = gone_of(name, gone - forgotten, is_forgotten=False) + gone_of(name, forgotten)
+        return self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, goes, leaves)
 
     def _renew(self, name: str, log: str) -> bool:
         """Read all of a conversation, and change in the index what is not as it was.
@@ -163,7 +183,8 @@ class Following:
         there = self._index.newest(len(self._index), Only(sources=frozenset((name,))))
         gone = unlike(there, leaves) | forgotten_of(bindings)
         changed = [leaf for leaf in leaves if leaf.key in gone]
-        return self._keep(name, Mark(stored[-1].version, told(stored[-1]), log), bindings, gone, changed)
+        now = Mark(stored[-1].version, told(stored[-1]), log)
+        return self._keep(name, now, bindings, gone_of(name, gone), changed)
 
     def _follow_documents(self, standing: Standing, mark: Mark | None) -> bool:
         """Put what is new in the documents that changed, and what stands elsewhere in them than before."""
@@ -178,10 +199,15 @@ class Following:
         return True
 
     def _keep(
-        self, name: str, mark: Mark, bindings: dict[str, Binding], gone: set[str], leaves: Sequence[Leaf]
+        self,
+        name: str,
+        mark: Mark,
+        bindings: dict[str, Binding],
+        gone: Sequence[Gone],
+        leaves: Sequence[Leaf],
     ) -> bool:
         self._read[name] = _Reading(mark, bindings)
-        return self._move(name, mark, [Gone(source=name, keys=frozenset(gone))] if gone else (), leaves)
+        return self._move(name, mark, gone, leaves)
 
     def _move(self, name: str, mark: Mark | None, gone: Sequence[Gone], leaves: Sequence[Leaf]) -> bool:
         """Change the index at once from what was marked; whether nobody did before."""

@@ -31,7 +31,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
     in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.
     Documents have one source together, and each stands in the place of a transcript. A leaf is found by its
-    `text`: of a document's, the first `named` letters are what the document is called.
+    `text`: of a document's, the first `named` letters are what the document is called, and the `under` ones
+    after them the headings that the piece stands under.
     """
 
     source: str
@@ -48,6 +49,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     told: int = 0
     """Of a summary: it tells of the leaves of its transcript that stand before this place."""
     named: int = 0
+    under: int = 0
     title: str = ""
     """Of a document's, where its text does not say it."""
     page: int | None = None
@@ -57,6 +59,11 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """What it says itself."""
         return self.text[self.named :] if self.named else self.text
 
+    @property
+    def is_beginning(self) -> bool:
+        """Whether a document begins with it."""
+        return bool(self.named) and not self.order
+
 
 def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:
     """The pieces of a document, in order."""
@@ -64,7 +71,7 @@ def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:
 
 
 def _leaf_of(chunk: Chunk, order: int) -> Leaf:
-    called = _called(chunk, is_first=not order)
+    called = _called(chunk)
     return Leaf(
         source=KNOWLEDGE,
         transcript=chunk.source,
@@ -77,19 +84,13 @@ def _leaf_of(chunk: Chunk, order: int) -> Leaf:
         speaker="",
         text=called + chunk.shown,
         named=len(called),
+        under=len(chunk.above),
         title=chunk.title[:_LONGEST_NAME],
         page=chunk.page,
     )
 
 
-def _called(chunk: Chunk, *, is_first: bool) -> str:
-    """What the document of a chunk is called: the same before each, so that what they say themselves decides.
-
-    Before the first it stands twice: whoever asks for no more than the name means the beginning.
-    """
-    name = file_name(chunk.source)[:_LONGEST_NAME]
-    title = chunk.title[:_LONGEST_NAME]
-    called = f"{title}\n{name}\n" if title else f"{name}\n"
-    if not is_first:
-        return called
-    return called + (called if title or not chunk.path else f"{chunk.path[0]}\n{called}")
+def _called(chunk: Chunk) -> str:
+    """What the document of a chunk is called: the same before each of its chunks."""
+    names = (chunk.title[:_LONGEST_NAME], file_name(chunk.source)[:_LONGEST_NAME])
+    return "".join(f"{name}\n" for name in names if name)

@@ -81,6 +81,12 @@ def connection_lost(model: str, fault: BaseException) -> Failure:
     return Failure(ModelFailed(f"the connection to {model} failed: {type(fault).__name__}"), again=True)
 
 
+def no_answer(model: str, words: str) -> Failure:
+    """The failure where a good status came with something else: often a gateway's page, which passes."""
+    failure = failure_of(model, Told(kinds="no_answer", words=words))
+    return failure._replace(again=True) if type(failure.error) is ModelFailed else failure
+
+
 def timed_out(model: str) -> Failure:
     """The failure where nothing came in time."""
     return Failure(ModelTimeout(f"{model} did not answer in time"), again=True)

@@ -109,7 +109,9 @@ class Model(Asks):
         asked = (self.wire, rendered, self.name, terms, self._answer_schema)
         request, spare = request_for(*asked), partial(self._unshaped, *asked)
         found = beside(self.wire, rendered.names)
-        reader = CarefulReader(partial(self._reader, rendered, stream=stream), self.name, found)
+        whole = partial(WholeReader, provider_for(self.wire), rendered, self.name)
+        make = partial(self._streamed, rendered) if stream else whole
+        reader = CarefulReader(make, whole, self.name, found)
         return Answering(self._events(request, spare, reader, stream=stream), reader, found)
 
     async def close(self) -> None:
@@ -119,11 +121,8 @@ class Model(Asks):
         if local is not None:
             await asyncio.to_thread(local.close)
 
-    def _reader(self, rendered: Rendered, *, stream: bool) -> StreamReader:
-        provider = provider_for(self.wire)
-        if stream:
-            return provider.stream(sent=rendered, model=self.name)
-        return WholeReader(provider, rendered, self.name)
+    def _streamed(self, rendered: Rendered) -> StreamReader:
+        return provider_for(self.wire).stream(sent=rendered, model=self.name)
 
     def _unshaped(self, *asked: Any) -> _Json | None:
         """What is asked without the schema that was refused; from now on none is sent."""

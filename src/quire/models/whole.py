@@ -14,6 +14,10 @@ _PASSING = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"))
 """Ends of an answer that often does not end so when it is asked for again."""
 
 
+class Whole(dict[str, Any]):
+    """A whole response that came where a stream was asked for."""
+
+
 class WholeReader:
     """Reads a response that comes in one piece, as if it were the only event of a stream."""
 
@@ -36,13 +40,19 @@ class WholeReader:
 class CarefulReader:
     """Reads with another, for which what came may be no answer at all: that is the model's failure.
 
+    What comes in one piece all the same is read by one that `whole` makes.
     `beside` finds thoughts and calls in an event: with them a listener is told of an answer as with words.
     """
 
     def __init__(
-        self, make: Callable[[], StreamReader], model: str, beside: Callable[[Any], Iterable[Delta]]
+        self,
+        make: Callable[[], StreamReader],
+        whole: Callable[[], StreamReader],
+        model: str,
+        beside: Callable[[Any], Iterable[Delta]],
     ) -> None:
         self._make = make
+        self._make_whole = whole
         self._reader = make()
         self.model = model
         self._beside = beside
@@ -54,6 +64,8 @@ class CarefulReader:
 
     def feed(self, event: Any) -> str:
         """Take an event; the words that it added."""
+        if isinstance(event, Whole):
+            self._reader = self._make_whole()
         try:
             words = self._reader.feed(event)
         except (CodecError, WrongType) as fault:

@@ -15,6 +15,7 @@ from quire.agent.builtin.crew import agent_called
 from quire.agent.builtin.roster import known
 from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
 from quire.items import now
+from quire.node.ending import end_others, run_to_its_end
 from quire.node.sending import Sending
 from quire.node.worker import Worker
 from quire.session import Session
@@ -70,9 +71,9 @@ class Node(Sending):
 
         At the first signal to stop, answers have `grace` seconds to be given and heard; at the second, they
         are interrupted at once. Either way all that was said is kept. Without `wait` it stops when `main` has
-        returned.
+        returned. What goes on though it was told to end is left behind, at the second signal if not before.
         """
-        asyncio.run(_serve(Node(store=store), main, number(grace, "grace", 0), wait))
+        run_to_its_end(_serve(Node(store=store), main, number(grace, "grace", 0), wait))
 
     def add(self, name: str, make: Make) -> None:
         """Host an agent under a name; `make` gives the agent of one conversation, for its session."""
@@ -191,9 +192,9 @@ async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bo
             await told.wait()
     finally:
         await node.stop(grace=grace, hurry=hurry)  # who listens in `main` has the same grace
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_others(grace, hurry)
+        if task is not None and task.done() and not task.cancelled():
+            task.exception()  # who was told to stop is not asked how
 
 
 async def _first(task: "asyncio.Future[Any]", told: asyncio.Event) -> None:

@@ -15,8 +15,20 @@ from quire.models import Answering, AnyModel
 from quire.models.answer_shapes import AnswerShape
 from quire.models.model import shape_of
 from quire.providers import Parsed, Rendered
+from quire.providers.provider import Finish
 from quire.sections import History
 from quire.session import Session
+
+_UNFINISHED: Mapping[Finish, str] = {
+    "length": "it was cut off at the most tokens that an answer may have",
+    "refused": "the model was not to say more",
+    "paused": "it was broken off",
+}
+
+
+def unfinished(parsed: Parsed) -> str | None:
+    """Why an answer is not all that was to be said, if it is not."""
+    return _UNFINISHED.get(parsed.finish)
 
 
 class Asking:

@@ -19,7 +19,7 @@ from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreErro
 from quire.items import Item, Message, ToolCall, ToolResult, new_id
 from quire.models import AnyModel
 from quire.models.replies import words_of
-from quire.programs.asking import Asking
+from quire.programs.asking import Asking, unfinished
 from quire.programs.events import Asked, Called, Gave, Tell
 from quire.programs.fitting import fitted
 from quire.programs.recording import INTERMEDIATE, PROGRAM, Deeds, begin
@@ -179,8 +179,10 @@ class Calls:
         asking = Asking(self._session, model, name)
         parsed = await asking.answer(cast("Mapping[str, Any] | None", schema), asked[0].created_at)
         words = words_of(parsed)
+        self._made.handed += len(prompt) + len(words)
         if not words.strip():
             raise ModelFailed(f"{model.name} said nothing ({parsed.finish})")
-        self._made.handed += len(prompt) + len(words)
+        if (why := unfinished(parsed)) is not None:
+            raise ModelFailed(f"the answer of {model.name} is not whole: {why}")
         deed += [item for item in parsed.items if isinstance(item, Message)]
         return words if schema is None else fitted(words, schema)

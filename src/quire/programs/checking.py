@@ -2,25 +2,22 @@
 
 import ast
 import asyncio
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from quire.models.replies import words_of
+from quire.programs.asking import unfinished
 from quire.programs.awaiting import unawaited
+from quire.programs.blocks import PYTHON, Block, blocks_in
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox import Sandbox
 from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
 from quire.programs.sandbox.source import declares_output, tree_of
 from quire.programs.stubs import stubs_of
+from quire.providers import Parsed
 
-_FENCE = re.compile(
-    # Nothing is given back once it was taken: a long row of ticks is gone through once.
-    r"^[ \t]*+(```++|~~~++)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-_PYTHON = {"python", "py", "python3"}
 _BY_TEXT = frozenset(("eval", "exec", "locals"))
 """Those that the sandbox has."""
 
@@ -35,24 +32,54 @@ class Program(msgspec.Struct, frozen=True):
     calls: tuple[str, ...]
 
 
-def code_in(answer: str) -> str:
+def code_in(answer: str, *, is_whole: bool = True) -> str:
     """The program in a model's answer: its only fenced block, the only one of Python, or all of it.
 
-    Which of several is meant nobody knows: a draft before the program would do what the program does.
+    Which of several is meant nobody knows: a draft before the program would do what the program does. Of an
+    answer that may not be whole, a block that was not closed is none: what is left of it is another program.
     """
     answer = answer.replace("\r\n", "\n")
-    blocks = [(match[2].lower(), _flush(match[3])) for match in _FENCE.finditer(answer)]
-    said = [text for language, text in blocks if language in _PYTHON] or [text for _, text in blocks]
-    written = [text for text in said or [answer] if text.strip()]
+    blocks = [*blocks_in(answer)]
+    said = [block for block in blocks if block.language in PYTHON] or blocks
+    written = [block for block in said or [Block("", answer, True)] if block.text.strip()]
     if not written:
         raise ProgramFault("syntax", "there is no program in the answer: write one, in one ```python block")
     if len(written) > 1:
         several = f"there are {len(written)} blocks in the answer, and none of them was run"
         raise ProgramFault("syntax", f"{several}: write the whole program in one ```python block")
-    code = written[0].strip("\n").rstrip()
-    if not blocks:
-        tree_of(code)
+    if written[0].is_open and not is_whole:
+        text = "the program has no end, and nothing of it was run: write all of it in one ```python block"
+        raise ProgramFault("syntax", text)
+    code = written[0].text.strip("\n").rstrip()
+    if not blocks or not written[0].is_open:
+        _check_text(code, is_fenced=bool(blocks))
     return code
+
+
+def written_in(parsed: Parsed) -> str:
+    """What a model said that was to write a program, or a fault where that is not all of it.
+
+    A part of a program is often a program too, and does what nobody wrote.
+    """
+    words, why = words_of(parsed), unfinished(parsed)
+    if why is not None:
+        text = f"there is no whole program in the answer, and nothing of it was run: {why}"
+        raise ProgramFault("syntax", text + (": write a shorter one" if parsed.finish == "length" else ""))
+    if parsed.finish != "stop":
+        code_in(words, is_whole=False)
+    return words
+
+
+def _check_text(code: str, *, is_fenced: bool) -> None:
+    """Raise a fault where a text without a fence is no program, or a fence ended a program too soon."""
+    try:
+        tree_of(code)
+    except ProgramFault as fault:
+        if not is_fenced:
+            raise
+        if "unterminated" in str(fault):
+            why = "a line of ``` or ~~~ ends the block, within a text too: make such a line in another way"
+            raise ProgramFault("syntax", f"{fault} ({why})", fault.line) from None
 
 
 async def checked(
@@ -119,10 +146,3 @@ def _types_used(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
 def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
     for line, name in unawaited(tree, functions):
         yield line, "types", f"the call of `{name}` is not awaited: write `await {name}(...)`"
-
-
-def _flush(block: str) -> str:
-    """A block of a list stands further right, all of it."""
-    lines = block.split("\n")
-    least = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
-    return "\n".join(line[least:] for line in lines)

@@ -9,11 +9,10 @@ from quire.agent.speaker import Approver
 from quire.errors import InvalidValue, WrongType
 from quire.items import Item, Message
 from quire.models import AnyModel, Model
-from quire.models.replies import words_of
 from quire.programs.asking import Asking
 from quire.programs.attempts import Attempt, Checks, Prices, ProgramFailed, Tried, Ways, Writes, side_by_side
 from quire.programs.bounds import Bounds
-from quire.programs.checking import Program, checked
+from quire.programs.checking import Program, checked, written_in
 from quire.programs.events import Checked, Tell, listening
 from quire.programs.faults import ProgramFault
 from quire.programs.keeping import KeptProgram
@@ -119,7 +118,7 @@ class Coder:
     async def keep(self, task: Task, /, *, tell: Tell | None = None) -> KeptProgram:
         """A program for any input, as a tool. One that was kept for the same task is used without a model."""
         tell = listening(tell)
-        model = "" if self.model is None else self.model.name
+        model = self._writer
         found = await self._shelf.find(_checked(task), model, self._ways.check, tell)
         if found is None:
             attempts = await self._begun(task, None, tell, MadeCalls(self._stage.bounds.handed))
@@ -129,6 +128,15 @@ class Coder:
             best = ready[0].ready
             found = await self._shelf.put(task, model, best.program, best.price)
         return KeptProgram(task, found, self._stage, self._shelf)
+
+    @property
+    def _writer(self) -> str:
+        """Who writes programs: what another would write is another program."""
+        named = [] if self.model is None else [self.model.name]
+        if self._writes is not None:
+            kind: Any = self._writes if hasattr(self._writes, "__qualname__") else type(self._writes)
+            named.append(f"{kind.__module__}.{kind.__qualname__}")
+        return " ".join(named)
 
     async def _begun(
         self, task: Task, values: dict[str, Any] | None, tell: Tell, made: MadeCalls
@@ -163,7 +171,7 @@ class Coder:
             return text
         if self.model is None:
             raise InvalidValue("a program is written by a model: the coder was given none")
-        return words_of(await Asking(self.session, self.model, transcript).answer())
+        return written_in(await Asking(self.session, self.model, transcript).answer())
 
     async def _check(self, code: str, task: Task) -> Program:
         return await checked(code, task.stubs, task.names, task.output or None, self._stage.sandbox)

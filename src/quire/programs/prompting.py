@@ -20,13 +20,16 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
   their names to nothing else. Types are declared for annotations alone: write `{"a": 1}`, not `Output(a=1)`.
 - Declared functions are async: write `await search("x")` at the top level. To call several at once, write
   `import asyncio` and `a, b = await asyncio.gather(search("x"), search("y"))`. `gather` takes no keywords.
+  A call is made when it is awaited: one that is never awaited is not made. Of asyncio there are `gather`,
+  `run` and `sleep` alone: no Semaphore, no wait_for, no create_task.
 - A function that fails raises: catch it where the program can go on without it. To go on where one of
   several fails, catch it in an async function of your own, and gather calls of that.
 - There are no files, no network, no processes and no packages. Of Python's own modules there are asyncio,
   json, re, math, datetime, collections, itertools, functools, random, decimal and dataclasses, among others.
-- There is no class inheritance, no yield, no async for or async with, no del, no create_task, no eval or
-  exec, no function in re.sub, no str.maketrans, no float.is_integer. A generator expression is gone through
-  at once. A method is no value: write `key=lambda s: s.lower()`, not `key=str.lower`.
+- There is no class inheritance, no @property, no yield, no async for or async with, no del, no eval or exec,
+  no function in re.sub, no str.maketrans or translate, no float.is_integer, no `default=` in json.dumps. A
+  generator expression is gone through at once. A method is no value: write `key=lambda s: s.lower()`, not
+  `key=str.lower`.
 - Dates have no utcnow, fromtimestamp, isocalendar, toordinal or timetuple, and timedelta takes whole numbers:
   `datetime.now(timezone.utc)`, and `datetime(1970, 1, 1) + timedelta(seconds=n)`.
 - Each call costs time and money: make no more calls than the task needs."""

@@ -55,12 +55,14 @@ class Types:
             return self._literal(known["enum"])
         for several in ("anyOf", "oneOf"):
             if isinstance(known.get(several), list):
-                return self._union(self._of(one, hint, depth - 1) for one in known[several])
+                inner = _within(hint)
+                return self._union(self._of(one, inner, depth - 1) for one in known[several])
         if isinstance(known.get("allOf"), list) and len(known["allOf"]) == 1:
             return self._of(known["allOf"][0], hint, depth - 1)
         kind = known.get("type")
         if isinstance(kind, list):
-            return self._union(self._kind(one, known, hint, depth) for one in cast("Iterable[Any]", kind))
+            kinds = cast("Iterable[Any]", kind)
+            return self._union(self._kind(one, known, _within(hint), depth) for one in kinds)
         return self._kind(kind, known, hint, depth)
 
     def _kind(self, kind: Any, schema: Mapping[str, Any], hint: str, depth: int) -> str:
@@ -146,6 +148,11 @@ class Types:
             found, number = f"{name}{number}", number + 1
         self._used.add(found)
         return found
+
+
+def _within(hint: str) -> str:
+    """What one of several is called: the answer's own name is for all of them together."""
+    return "Output_case" if hint == "Output" else hint
 
 
 def described(schema: Any) -> str:

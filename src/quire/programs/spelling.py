@@ -8,19 +8,15 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
 from inspect import Parameter
 from typing import Any, cast
-from uuid import UUID
-
-import msgspec
 
 from quire.agent import Tool
 from quire.agent.tools.arguments import read_json
-from quire.agent.tools.shapes import Json, Misfit
-from quire.agent.tools.shapes.containers import unpacked
-from quire.agent.tools.shapes.scalars import NUMBER, TRUTH, WHOLE
+from quire.agent.tools.shapes import MISSING, Json, Misfit
 from quire.programs.fitting import Fitting
+from quire.programs.kinds import UNKNOWN, Kind, taken_by
+from quire.programs.one_reading import as_read, exact, meant
 from quire.programs.values import LARGE, plain
 
 _MOST_REFERENCES = 20
@@ -31,17 +27,8 @@ _DEEPEST_DEFAULT = 3
 
 _NULL = {"type": "null"}
 
-_WORDS = {"integer": WHOLE, "number": NUMBER, "boolean": TRUTH}
-"""What models also write as texts, by its type."""
-
-_FORMATS: Mapping[str, Any] = {
-    "uuid": UUID,
-    "date": date,
-    "time": time,
-    "date-time": datetime,
-    "duration": timedelta,
-}
-"""Texts that are written in several ways, by their format."""
+_DECIMAL = "^(?!^[-+.]*$)"
+"""How the pattern of a decimal begins, as pydantic writes it."""
 
 
 async def key_of(tool: Tool, arguments: str) -> str:
@@ -57,7 +44,8 @@ def _key(tool: Tool, arguments: str) -> str:
         given = {**_defaults(tool, parameters), **read_json(arguments)}
     except Misfit:  # no tool is run with these
         return f"{tool.name} {arguments}"
-    return f"{tool.name} {json.dumps(_Spelling(parameters).of(given, parameters), sort_keys=True)}"
+    spelled = _Spelling(parameters).record(given, parameters, taken_by(tool))
+    return f"{tool.name} {json.dumps(spelled, sort_keys=True)}"
 
 
 def _defaults(tool: Tool, parameters: Json) -> Json:
@@ -77,30 +65,61 @@ class _Spelling:
     def __init__(self, root: Json) -> None:
         self._root = root
 
-    def of(self, value: Any, schema: Any, deep: int = 0) -> Any:
+    def of(self, value: Any, schema: Any, kind: Kind = UNKNOWN, deep: int = 0) -> Any:
         """A value in its one spelling, with the defaults of what is left out."""
+        is_exact = self._is_exact(schema)
         schema = self._settled(value, schema)
-        value = _meant(value, schema)
+        value = meant(value, schema)
+        kind = kind.of(value)
         if isinstance(value, dict):
-            return self._fields(cast(Any, value), schema, deep)
+            return self.record(cast(Any, value), schema, kind, deep)
         if isinstance(value, list):
-            return self._rows(cast(Any, value), schema, deep)
-        return value
+            return self._rows(cast(Any, value), schema, kind, deep)
+        return exact(value) if is_exact else as_read(value, kind.type)
 
-    def _rows(self, value: list[Any], schema: Mapping[str, Any], deep: int) -> list[Any]:
-        first, rest = schema.get("prefixItems") or (), schema.get("items")
-        inside = (first[index] if index < len(first) else rest for index in range(len(value)))
-        return [self.of(one, inner, deep) for one, inner in zip(value, inside, strict=True)]
-
-    def _fields(self, value: Json, schema: Mapping[str, Any], deep: int) -> Json:
+    def _fields(self, value: Json, schema: Mapping[str, Any], kinds: Mapping[str, Kind], deep: int) -> Json:
+        """The fields of an object, with the defaults that the schema says."""
         properties: Mapping[str, Any] = schema.get("properties") or {}
         rest = schema.get("additionalProperties")
-        spelled = {name: self.of(one, properties.get(name, rest), deep) for name, one in value.items()}
+        spelled = {
+            name: self.of(one, properties.get(name, rest), kinds.get(name, UNKNOWN), deep)
+            for name, one in value.items()
+        }
         for name, inner in properties.items():
             is_said = isinstance(inner, Mapping) and "default" in inner
             if is_said and name not in value and deep < _DEEPEST_DEFAULT:
-                spelled[name] = self.of(inner["default"], inner, deep + 1)
+                spelled[name] = self.of(inner["default"], inner, kinds.get(name, UNKNOWN), deep + 1)
         return spelled
+
+    def record(self, value: Json, schema: Mapping[str, Any], kind: Kind, deep: int = 0) -> Json:
+        """An object without those fields that say what is made where they are left out."""
+        properties: Mapping[str, Any] = schema.get("properties") or {}
+        kinds = {name: kind.entry(name) for name in (*value, *properties)}
+        spelled = self._fields(value, schema, kinds, deep)
+        for name, held in kind.fields.items():
+            inner = properties.get(name)
+            is_said = isinstance(inner, Mapping) and "default" in inner
+            if held.made is None or is_said or name not in value or deep >= _DEEPEST_DEFAULT:
+                continue
+            made = held.made.value()
+            if made is not MISSING and _is_same(self.of(made, inner, kinds[name], deep + 1), spelled[name]):
+                del spelled[name]
+        return spelled
+
+    def _rows(self, value: list[Any], schema: Mapping[str, Any], kind: Kind, deep: int) -> list[Any]:
+        first, rest = schema.get("prefixItems") or (), schema.get("items")
+        inside = (first[index] if index < len(first) else rest for index in range(len(value)))
+        rows = enumerate(zip(value, inside, strict=True))
+        return [self.of(one, inner, kind.row(index), deep) for index, (one, inner) in rows]
+
+    def _is_exact(self, schema: Any) -> bool:
+        """Whether this is how pydantic says that it reads a decimal: a number, or one as a text."""
+        said: Any = cast("Mapping[str, Any]", schema).get("anyOf") if isinstance(schema, Mapping) else None
+        match [one for one in cast("list[Any]", said or []) if one != _NULL]:
+            case [{"type": "number"}, {"type": "string", "pattern": str(pattern)}]:
+                return pattern.startswith(_DECIMAL)
+            case _:
+                return False
 
     def _settled(self, value: Any, schema: Any) -> Mapping[str, Any]:
         """The schema that says what a value is: what is referred to, and of several the first that fits."""
@@ -135,25 +154,5 @@ class _Spelling:
         return True
 
 
-def _meant(value: Any, schema: Mapping[str, Any]) -> Any:
-    """What a value stands for, as tools read it: numbers that are equal are one, whoever wrote them how."""
-    kind = schema.get("type")
-    if isinstance(value, str):
-        value = _read(value, kind, schema.get("format"))
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    # Where a text is wanted, only a decimal is read from a number.
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return json.dumps(value) if is_number and kind == "string" else value
-
-
-def _read(text: str, kind: Any, form: Any) -> Any:
-    if kind in ("object", "array"):
-        found = unpacked(text)
-        return text if found is None else found
-    with suppress(Misfit, msgspec.ValidationError):
-        if isinstance(kind, str) and kind in _WORDS:
-            return _WORDS[kind].read(text, True)
-        if isinstance(form, str) and form in _FORMATS and kind == "string":
-            return plain(msgspec.convert(text, _FORMATS[form]))
-    return text
+def _is_same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -67,12 +67,13 @@ def alphabet(longest: int, pattern: str = r"[a-zA-Z0-9_-]") -> Alphabet:
 class Names:
     """Wire names of one payload; where they are `unique`, each is given out once."""
 
-    __slots__ = ("_alphabet", "_before", "_unique", "taken", "takes")
+    __slots__ = ("_alphabet", "_before", "_counts", "_unique", "taken", "takes")
 
     def __init__(self, letters: Alphabet, unique: bool, before: "Names | None" = None) -> None:
         self._alphabet = letters
         self._unique = unique
         self._before = before
+        self._counts: dict[str, int] = {}  # how often each text was given out, where names are unique
         self.taken: dict[str, str] = {}  # the wire's name to the original
         self.takes = letters.pattern.fullmatch
 
@@ -91,12 +92,24 @@ class Names:
         if text not in taken and self._before is None and self.takes(text):
             taken[text] = text
             return text
-        name, count = text if self._alphabet.takes(text) else self._alphabet.mended(text), 1
+        count = self._counted(text) + 1
+        name = self._numbered(text, count)
         while not self._is_free(name, text):
             count += 1
-            name = self._alphabet.again(text, count)
+            name = self._numbered(text, count)
         taken[name] = text
+        if self._unique:
+            self._counts[text] = count  # all up to it are taken, and stay so: the next one begins there
         return name
+
+    def _numbered(self, text: str, count: int) -> str:
+        if count > 1:
+            return self._alphabet.again(text, count)
+        return text if self._alphabet.takes(text) else self._alphabet.mended(text)
+
+    def _counted(self, text: str) -> int:
+        count = self._counts.get(text)
+        return count if count is not None else self._before._counted(text) if self._before else 0
 
     def originals(self) -> dict[str, str]:
         """The originals of names that had to be changed."""

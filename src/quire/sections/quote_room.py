@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from quire.sections.quote import Key, Quote
+from quire.sections.quote import Key, Quote, Shorter
 
 _TOO_LITTLE = 4
 """Tokens in which no line worth telling has room."""
@@ -21,7 +21,7 @@ class Room:
     """So many tokens, and the quotes that are `kept` in them.
 
     `length` gives the tokens of a message of one line, and what was too long is said in `remarks`. None that
-    can be told in part takes more than `longest`.
+    can be told in part takes more than `longest`, unless that is too little to say something.
     """
 
     def __init__(
@@ -53,16 +53,21 @@ class Room:
 
     def _fitting(self, quote: Quote) -> Quote | None:
         """A quote as there is room for it: whole, or what matters most of it where that can be told."""
-        most = self._left if quote.shorter is None else min(self._left, self._longest)
-        room = most - self._heading(quote) + self._frame
-        line, letters = quote.line, len(quote.line)
-        while (length := self._length(line)) > room:
-            letters = max(0, min(letters - 1, letters * room // length * 9 // 10))
-            if quote.shorter is None or letters < _FEWEST_LETTERS:
-                self._remarks[quote.key] = _TOO_LONG
-                return None
-            line = quote.shorter(quote.line, letters)
+        beside = self._frame - self._heading(quote)
+        line = quote.line if quote.shorter is None else self._shortened(quote, quote.shorter, beside)
+        if self._length(line) > self._left + beside:
+            self._remarks[quote.key] = _TOO_LONG
+            return None
         if line is quote.line:
             return quote
         self._remarks[quote.key] = _IN_PART
         return quote._replace(line=line)
+
+    def _shortened(self, quote: Quote, shorter: Shorter, beside: int) -> str:
+        """As much of a line as one may take; more than that where it would say too little."""
+        room = min(self._left, self._longest) + beside
+        line, letters = quote.line, len(quote.line)
+        while (length := self._length(line)) > room and letters > _FEWEST_LETTERS:
+            letters = max(_FEWEST_LETTERS, min(letters - 1, letters * room // length * 9 // 10))
+            line = shorter(quote.line, letters)
+        return line

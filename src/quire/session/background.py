@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from quire.compactors import Compactor, Outcome, Plan, Room
-from quire.errors import Irreducible
+from quire.errors import Irreducible, ModelFailed
 from quire.models import AnyModel
 from quire.session.carrying import Carrying
 from quire.session.hooks import Hooks
@@ -22,6 +22,7 @@ from quire.session.redacting import Redaction
 from quire.session.resting import Metrics
 from quire.session.shared_task import SharedTask
 from quire.session.spending import NO_PRICES, OwnPrices
+from quire.session.stopping import is_told_to_stop
 from quire.session.writing import aside
 from quire.state import View
 from quire.stores.streams import MAIN
@@ -126,17 +127,26 @@ class Background(Carrying):
         """Begin to make it smaller; with `is_told` whoever waits hears of what goes wrong."""
         self._forgotten, self._is_handing_over = self._ledger.workspace.forgotten, False
         view = view if self._redaction is None else self._redaction.view(view)
-        shrinking = self._shrink(view, room) if is_told else self._work(view, room)
+        shrinking = self._shrunk(view, room) if is_told else self._work(view, room)
         self._task = SharedTask(shrinking)
         return self._task
 
     async def _work(self, view: View, room: Room) -> Outcome | None:
         """Make it smaller; whatever goes wrong is counted and told, and no turn hears of it."""
         try:
-            return await self._shrink(view, room)
+            return await self._shrunk(view, room)
         except Exception as fault:
             self._count_failure(type(fault).__name__, self._pauses.begin())
             return None
+
+    async def _shrunk(self, view: View, room: Room) -> Outcome | None:
+        """Make it smaller; what ends in a cancellation, though nobody broke this off, has failed."""
+        try:
+            return await self._shrink(view, room)
+        except asyncio.CancelledError as fault:
+            if is_told_to_stop():
+                raise
+            raise ModelFailed("the compaction was cancelled from within") from fault
 
     async def _shrink(self, view: View, room: Room) -> Outcome | None:
         """Plan, and carry it out; what came of it.
@@ -168,7 +178,8 @@ class Background(Carrying):
         try:
             return await asyncio.to_thread(self._plan, view, room)
         except asyncio.CancelledError:
-            await aside(lambda: self._note_broken_off(view, room))
+            if is_told_to_stop():
+                await aside(lambda: self._note_broken_off(view, room))
             raise
 
     def _plan(self, view: View, room: Room) -> Plan | Outcome | None:

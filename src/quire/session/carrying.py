@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
 
 from quire.compactors import Outcome, Plan, Request, record
 from quire.compactors.recording import TOO_LONG
-from quire.errors import QuireError
+from quire.errors import QuireError, StoreError
 from quire.models import AnyModel
 from quire.session.events import Compacted, Compacting
 from quire.session.hooks import Hooks
@@ -16,6 +17,7 @@ from quire.session.redacting import Redaction
 from quire.session.resting import Metrics, Rests
 from quire.session.scribe import Scribe
 from quire.session.spending import OwnPrices
+from quire.session.stopping import is_told_to_stop
 from quire.session.underway import Underway
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import aside, redacted
@@ -62,7 +64,8 @@ class Carrying:
             self.metrics.started += 1
             return await self._written(plan, plan.request)
         except asyncio.CancelledError:  # whoever closed the session or its loop: another may go on
-            await self._let_go(is_handed_over=self._is_handing_over)
+            with suppress(StoreError):  # it is let go of when its time runs out
+                await self._let_go(is_handed_over=self._is_handing_over)
             raise
 
     async def _let_go(self, *, is_handed_over: bool) -> None:
@@ -72,7 +75,9 @@ class Carrying:
         """Why a hook does not want it now, if one does not; the turn that is under way goes on."""
         try:
             await self._hooks.fire_and_wait(Compacting(self._ledger.place, self._name, plan))
-        except Exception as fault:
+        except (Exception, asyncio.CancelledError) as fault:
+            if isinstance(fault, asyncio.CancelledError) and is_told_to_stop():
+                raise
             self.metrics.discarded += 1
             self.metrics.fault = type(fault).__name__
             logger.info("a plan of %s was refused by a hook: %s", plan.by, type(fault).__name__)

@@ -14,15 +14,15 @@ from quire.errors import Forgotten
 from quire.items import Item
 from quire.session.branching import Branching
 from quire.session.deciding import Decide
+from quire.session.draft_ledger import DraftLedger
 from quire.session.forgetting import finish_forgetting
 from quire.session.held import RECORDING, Held
 from quire.session.ledger import Ledger
 from quire.session.merging import left_behind
 from quire.session.rejoining import Drafted
 from quire.session.spending import Spending
-from quire.session.workspace import Workspace
+from quire.session.workspace import Workspace, Written
 from quire.state import Pool, View
-from quire.stores import MemoryStore
 from quire.stores.streams import MAIN
 
 S = TypeVar("S")
@@ -43,9 +43,18 @@ class Drafting(Branching):
         """A fork that is merged when its block ends well, all at once, and forgotten when it raises.
 
         What it spent is spent either way, and counts for the caps meanwhile. Hooks hear what it recorded
-        when it is merged, and may refuse it; where they are async, it is `async with`.
+        when it is merged, and may refuse it; where they are async, it is `async with`. Who writes to it when
+        its block has ended is told so, by `StoreFailed`.
         """
         return Draft(self._drafting, self._drafting_awaited)
+
+    def new(self, label: str) -> str:
+        """Take a name for another transcript: `label_a`, `label_b`, … the first that is free.
+
+        Nobody else is given it, in a draft or in another process, though nothing is written to it yet.
+        """
+        self._check_goes_on()
+        return super().new(label)
 
     def _is_draft(self) -> bool:
         return self._left is not None
@@ -80,7 +89,7 @@ class Drafting(Branching):
         self._finish_forgetting()
         with self._ledger.lock:
             beginning, version = self._ledger.workspace.child(), self.version
-        draft = type(self)(Ledger(MemoryStore(), self.place, lambda: beginning.child()), **self._options())
+        draft = type(self)(DraftLedger(self._ledger, beginning), **self._options())
         draft.hooks = held = Held(self.hooks)
         draft._left, draft._left_at, draft._before = self, version, beginning.spending
         draft._forgotten = outermost.workspace.forgotten
@@ -106,9 +115,23 @@ class Drafting(Branching):
         if self._left is not None and self._outermost()[0].workspace.forgotten != self._forgotten:
             raise Forgotten(_BEGIN_AGAIN)
 
+    def _check_mergeable(self, child: Branching) -> None:
+        self._check_goes_on()  # before a model is asked
+        super()._check_mergeable(child)
+
+    def _check_goes_on(self) -> None:
+        """`StoreFailed` where this is a draft whose block has ended."""
+        if isinstance(self._ledger, DraftLedger):
+            self._ledger.check_goes_on()
+
+    def _ended(self) -> list[Written]:
+        """All that this draft wrote; it takes no more."""
+        assert isinstance(self._ledger, DraftLedger)
+        return self._ledger.end()
+
     def _merging(self, draft: "Drafting", held: Held) -> Decide[Drafted]:
         """What writes all that a draft did."""
-        drafted = Drafted(draft._ledger.recorded(), held.before, held.after)
+        drafted = Drafted(draft._ended(), held.before, held.after)
 
         def decide(workspace: Workspace) -> Drafted:
             if self._left is None and drafted.written and workspace.forgotten != draft._forgotten:
@@ -122,7 +145,7 @@ class Drafting(Branching):
 
         So it is where the merge was cancelled, or its store failed, when it had been written.
         """
-        left = left_behind(draft._ledger.recorded())
+        left = left_behind(draft._ended())
         self._ledger.commit(lambda workspace: self._uncounted(left, workspace, draft._left_at))
 
     @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from quire.errors import InvalidValue, UnknownHook, WrongType, cut
 from quire.session.events import BEFORE, EVENTS, PAIRS, Event
+from quire.session.stopping import is_told_to_stop
 from quire.tokens.numbers import named
 
 logger = logging.getLogger("quire.session")
@@ -170,7 +171,7 @@ class Hooks:
                 if isinstance(answer, Awaitable):
                     _close(answer)  # pyright: ignore[reportUnknownArgumentType]
                     raise WrongType(_is_async(one))
-            except Exception as fault:
+            except (Exception, asyncio.CancelledError) as fault:  # nothing is awaited: it is not our own
                 self._report(one, event, fault)
 
     async def fire_and_wait(self, event: Event) -> None:
@@ -183,7 +184,7 @@ class Hooks:
             except Exception as fault:
                 self._report(one, event, fault)
             except asyncio.CancelledError as fault:
-                if isinstance(event, BEFORE) or _is_told_to_stop():
+                if isinstance(event, BEFORE) or is_told_to_stop():
                     raise
                 self._report(one, event, fault)  # it waited for something that was cancelled
 
@@ -214,9 +215,3 @@ def _close(answer: Awaitable[Any]) -> None:
     """Let go of what a hook gave to be awaited, and nobody will."""
     if isinstance(answer, Coroutine):
         answer.close()
-
-
-def _is_told_to_stop() -> bool:
-    """Whether it is the running task itself that was cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -1,12 +1,15 @@
 """A model whose use is counted: what it was asked for beside the conversation has its price too."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from quire.errors import ModelFailed
 from quire.items import Item
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
 from quire.session.spending import NO_PRICES, OwnPrices, spent_on
+from quire.session.stopping import is_told_to_stop
 from quire.session.workspace import Written
 from quire.stores.streams import USAGE
 
@@ -30,8 +33,13 @@ class Metered:
         return self._model.wire
 
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
-        """The model's answer."""
-        parsed = await self._model.ask(items, **options)
+        """The model's answer; one that cancels its own request has failed."""
+        try:
+            parsed = await self._model.ask(items, **options)
+        except asyncio.CancelledError as fault:
+            if is_told_to_stop():
+                raise
+            raise ModelFailed(f"{self.name} broke its request off: CancelledError") from fault
         self._taken.append(parsed)
         return parsed
 

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 from quire.errors import InvalidValue, UnknownKey, WrongType
 from quire.items import Item, Note, ToolCall
-from quire.session.deciding import C, Change, Decide, Deciding
+from quire.session.deciding import FEW_ROUNDS, MOST_ROUNDS, C, Change, Decide, Deciding
 from quire.session.events import (
     Added,
     Adding,
@@ -63,22 +63,23 @@ class Pooling(Verbs):
     def drop(self, key: str) -> Note:
         """Take a note out of the pool, and give it."""
         decide = partial(self._dropping, key)
-        return self._make(self._looked(decide), decide).leaving[0]
+        return self._make(self._looked(decide), decide, FEW_ROUNDS).leaving[0]
 
     async def take(self, key: str) -> Note:
         """`drop` without blocking the loop; hooks may be async."""
         decide = partial(self._dropping, key)
         first = await self._aside(lambda: self._looked(decide))
-        return (await self._make_aside(first, decide)).leaving[0]
+        return (await self._make_aside(first, decide, FEW_ROUNDS)).leaving[0]
 
     def clear_pool(self) -> list[Note]:
-        """Take all notes out of the pool, and give them."""
-        return list(self._make(self._looked(self._clearing), self._clearing).leaving)
+        """Take all notes out of the pool, and give them. What comes while hooks hear of it stays."""
+        first = self._all_there()
+        return list(self._make(first, partial(self._clearing, first)).leaving)
 
     async def take_all(self) -> list[Note]:
         """`clear_pool` without blocking the loop; hooks may be async."""
-        first = await self._aside(lambda: self._looked(self._clearing))
-        return list((await self._make_aside(first, self._clearing)).leaving)
+        first = await self._aside(self._all_there)
+        return list((await self._make_aside(first, partial(self._clearing, first))).leaving)
 
     @cached_property
     def _underway(self) -> dict[str, Meanwhile]:
@@ -117,8 +118,8 @@ class Pooling(Verbs):
         with self._ledger.lock:
             return decide(self._ledger.workspace)
 
-    def _make(self, first: C, decide: Decide[C]) -> C:
-        deciding = Deciding(first, decide)
+    def _make(self, first: C, decide: Decide[C], rounds: int = MOST_ROUNDS) -> C:
+        deciding = Deciding(first, decide, is_heard=bool(self.hooks), rounds=rounds)
         while not deciding.is_made:
             for event in deciding.untold():
                 self.hooks.fire(event)
@@ -127,8 +128,8 @@ class Pooling(Verbs):
             self.hooks.fire(event)
         return deciding.change
 
-    async def _make_aside(self, first: C, decide: Decide[C]) -> C:
-        deciding = Deciding(first, decide)
+    async def _make_aside(self, first: C, decide: Decide[C], rounds: int = MOST_ROUNDS) -> C:
+        deciding = Deciding(first, decide, is_heard=bool(self.hooks), rounds=rounds)
 
         async def tell(_: list[Written]) -> None:
             for event in deciding.change.after if deciding.is_made else ():
@@ -152,6 +153,15 @@ class Pooling(Verbs):
         note = workspace.pool.get(key)
         return Change((note,), None, (Removing(self.place, note),), (Removed(self.place, note),))
 
-    def _clearing(self, workspace: Workspace) -> Change:
-        notes = tuple(workspace.pool)
+    def _all_there(self) -> Change:
+        """The clearing of all notes, also of those that others have kept."""
+        with self._ledger.lock:
+            self._ledger.catch_up()
+            notes = tuple(self._ledger.workspace.pool)
         return Change(notes, None, (Clearing(self.place, notes),), (Cleared(self.place, notes),))
+
+    def _clearing(self, first: Change, workspace: Workspace) -> Change:
+        """The same clearing of what is left of them, whatever came since: of that nobody has heard."""
+        heard = {note.id: note for note in first.leaving}
+        notes = tuple(note for note in workspace.pool if heard.get(note.id) == note)
+        return Change(notes, None, first.before, (Cleared(self.place, notes),))

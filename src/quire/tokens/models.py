@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import msgspec
 
 from quire.errors import InvalidValue, WrongType
+from quire.tokens import others
 from quire.tokens.numbers import whole
 from quire.tokens.usage import Prices
 
@@ -120,6 +121,7 @@ _STEERED = _ASKED | _features("mid_instructions")
 _KEPT = _STEERED | _features("bound_thinking")
 _ALL = _SEES | _HEARS
 _ANYWHERE = _features("instructions_anywhere")
+_KIMI = _ANYWHERE | _features("read_ids")
 _MISTRAL = _features("nine_letter_ids", "heard_results")
 _TAKES_IN = _PICTURES | _HEARS | _SHAPED
 _EARLY = _ALL | _UNSHAPED
@@ -133,11 +135,6 @@ _any_claude = partial(ModelFacts, provider="anthropic", images=_sized())
 _claude = partial(ModelFacts, provider="anthropic", images=_sized(count=100))
 _wide = partial(ModelFacts, provider="anthropic", images=_sized(count=600))
 _gemini = partial(ModelFacts, provider="gemini")
-
-_MISTRALS = (
-    *("mistral", "ministral", "magistral", "mixtral", "mathstral", "pixtral", "voxtral"),
-    *("codestral", "devstral", "leanstral", "open-mistral", "open-mixtral", "open-codestral"),
-)
 
 MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-3.5", 16_385, 4096, Prices(0.5, 1.5), _UNSHAPED),
@@ -201,11 +198,19 @@ MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-oss", 131_072, None, Prices(), _DEVELOPED | _features("open_weights")),
     # Of all that speak OpenAI's wire, this one is known to refuse a schema.
     ModelFacts("deepseek", features=_UNSHAPED),
+    *(ModelFacts(name, features=_UNSHAPED | _PICTURES) for name in others.SEEING_DEEPSEEKS),
     # xAI says so; the templates of the others have a mark for it, which that of DeepSeek has not.
-    ModelFacts("grok", features=_ANYWHERE),
-    ModelFacts("glm", features=_ANYWHERE),
-    ModelFacts("kimi", features=_ANYWHERE | _features("read_ids")),
-    *(ModelFacts(name, features=_MISTRAL) for name in _MISTRALS),
+    *(ModelFacts(name, features=_ANYWHERE) for name in ("glm", *others.BLIND_GROKS)),
+    *(
+        ModelFacts(name, features=_ANYWHERE | _PICTURES)
+        for name in (*others.SEEING_GLMS, *others.SEEING_GROKS)
+    ),
+    ModelFacts("kimi", features=_KIMI),
+    *(ModelFacts(name, features=_KIMI | _PICTURES) for name in others.SEEING_KIMIS),
+    *(ModelFacts(name, features=_MISTRAL) for name in others.MISTRALS),
+    *(ModelFacts(name, features=_MISTRAL | _PICTURES) for name in others.SEEING_MISTRALS),
+    *(ModelFacts(name) for name in (*others.BLIND_QWENS, *others.BLIND_LLAMAS)),
+    *(ModelFacts(name, features=_PICTURES) for name in (*others.SEEING_QWENS, *others.SEEING_LLAMAS)),
     _any_claude("claude", None, None, Prices(), _KEPT - _features("mid_instructions")),
     ModelFacts("claude-instant", 100_000, 8191, Prices(), _UNSHAPED, provider="anthropic"),
     ModelFacts("claude-2", 100_000, 8191, Prices(8, 24), _UNSHAPED, provider="anthropic"),

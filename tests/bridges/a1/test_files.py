@@ -2,6 +2,8 @@
 
 import json
 import multiprocessing
+import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,26 @@ def test_a_torn_end_is_left_alone_by_who_only_reads(tmp_path: Path) -> None:
     path.write_bytes(torn := whole[: whole.rindex(b"answer 0")])
     assert said(Context.from_file(path)) == ["question 0", "", "found 0"]
     assert path.read_bytes() == torn
+
+
+def test_what_is_only_read_is_copied_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "there is none"))
+    for ending in ("json", "jsonl"):
+        path = tmp_path / f"talk.{ending}"
+        talk(Context.from_file(path, keep_updated=True), 1)
+        assert len(Context.from_file(path)) == 4
+        path.write_bytes(b"")
+        assert len(Context.from_file(path)) == 0
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_a_damaged_file_is_told_by_its_own_name(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"talk.{ending}"
+    Context.from_file(path, keep_updated=True).user("kept")
+    path.write_bytes(damaged := path.read_bytes() + b"garbage\n")
+    with pytest.raises(StoreDamaged, match=re.escape(str(path))):
+        Runtime.from_file(path)
+    assert path.read_bytes() == damaged
 
 
 def test_clearing_and_leaving_out_are_kept_too(tmp_path: Path) -> None:

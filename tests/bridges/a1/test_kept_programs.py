@@ -53,6 +53,26 @@ def test_one_that_was_kept_for_an_executor_is_no_other_executors(tmp_path: Path)
     run(all_of_them())
 
 
+class First:
+    def generate(self, task: str) -> str:
+        return PLAIN
+
+
+class Second:
+    def generate(self, task: str) -> str:
+        return LOOPING
+
+
+def test_one_that_a_strategy_wrote_is_no_other_strategys(tmp_path: Path) -> None:
+    async def compiled() -> None:
+        for writer, code in ((First(), PLAIN), (Second(), LOOPING), (First(), PLAIN)):
+            runtime = Runtime(generate=writer, strategy=ONE, cache_dir=tmp_path)
+            assert (await runtime.aot(seller())).code == code
+        assert len([*tmp_path.rglob("*.py")]) == 2
+
+    run(compiled())
+
+
 def test_what_a_compiled_tool_called_before_it_failed_is_in_an_attempt() -> None:
     async def called() -> Runtime:
         runtime = writing(f"await multiply(a=1, b=1)\n{BROKEN}", strategy=ONE)

@@ -7,6 +7,7 @@ import pytest
 
 from quire.bridges.pygents import ContextItem, ContextPool, ContextPoolHook, ContextQueueHook, hook
 from quire.bridges.pygents.hooks import DeclaredHook
+from quire.errors import Conflict
 from tests.bridges.pygents.writing import contents, ids, in_a_loop, kept
 
 Item = ContextItem[Any]
@@ -173,7 +174,7 @@ async def test_several_hooks_are_called_in_order_and_a_missing_id_calls_none() -
 
 
 @in_a_loop
-async def test_what_comes_while_hooks_hear_of_a_removal_is_heard_of_too() -> None:
+async def test_what_comes_while_hooks_hear_of_a_removal_is_not_taken_out_unheard() -> None:
     heard: list[Any] = []
 
     async def slow(pool: ContextPool, *item: Item) -> None:
@@ -189,7 +190,58 @@ async def test_what_comes_while_hooks_hear_of_a_removal_is_heard_of_too() -> Non
     assert heard == [[]]
     await pool.add(kept("a", 1))
     await asyncio.gather(pool.clear(), _added_meanwhile(pool, kept("b", 2)))
-    assert heard == [[], [1], [1, 2]] and not len(pool)
+    assert heard == [[], [1]] and contents(pool) == [2]
+    await asyncio.gather(pool.clear(), _added_meanwhile(pool, kept("b", 3)))
+    assert heard == [[], [1], [2]] and contents(pool) == [3]
+
+
+@in_a_loop
+async def test_a_hook_that_adds_to_the_pool_it_hears_the_clearing_of_is_heard_once() -> None:
+    heard: list[Any] = []
+
+    async def note_it_down(pool: ContextPool) -> None:
+        heard.append(ids(pool))
+        await pool.add(kept("audit", len(pool)))
+
+    pool = ContextPool(hooks=[hook(ContextPoolHook.BEFORE_CLEAR)(note_it_down)])
+    await pool.add(kept("a"))
+    for cleared in (["a"], ["audit"]):
+        await pool.clear()
+        assert heard.pop() == cleared and not heard and contents(pool) == [1]
+
+
+@in_a_loop
+async def test_clearing_ends_while_others_keep_adding() -> None:
+    async def slow(pool: ContextPool) -> None:
+        await asyncio.sleep(0.01)
+
+    async def adding(pool: ContextPool) -> None:
+        for n in range(1_000_000):
+            await pool.add(kept(f"{n}", n))
+            await asyncio.sleep(0.001)
+
+    pool = ContextPool(limit=50, hooks=[hook(ContextPoolHook.BEFORE_CLEAR)(slow)])
+    others = asyncio.create_task(adding(pool))
+    await asyncio.sleep(0.02)
+    before = ids(pool)
+    await asyncio.wait_for(pool.clear(), 10)
+    others.cancel()
+    assert before and len(pool) and not set(before) & set(ids(pool))
+
+
+@in_a_loop
+async def test_an_item_that_is_replaced_each_time_its_removal_is_heard_of_stays() -> None:
+    heard: list[Any] = []
+
+    async def replace(pool: ContextPool, item: Item) -> None:
+        heard.append(item.content)
+        await pool.add(kept("a", item.content + 1))
+
+    pool = ContextPool(hooks=[hook(ContextPoolHook.BEFORE_REMOVE)(replace)])
+    await pool.add(kept("a", 0))
+    with pytest.raises(Conflict):
+        await pool.remove("a")
+    assert heard == list(range(len(heard))) and len(heard) <= 10 and contents(pool) == [len(heard)]
 
 
 async def _added_meanwhile(pool: ContextPool, item: Item) -> None:

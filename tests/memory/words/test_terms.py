@@ -140,3 +140,8 @@ def test_odd_characters_are_no_terms(text: str) -> None:
 )
 def test_a_question_is_told(text: str, asks: bool) -> None:
     assert is_question(text) is asks
+
+
+@pytest.mark.parametrize("version", ["2.13.4", "2.10", "3.0", "0.0.1"])
+def test_a_version_is_the_same_with_its_mark(version: str) -> None:
+    assert set(terms(version)) <= set(terms(f"v{version}")) & set(terms(f"V{version}"))

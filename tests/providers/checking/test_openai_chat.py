@@ -6,6 +6,9 @@ import pytest
 
 from quire.providers.checking.openai_chat import RULES, check
 from tests.providers.checking.openai_chat_cases import ALL_BAD, GOOD, USER
+from tests.providers.checking.openai_service_cases import OF_SERVICES
+
+EVERY_BAD = {**ALL_BAD, **OF_SERVICES}
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -13,14 +16,14 @@ def test_a_good_history_has_no_fault(name: str) -> None:
     assert check(GOOD[name]) == []
 
 
-@pytest.mark.parametrize("name", ALL_BAD)
+@pytest.mark.parametrize("name", EVERY_BAD)
 def test_a_bad_history_is_named_by_its_rules_and_places_and_by_no_other(name: str) -> None:
-    payload, expected = ALL_BAD[name]
+    payload, expected = EVERY_BAD[name]
     assert [(fault.place, fault.rule) for fault in check(payload)] == expected
 
 
 def test_every_rule_is_broken_by_some_history_and_told_in_a_sentence() -> None:
-    broken = {rule for _, expected in ALL_BAD.values() for _, rule in expected}
+    broken = {rule for _, expected in EVERY_BAD.values() for _, rule in expected}
     assert broken == set(RULES)
     assert all(sentence.endswith(".") for sentence in RULES.values())
 
@@ -30,6 +33,22 @@ def test_only_the_models_that_refuse_a_role_are_held_to_it() -> None:
     assert [fault.rule for fault in check(instructed, model="o1-preview-2024-09-12")] == ["role_for_model"]
     for model in (None, "o1", "o3-mini", "gpt-5.6"):
         assert check(instructed, model=model) == []
+
+
+@pytest.mark.parametrize("model", [None, "gpt-5.6", "in-house", "ft:", " "])
+@pytest.mark.parametrize("name", OF_SERVICES)
+def test_who_is_not_known_to_refuse_it_is_not_held_to_it(name: str, model: str | None) -> None:
+    messages = OF_SERVICES[name][0]["messages"]
+    assert not [fault for fault in check(messages, model=model) if fault.rule.endswith("_for_model")]
+
+
+@pytest.mark.parametrize("name", OF_SERVICES)
+def test_a_model_that_is_named_beside_the_messages_is_held_to_the_same(name: str) -> None:
+    payload, expected = OF_SERVICES[name]
+    found = check(payload["messages"], model=payload["model"])
+    assert [(fault.place, fault.rule) for fault in found] == [
+        one for one in expected if "tools[0].t" not in one[0]
+    ]
 
 
 @pytest.mark.parametrize("payload", [None, 7, "messages", True])

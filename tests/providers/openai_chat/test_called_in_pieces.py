@@ -65,6 +65,20 @@ def test_pieces_of_calls_without_places_go_by_their_ids() -> None:
     assert calls(streamed(*chunks)) == [("a", "look", '{"x":1}'), ("b", "find", '{"y":2}')]
 
 
+@pytest.mark.parametrize("arguments", [{"arguments": "{}"}, {"arguments": {}}, {}])
+def test_calls_of_one_list_that_only_names_tell_apart_are_each_their_own(arguments: Json) -> None:
+    told = [{"function": {"name": name, **arguments}} for name in ("look", "find", "look")]
+    parsed = streamed(chunk(tool_calls=told))
+    assert [name for _, name, _ in calls(parsed)] == ["look", "find", "look"]
+    assert {text for _, _, text in calls(parsed)} <= {"{}", ""}
+
+
+def test_what_follows_such_a_list_goes_on_with_its_last_call() -> None:
+    told = [{"function": {"name": name, "arguments": text}} for name, text in (("look", "{}"), ("find", ""))]
+    parsed = streamed(chunk(tool_calls=told), piece(None, '{"x": '), piece(None, "1}"))
+    assert [call[1:] for call in calls(parsed)] == [("look", "{}"), ("find", '{"x": 1}')]
+
+
 @pytest.mark.parametrize("nameless", [{"id": "b"}, {}])
 def test_a_call_that_has_no_name_costs_neither_the_words_nor_the_others(nameless: Json) -> None:
     parsed = streamed(piece("look", "{}", id="a", index=0), piece("", '{"y": 1}', index=1, **nameless))

@@ -102,7 +102,8 @@ def test_others_get_the_words_alone_with_a_note(wire: str) -> None:
 
 
 def test_openais_own_models_are_not_to_be_sent_such_chunks() -> None:
-    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [thinking("hm")]}]
+    asked = {"role": "user", "content": "q"}
+    messages = [asked, {"role": "assistant", "content": [thinking("hm")]}, asked]
     found = [WIRE.check({"messages": messages}, model) for model in ("gpt-5.6", "azure/gpt-5.6", MODEL)]
     assert [[fault.rule for fault in faults] for faults in found] == [["unknown_part"], ["unknown_part"], []]
 

@@ -47,6 +47,29 @@ def test_usage_of_compatible_services() -> None:
     assert WIRE.parse({**body, "usage": odd}).usage == Usage(5, 0, 5)
 
 
+@pytest.mark.parametrize("cached", ["cached_tokens", "prompt_cache_hit_tokens"])
+def test_what_the_cache_gave_is_read_where_others_say_it(cached: str) -> None:
+    body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
+    told = {"prompt_tokens": 50, "completion_tokens": 6, cached: 40}
+    assert WIRE.parse({**body, "usage": told}).usage == Usage(50, 6, 40)
+    assert WIRE.parse({**body, "usage": {**USAGE, cached: 7}}).usage == Usage(100, 20, 40, 10, 5)
+
+
+@pytest.mark.parametrize("where", ["usage", "x_groq", "choice"])
+def test_usage_in_a_stream_is_read_wherever_it_stands(where: str) -> None:
+    told = {"prompt_tokens": 5, "completion_tokens": 6}
+    choice: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    last = {
+        "usage": {"choices": [choice], "usage": told},
+        "x_groq": {"choices": [choice], "x_groq": {"id": "r", "usage": told}},
+        "choice": {"choices": [{**choice, "usage": told}]},
+    }[where]
+    reader = WIRE.stream(model="m")
+    reader.feed({"choices": [{"index": 0, "delta": {"content": "a"}}], "x_groq": {"id": "r"}})
+    reader.feed(last)
+    assert reader.close().usage == Usage(5, 6)
+
+
 def test_parallel_calls() -> None:
     answer = parsed("tool_calls", content="looking", tool_calls=[call("a", '{"x": 1}'), call("b")])
     words, first, second = answer.items

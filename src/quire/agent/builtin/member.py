@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from quire.agent.acted import having_called
+from quire.agent.acted import having_called, told_of_items
 from quire.agent.agent import Agent
 from quire.agent.builtin.roles import Role
 from quire.agent.limits import Limits, Tally
@@ -47,12 +47,15 @@ class Member:
         return self._turn.locked()
 
     async def do(self, task: str, timeout: float | None) -> str:
-        """Give it a task, after those before it; what comes back. An error says what was called before it."""
+        """Give it a task, after those before it; what comes back.
+
+        Where it was not done, or failed, that says what had been called before.
+        """
         async with self._turn:
             before = self.agent.session.view().revision
             try:
                 with Tally(_NO_LIMITS, self.agent.session) as tally:
-                    return await self._done(task, timeout, tally)
+                    return await self._done(task, timeout, tally, before)
             except Exception as fault:
                 having_called(fault, self._since(before))
                 raise
@@ -61,7 +64,7 @@ class Member:
         view = self.agent.session.view()
         return [view.log.item(position) for position in range(revision, view.revision)]
 
-    async def _done(self, task: str, timeout: float | None, tally: Tally) -> str:
+    async def _done(self, task: str, timeout: float | None, tally: Tally, before: int) -> str:
         time = asyncio.timeout(timeout)
         try:
             async with time:
@@ -69,12 +72,14 @@ class Member:
         except TimeoutError:
             if not time.expired():
                 raise
-            return f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
+            said = f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
+            return said + told_of_items(self._since(before))
         if reply.stop == "waiting":
             asks = any(self._asks(call) for call in reply.waiting)
             return "\n".join(self._wants(call, beside_question=asks) for call in reply.waiting)
         if reply.stop != "done":
-            return f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
+            said = f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
+            return said + told_of_items(self._since(before))
         return await self._returned(task, reply, tally)
 
     @property

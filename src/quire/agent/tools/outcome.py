@@ -8,6 +8,9 @@ from quire.items import Content, Note
 
 StopReason = Literal["completed", "error", "timeout", "refused", "cancelled"]
 
+TOLD_BESIDE = "told_beside"
+"""The attribute of an error with words for the model that its own words have no place for."""
+
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one call of a tool.

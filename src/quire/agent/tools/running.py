@@ -15,7 +15,7 @@ from quire.agent.tools.calling import Call
 from quire.agent.tools.capping import Room
 from quire.agent.tools.gathering import Gathering, NotKept, NotTold, Route, TooMuch, route_of
 from quire.agent.tools.injecting import values_for
-from quire.agent.tools.outcome import Outcome, StopReason, failed
+from quire.agent.tools.outcome import TOLD_BESIDE, Outcome, StopReason, failed
 from quire.agent.tools.shapes import Misfit
 from quire.agent.tools.signature import Bound
 from quire.agent.tools.tool import Tool
@@ -171,10 +171,11 @@ def _words(fault: BaseException) -> str:
         said = ""
     name = type(fault).__name__
     words = mended(f"{name}: {said}") if said else name
+    beside = str(getattr(fault, TOLD_BESIDE, ""))
     inner = list(islice(_leaves(fault), _MOST_INNER))
     if inner[0] is fault:
-        return words
-    return f"{words}: {'; '.join(_words(one)[:_LONGEST_INNER] for one in inner)}"
+        return words + beside
+    return f"{words}: {'; '.join(_words(one)[:_LONGEST_INNER] for one in inner)}{beside}"
 
 
 def _leaves(fault: BaseException) -> Iterator[BaseException]:

@@ -63,6 +63,9 @@ def _writing(strategy: Generate, agent: Agent, session: Session) -> Writes:
         coming = strategy.generate(**_wanted(strategy.generate, everything))
         return _text(await coming if isawaitable(coming) else coming)
 
+    # Programs are kept for who wrote them, and that is the strategy.
+    kind = type(strategy)
+    write.__module__, write.__qualname__ = kind.__module__, kind.__qualname__
     return write
 
 

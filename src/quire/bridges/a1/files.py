@@ -1,10 +1,8 @@
 """Sessions in files: kept up with each message, or only read. Files that A1 wrote are taken over."""
 
+import logging
 import os
-import shutil
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 from quire.bridges.a1.items import recorded
@@ -13,10 +11,15 @@ from quire.bridges.a1.naming import checked_context_name
 from quire.bridges.a1.older import older_contexts
 from quire.session import Session
 from quire.stores import Entry, MemoryStore, Place, Store
-from quire.stores.locked_file import LockedFile
+from quire.stores.contents import Contents
+from quire.stores.elements import ARRAY, LINES, line_of
+from quire.stores.locked_file import Failing, LockedFile
+from quire.stores.scanning import scan
+
+logger = logging.getLogger("quire.bridges.a1")
 
 _PLACE = Place("", "")
-_COPIED = (".json", ".jsonl")
+_FORMS = {".json": ARRAY, ".jsonl": LINES}
 
 
 def session_at(path: str | os.PathLike[str], keep_updated: bool) -> Session:
@@ -36,23 +39,28 @@ def _read(file: Path) -> MemoryStore:
     if older is not None:
         _record(memory, older)
     elif file.exists():
-        with _only_read(file) as store:
-            entries = [Entry(stored.stream, stored.body) for stored in store.read(_PLACE)]
-        memory.append(_PLACE, entries, expected=0)
+        memory.append(_PLACE, _entries_in(file), expected=0)
     return memory
 
 
-@contextmanager
-def _only_read(file: Path) -> Generator[Store, None, None]:
-    """A store of what a file says. A store mends what was torn, so it is given a copy to do that on."""
-    if file.suffix.lower() not in _COPIED:
+def _entries_in(file: Path) -> list[Entry]:
+    """What a file says. A store would mend an end that is torn; here it is left as it is."""
+    form = _FORMS.get(file.suffix.lower())
+    if form is None:
         with Store.open(file) as store:
-            yield store
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = shutil.copyfile(file, Path(folder) / file.name)
-        with Store.open(copy) as store:
-            yield store
+            return _all_in(store)
+    with Failing(f"{file} cannot be read"):
+        text = file.read_bytes()
+    contents = Contents()
+    scanned = scan(BytesIO(text), form, contents, 0, str(file)) if text else None
+    if scanned is not None and scanned.torn is not None:
+        logger.warning("%s: its end is torn: the last %d bytes are not read", file, scanned.torn)
+    spots = contents.spots(_PLACE)
+    return [Entry(stream, b"{" + text[start : start + length]) for stream, start, length in spots]
+
+
+def _all_in(store: Store) -> list[Entry]:
+    return [Entry(stored.stream, stored.body) for stored in store.read(_PLACE)]
 
 
 def _take_over(file: Path) -> None:
@@ -68,11 +76,12 @@ def _take_over(file: Path) -> None:
 
 
 def _as_items(older: dict[str, list[Message]]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "taken-over.json"
-        with Store.open(file) as store:
-            _record(store, older)
-        return file.read_bytes()
+    memory = MemoryStore()
+    _record(memory, older)
+    lines = [line_of(_PLACE, *entry).text for entry in _all_in(memory)]
+    if not lines:
+        return ARRAY.empty
+    return ARRAY.opening + ARRAY.first + ARRAY.between.join(lines) + ARRAY.closing
 
 
 def _record(store: Store, older: dict[str, list[Message]]) -> None:

@@ -111,7 +111,7 @@ def content_in(message: object) -> Content:
         return content_of(told.get("content"))
     if isinstance(message, list | tuple):
         parts = [part for one in cast("list[object]", message) for part in parts_of(content_in(one))]
-        return content_of(parts)
+        return content_of(parts) if parts else ""
     return content_of(message)  # pyright: ignore[reportUnknownArgumentType]
 
 

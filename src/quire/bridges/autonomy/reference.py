@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any, TypedDict
 
 from quire.agent import Decisions, Delta, Done, Ended, Recorded, Reply, Words
+from quire.agent.reply import Stop
 from quire.bridges.autonomy.hosting import Hosted
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.messages import content_in, messages_of, text_content
@@ -18,8 +19,17 @@ Sent = str | Mapping[str, Any] | Sequence[Any]
 """A text, a content, a message of the user, or several of these."""
 
 
-_LIMITS = {"requests": "max_iterations", "seconds": "max_execution_time"}
-"""The limits of an agent, by why a reply ends."""
+_LIMIT = "limit_reached"
+_UNDONE: dict[Stop, tuple[str, str]] = {
+    "requests": (_LIMIT, "This ended before it was done: max_iterations was reached."),
+    "seconds": (_LIMIT, "This ended before it was done: max_execution_time was reached."),
+    "calls": (_LIMIT, "This ended before it was done: as many calls were made as there may be."),
+    "cost": (_LIMIT, "This ended before it was done: it cost as much as it may."),
+    "length": ("cut_off", "This ended before it was done: the model had no room for more."),
+    "refused": ("refused", "The model refused to say more."),
+    "interrupted": ("interrupted", "This was interrupted before it was done."),
+}
+"""The phase and the words of a last message, by why a reply ends where it is not done."""
 
 
 class ConversationState(TypedDict):
@@ -57,8 +67,8 @@ class AgentReference:
         """The messages that answer one: replies, calls of tools and their results, the last reply last.
 
         Where the agent asks the user something, that is the last, and the next message is the answer to it;
-        what is to be approved of is decided by `decide`. Where a limit of the agent ended it, the last says
-        so. After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
+        what is to be approved of is decided by `decide`. Where it ended before it was done, the last says
+        why. After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
         worker = self._worker(scope, conversation)
         return await _answered(worker, worker.send(_input(message)), timeout)
@@ -164,11 +174,11 @@ def _messages(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
 
 
 def _last_words(worker: Worker, reply: Reply) -> Iterable[dict[str, Any]]:
-    """What is told after an answer and is not kept: what a person is asked, or which limit ended it."""
+    """What is told after an answer and is not kept: what a person is asked, or why it is not done."""
     yield from _questions(worker, reply.waiting)
-    if reply.stop in _LIMITS:
-        words = f"This ended before it was done: {_LIMITS[reply.stop]} was reached."
-        yield {"role": "assistant", "content": text_content(words), "phase": "limit_reached"}
+    if reply.stop in _UNDONE:
+        phase, words = _UNDONE[reply.stop]
+        yield {"role": "assistant", "content": text_content(words), "phase": phase}
 
 
 def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:

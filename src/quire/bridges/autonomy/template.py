@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.messages import items_in
+from quire.bridges.autonomy.pairing import paired
 from quire.bridges.autonomy.sections import HISTORY, Section
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item
@@ -105,10 +106,10 @@ class Foreign:
         return "newest" if self.name == HISTORY else "first"
 
     async def items(self, ask: Ask) -> Sequence[Item]:
-        """What it gives, as items."""
+        """What it gives, as items; a call and its result are shown both, or neither."""
         scope = ask.scope.removeprefix(self._before)
         given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
-        return items_in(given, self.name)
+        return paired(items_in(given, self.name), self._memory.session(scope, ask.conversation).recorded)
 
 
 def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[EngineSection]:

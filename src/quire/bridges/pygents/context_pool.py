@@ -1,6 +1,6 @@
 """The pool: items by id, over the engine's pool of notes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from quire.bridges.pygents.declared import ContextPoolHook, DeclaredHook, HookType
@@ -8,9 +8,10 @@ from quire.bridges.pygents.dicts import read_items, read_limit
 from quire.bridges.pygents.hook_lists import Inherited, inherited_hooks, saved_hooks_of
 from quire.bridges.pygents.hooked import NOWHERE, Hooked
 from quire.bridges.pygents.item import ContextItem, note_of
-from quire.errors import Damaged, InvalidValue, UnknownKey, cut
+from quire.errors import Conflict, Damaged, InvalidValue, UnknownKey, cut
 from quire.items import Note
 from quire.session import Added, Adding, Cleared, Clearing, Event, Removed, Removing
+from quire.session.deciding import FEW_ROUNDS
 from quire.state import Inherit, Pool
 
 _STREAM = "pool"
@@ -67,22 +68,29 @@ class ContextPool(Hooked):
         return item
 
     async def remove(self, id: str) -> None:
-        """Take an item out."""
-        heard, note = None, self._note(id)
-        while note is not heard:  # another may have come in its place while they heard of it
+        """Take an item out. Of one that comes in its place while hooks hear of it, they hear too.
+
+        Where that has no end it is `Conflict`, and nothing is taken out.
+        """
+        for _ in range(FEW_ROUNDS):
+            note = self._note(id)
             await self._heard.fire_and_wait(Removing(NOWHERE, note))
-            heard, note = note, self._note(id)
-        self._pool.remove(id)
-        await self._heard.fire_and_wait(Removed(NOWHERE, note))
+            if self._note(id) is note:
+                self._pool.remove(id)
+                await self._heard.fire_and_wait(Removed(NOWHERE, note))
+                return
+        raise Conflict(f"item {cut(id)!r} was replaced each time that hooks had heard of its removal")
 
     async def clear(self) -> None:
-        """Take all items out."""
-        heard, notes = None, tuple(self._pool)
-        while heard is None or not _are_same(notes, heard):  # more may have come while they heard of it
-            await self._heard.fire_and_wait(Clearing(NOWHERE, notes))
-            heard, notes = notes, tuple(self._pool)
-        self._pool.clear()
-        await self._heard.fire_and_wait(Cleared(NOWHERE, notes))
+        """Take all items out that are there now. What comes while hooks hear of it stays."""
+        notes = tuple(self._pool)
+        await self._heard.fire_and_wait(Clearing(NOWHERE, notes))
+        there = self._pool.clear()
+        heard = set(map(id, notes))
+        for note in there:
+            if id(note) not in heard:
+                self._pool.add(note)
+        await self._heard.fire_and_wait(Cleared(NOWHERE, tuple(n for n in there if id(n) in heard)))
 
     def catalogue(self) -> str:
         """One line for each item, its id and its description: enough to choose by."""
@@ -125,10 +133,6 @@ class ContextPool(Hooked):
                 return self, event.note.content
             case _:
                 return (self,)
-
-
-def _are_same(some: Sequence[Note], others: Sequence[Note]) -> bool:
-    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
 
 
 def _read(fields: dict[str, Any], path: str) -> Note:

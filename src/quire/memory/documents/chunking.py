@@ -9,7 +9,7 @@ import msgspec
 from quire.errors import InvalidLimit
 from quire.items import Note
 from quire.memory.documents.document import Document
-from quire.memory.documents.filling import Filling, Piece, shown_text
+from quire.memory.documents.filling import Filling, Piece, above_text, shown_text
 from quire.memory.documents.sections import sections
 from quire.tokens import Counter, Estimate
 from quire.tokens.asking import checked_counter, count_by
@@ -43,6 +43,11 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return " > ".join(self.path)
 
     @property
+    def above(self) -> str:
+        """The headings it stands under that its text does not begin with, as one line."""
+        return above_text(self.path, self.own)
+
+    @property
     def shown(self) -> str:
         """The text as it is read by itself: under its headings, each said once, a table with its head."""
         return shown_text(self.path, self.own, self.lead, self.text)
@@ -51,8 +56,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = None) -> list[Chunk]:
     """The chunks of a document, in order, each of at most so many tokens, counted as a note that shows it.
 
-    No chunk goes past the end of a section. Paragraphs, items, rows and code stay whole where they fit. The
-    same text under the same headings of a source has the same id, whatever else changed.
+    No chunk goes past the end of a section, or of a page. Paragraphs, items, rows and code stay whole where
+    they fit. The same text under the same headings of a source has the same id, whatever else changed.
     """
     measure = partial(_count, checked_counter(Estimate() if counter is None else counter))
     least = measure("") + LEAST_TOKENS

@@ -32,8 +32,12 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 
 def shown_text(path: Sequence[str], own: int, lead: str, text: str) -> str:
     """A text under headings, where it does not begin with them itself, and with the head of its table."""
-    above = " > ".join(path[: max(len(path) - own, 0)])
-    return "\n".join(filter(None, (above, lead, text)))
+    return "\n".join(filter(None, (above_text(path, own), lead, text)))
+
+
+def above_text(path: Sequence[str], own: int) -> str:
+    """The headings that a text stands under and does not begin with itself."""
+    return " > ".join(path[: max(len(path) - own, 0)])
 
 
 def written(block: Block) -> str:
@@ -85,6 +89,8 @@ class Filling:
 
     def _add(self, block: Block) -> None:
         text = written(block)
+        if block.page != self._page:
+            self._turn_to(block.page)
         if not self._text:
             self._begin(block)
         if self._took(self._joined(block, text)):
@@ -95,6 +101,12 @@ class Filling:
             if self._took(text):
                 return
         self._pour(block, text)
+
+    def _turn_to(self, page: int | None) -> None:
+        """A chunk ends with its page, so that all of it is on the one that is told; a heading goes along."""
+        if self._has_body:
+            self._close()
+        self._page = page
 
     def _took(self, text: str) -> bool:
         if len(text) > self._limit * _LONGEST_TOKEN or not self._fits(text):

@@ -10,6 +10,7 @@ from quire.memory.index.orders import Orders
 from quire.memory.index.rows import Rows
 from quire.memory.leaf import Kind, Leaf, parts_read
 from quire.memory.ranking import Weights
+from quire.memory.ranking.names import IN_THE_BEGINNING, as_name
 from quire.memory.ranking.postings import Postings
 from quire.memory.ranking.sentences import says_time, told_and_asked
 from quire.memory.ranking.vectors import unit
@@ -23,19 +24,26 @@ _Kept = TypeVar("_Kept", bound=Sized)
 
 
 class Read(NamedTuple):
-    """What an index has of a text: the terms of its statements and of its questions, and what cues need."""
+    """What an index has of a leaf: the terms of its statements and of its questions, and what cues need.
 
+    `named` are those of what its document is called and of the headings above it.
+    """
+
+    named: list[str]
     told: list[str]
     asked: list[str]
     asks: bool
     says_time: bool
 
 
-def read_words(text: str) -> Read:
-    """A text as it is looked for."""
+def read_words(leaf: Leaf) -> Read:
+    """A leaf as it is looked for."""
+    start = leaf.named + leaf.under
+    named = _names(leaf, leaf.text[:start]) if start else []
+    text = leaf.text[start:]
     said, asked = told_and_asked("\n".join(text[start:end] for start, end in parts_read(text)))
     told, questions = _bounded_terms(terms(said)), _bounded_terms(terms(asked))
-    return Read(told, questions, len(asked) > len(said), says_time({*told, *questions}))
+    return Read(named, told, questions, len(asked) > len(said), says_time({*told, *questions}))
 
 
 class Holding:
@@ -71,9 +79,9 @@ class Holding:
             self.vectors[self._last] = unit(vector)
 
     def _list(self, leaf: Leaf, number: int) -> None:
-        read = read_words(leaf.text)
+        read = read_words(leaf)
         row = self.rows.add(leaf, number)
-        self.postings.add(number, row, leaf.order, read.told, read.asked)
+        self.postings.add(number, row, leaf.order, [*read.named, *read.told], read.asked)
         self.orders.add(leaf, number)
         self._kinds[leaf.kind].add(number)
         self._sources[leaf.source].add(leaf, number)
@@ -168,6 +176,12 @@ class Holding:
         """The leaves beside one, in order."""
         numbers = self.rows.between(leaf, leaf.order - before, leaf.order + after + 1)
         return (self.leaves[number] for number in numbers if self.leaves[number].order != leaf.order)
+
+
+def _names(leaf: Leaf, called: str) -> list[str]:
+    """The words of a name, each once; they are read in the language of what is said."""
+    found = dict.fromkeys(map(as_name, terms(called, like=leaf.text)))
+    return list(found) * (IN_THE_BEGINNING if leaf.is_beginning else 1)
 
 
 def _bounded_terms(found: list[str]) -> list[str]:

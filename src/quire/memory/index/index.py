@@ -30,11 +30,15 @@ class Only(Struct, frozen=True, kw_only=True):
 
 
 class Gone(Struct, frozen=True, kw_only=True):
-    """What is taken away of a source: some keys, or one transcript, or else all of it."""
+    """What is taken away of a source: some keys, or one transcript, or else all of it.
+
+    Where it is not `is_forgotten`, the store has it still, and its bytes may stay until something is.
+    """
 
     source: str
     keys: frozenset[str] | None = None
     transcript: str | None = None
+    is_forgotten: bool = True
 
     @property
     def is_all(self) -> bool:

@@ -28,7 +28,7 @@ from quire.tokens.asking import checked_counter
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which it was."""
 
-_WAY_OF_READING = "4"
+_WAY_OF_READING = "5"
 """Another where the same document would be read or cut in another way: then it is read again."""
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from quire.memory.ranking.names import is_name
 from quire.memory.ranking.weights import OFFSETS, Weights, in_grains
 
 NOBODY = -1
@@ -50,8 +51,9 @@ class Postings:
         """Take in a leaf with the words of its statements and of its questions; its place must be free."""
         bag = _times(told, asked)
         self._words[leaf] = tuple(bag)
-        self._sizes[leaf] = min(len(told), LONGEST), min(len(asked), LONGEST)
-        self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(told) + len(asked))))
+        size = len(told) - sum(map(is_name, told))
+        self._sizes[leaf] = min(size, LONGEST), min(len(asked), LONGEST)
+        self.share[leaf] = in_grains(min(1.0, REACH / max(1, size + len(asked))))
         row[order] = leaf
         self._link(leaf, row, order)
         self._weigh(leaf, row, order, 1)

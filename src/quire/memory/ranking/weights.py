@@ -30,6 +30,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     """How much a long leaf has to have more: b of BM25."""
     near: float = 0.3
     kind: float = 0.3
+    name: float = 0.2
+    """A word of a document's name, or of a heading above a piece of it."""
     speaker: float = 0.2
     """This and what follows are shares of the best score that words gave: said by the one who is named."""
     says_time: float = 0.1

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from quire.memory.times import names
-from quire.memory.times.span import Period, day_of, days, latest_year, months, year
+from quire.memory.times.span import DAY, Period, day_of, days, latest_year, months, year
 
 
 class Asked(NamedTuple):
@@ -33,7 +33,11 @@ _OF = r"(?:of\s+(?:the\s+)?|del?\s+|des\s+)"
 _YEAR_FIRST = rf"(?P<year>{_AWAY}),?\s+(?:in|on|im|am|en|le|el)\s+(?:the\s+)?"
 _NO_YEAR = r"(?!,?\s+(?:(?:of|de|del)\s+)?(?:1[89]|20)[0-9]{2})"
 _DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|er|\.)?"
-_PARTS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 1, "late": 2, "end of": 2}
+_THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 1, "late": 2, "end of": 2}
+_NTHS = {"first": 0, "second": 1, "third": 2}
+_WEEKS = {f"{nth} week {of}": back for nth, back in _NTHS.items() for of in ("of", "in")}
+_LAST_WEEK = ("last week of", "last week in")
+_PARTS = (*_THIRDS, *_WEEKS, *_LAST_WEEK)
 _PART = rf"(?:(?P<part>{'|'.join(_PARTS)})[\s-]+)?"
 _COUNTED = (
     r"(?!\s*(?:%|people|words|steps|dollars|euros|miles|km|lines|tokens|items|times|percent|pages|users))"
@@ -117,7 +121,11 @@ def _part(number: int, month: int, part: str | None, sure: float) -> Period:
     whole = months(number, month, 1, sure)
     if part is None:
         return whole
-    first = date(number, month, 1) + timedelta(10 * _PARTS[part])
+    if part in _LAST_WEEK:
+        return whole._replace(start=whole.end - 7 * DAY)
+    if part in _WEEKS:
+        return days(date(number, month, 1) + timedelta(7 * _WEEKS[part]), 7, sure)
+    first = date(number, month, 1) + timedelta(10 * _THIRDS[part])
     third = days(first, 10, sure)
     return third if part not in ("late", "end of") else third._replace(end=whole.end)
 

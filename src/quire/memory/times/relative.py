@@ -92,6 +92,8 @@ def _ago(found: "re.Match[str]", asked: Asked) -> Period:
     if found["amount"] in names.VAGUE:
         later = _back(asked.now, unit, max(amount - 1.5, 0.5))
         return Period(_back(asked.now, unit, amount + 1.5), later, 0.5)
+    if unit == "year" and amount == 1:  # said of about the same month, and not of all of the year before
+        return days(asked.today - timedelta(395), 60, 0.75)
     if unit in ("day", "month", "year"):
         return _whole_unit(unit, amount, asked, 0.85)
     centre = _back(asked.now, unit, amount)

@@ -27,8 +27,11 @@ class _Cuts(dict[str, tuple[str, ...]]):
 _CUTS = {language: _Cuts(language) for language in (ENGLISH, *FUNCTION_WORDS)}
 
 
-def terms(text: str) -> list[str]:
-    """The terms of a text in order, with repetitions; any text has some or none."""
+def terms(text: str, *, like: str | None = None) -> list[str]:
+    """The terms of a text in order, with repetitions; any text has some or none.
+
+    It is read in its own language, or in that of a text that it is part of.
+    """
     plain = composed(text)
-    cuts = _CUTS[language_of(plain)]
+    cuts = _CUTS[language_of(plain if like is None else composed(like))]
     return [term for chunk in plain.split() for term in cuts[chunk]]

@@ -23,6 +23,7 @@ _ORDINAL = re.compile("([0-9]+)(?:st|nd|rd|th)", re.IGNORECASE)
 _LETTERS_AND_DIGITS = re.compile("([A-Za-z]+)([0-9]+)|([0-9]+)([A-Za-z]+)")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+_MARKED_VERSION = re.compile(r"[vV]([0-9]+(?:\.[0-9]+)+)")
 _ENDINGS = frozenset(("s", "t", "re", "ve", "ll", "d", "m", "em"))
 _ELISIONS = "l d j m n s t c qu un all dell dall nell sull quell lorsqu puisqu jusqu"
 _ELIDED = frozenset(_ELISIONS.split())
@@ -45,6 +46,8 @@ def compound(token: str, language: str) -> Iterator[str]:
     if _VERSION.fullmatch(token):
         yield token[:LONGEST]
         return
+    if version := _MARKED_VERSION.fullmatch(token):  # said with its mark or without, it is the same
+        yield _unmarked(version[1])[:LONGEST]
     parts = _JOINS.split(token)
     if len(parts) == 1:
         yield from _word(token, language)
@@ -55,6 +58,11 @@ def compound(token: str, language: str) -> Iterator[str]:
     if not stop_words(language).issuperset(map(folded, parts)):
         yield from _plain("".join(parts), language)
     yield from chain.from_iterable(_word(part, language) for part in parts)
+
+
+def _unmarked(version: str) -> str:
+    """A version as it is cut where it stands alone; one of two numbers is a number there."""
+    return version if version.count(".") > 1 else version.rstrip("0").rstrip(".")
 
 
 def _initials(letters: str, language: str) -> Iterator[str]:

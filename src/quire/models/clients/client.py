@@ -30,11 +30,18 @@ class Place(NamedTuple):
     """An SDK's client that somebody made, to be used as it is."""
 
 
+class NoResponse(Exception):
+    """What came with a good status is no response: a page, or a text; its words, if it has any."""
+
+
 class Client(Protocol):
     """Sends requests of one wire. It belongs to the event loop in which it was made."""
 
     def events(self, request: Json, *, stream: bool) -> AsyncGenerator[Json, None]:
-        """What comes back, as plain JSON: the events of a stream, or the whole response as the only one."""
+        """What comes back, as plain JSON: the events of a stream, or the whole response as the only one.
+
+        Who was asked for a stream and answers in one piece has its response marked as `Whole`.
+        """
         ...
 
     def explain(self, fault: Exception) -> Failure:
@@ -57,11 +64,11 @@ def sdk(module: str, extra: str) -> Any:
 def plain(response: Any) -> Json:
     """What an SDK gives, as plain JSON; it gives a text where a service answers with a page."""
     if isinstance(response, str | bytes) or response is None:
-        raise ValueError("what came is no response")
+        raise NoResponse(response if isinstance(response, str) else "")
     try:
         return plain_json(response)
     except WrongType as fault:  # an object that was made of something else, and cannot be written
-        raise ValueError("what came is no response") from fault
+        raise NoResponse from fault
 
 
 def key_for(place: Place) -> str | None:

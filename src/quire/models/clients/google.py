@@ -10,6 +10,7 @@ from typing import Any, cast
 from quire.models.clients.bodies import without_keys, words_in
 from quire.models.clients.client import (
     Json,
+    NoResponse,
     Place,
     is_named,
     key_for,
@@ -19,18 +20,21 @@ from quire.models.clients.client import (
     sdk,
     seconds_for,
 )
+from quire.models.clients.unstreamed import body_of, response_in
 from quire.models.failing import (
     Failure,
     Told,
     codes_in,
     connection_lost,
     failure_of,
+    no_answer,
     seconds_until,
     timed_out,
 )
 
 _LATE = ("TimeoutException", "TimeoutError", "ServerTimeoutError")
 _LOST = ("TransportError", "OSError", "ClientConnectionError", "ClientPayloadError")
+_DAMAGED = ("JSONDecodeError", "UnicodeDecodeError", "DecodingError")
 _RESPONSES: ContextVar[list[Any]] = ContextVar("the responses of the stream that is asked for")
 _VERSION = re.compile(r"v\d\w*")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -47,7 +51,7 @@ class GoogleClient:
 
     def _connected(self, place: Place) -> Any:
         self._http = _transport().AsyncClient(
-            follow_redirects=True, event_hooks={"request": [self._limit], "response": [_opened]}
+            follow_redirects=True, event_hooks={"request": [self._limit], "response": [_opened, self._look]}
         )
         options: Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self._http}
         if place.base_url:
@@ -89,8 +93,10 @@ class GoogleClient:
             return failure_of(model, told._replace(words=without_keys(told.words, self._keys())))
         if is_named(fault, *_LATE):
             return timed_out(model)
-        if is_named(fault, *_LOST):
+        if is_named(fault, *_LOST, *_DAMAGED):
             return connection_lost(model, fault)
+        if isinstance(fault, NoResponse):
+            return no_answer(model, without_keys(words_in(str(fault)), self._keys()))
         return failure_of(model, Told(kinds=type(fault).__name__, words=str(fault)))
 
     def _keys(self) -> tuple[object, ...]:
@@ -107,6 +113,14 @@ class GoogleClient:
         # The SDK has one limit for everything.
         seconds = seconds_for(self._place.patience, stream="streamGenerateContent" in str(request.url))
         request.extensions = {**request.extensions, "timeout": seconds}
+
+    async def _look(self, response: Any) -> None:
+        # The SDK makes an empty answer of an error that comes with a good status, and cannot read a page.
+        body = await body_of(response) if response.is_success else None
+        error = None if body is None else response_in(body).get("error")
+        if error:
+            told = object_in(error) or {"status": error, "message": error}
+            raise self._sdk.errors.APIError(0, {"error": told}, response)
 
 
 async def _opened(response: Any) -> None:

@@ -4,20 +4,33 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
 from quire.models.clients.bodies import without_keys, words_in
-from quire.models.clients.client import Json, Place, fitted, is_named, object_in, plain, sdk, seconds_for
+from quire.models.clients.client import (
+    Json,
+    NoResponse,
+    Place,
+    fitted,
+    is_named,
+    object_in,
+    plain,
+    sdk,
+    seconds_for,
+)
+from quire.models.clients.unstreamed import body_of, response_in
 from quire.models.failing import (
     Failure,
     Told,
     codes_in,
     connection_lost,
     failure_of,
+    no_answer,
     seconds_until,
     timed_out,
 )
+from quire.models.whole import Whole
 
 _LATE = ("APITimeoutError", "TimeoutException", "TimeoutError")
 _LOST = ("APIConnectionError", "TransportError", "OSError", "EndOfStream", "ClosedResourceError")
-_DAMAGED = ("JSONDecodeError", "UnicodeDecodeError", "APIResponseValidationError")
+_DAMAGED = ("JSONDecodeError", "UnicodeDecodeError", "APIResponseValidationError", "DecodingError")
 
 
 class SdkClient:
@@ -40,6 +53,11 @@ class SdkClient:
             yield plain(response)
             return
         try:
+            http: Any = getattr(response, "response", None)  # who made the client may give something else
+            body = None if http is None else await body_of(http)
+            if body is not None:
+                yield Whole(response_in(body))
+                return
             async for event in response:
                 yield plain(event)
         finally:
@@ -52,8 +70,10 @@ class SdkClient:
             return timed_out(model)
         if is_named(fault, *_LOST, *_DAMAGED):
             return connection_lost(model, fault)
+        keys = [getattr(self._client, name, None) for name in ("api_key", "auth_token")]
+        if isinstance(fault, NoResponse):
+            return no_answer(model, without_keys(words_in(str(fault)), keys))
         told = _told(fault)
-        keys = (getattr(self._client, name, None) for name in ("api_key", "auth_token"))
         return failure_of(model, told._replace(words=without_keys(told.words, keys)))
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from quire.errors import InvalidLimit
 from quire.models.per_loop import PerLoop
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
+from quire.programs.sandbox.awaited import AHEAD_OF_ALL, functions_ahead
 from quire.programs.sandbox.diagnosing import Found, typed_fault
 from quire.programs.sandbox.lacking import check_lacking
 from quire.programs.sandbox.loosening import LOOSE
@@ -74,10 +75,13 @@ class Sandbox:
             seat = workers.seat(bounds)
             printed = Printed(bounds.printed, tell, seat.stop)
             run = Run(seat, functions or {}, bounds)
+
+            def begin(session: "MontySession") -> Any:
+                session.feed_run(functions_ahead(functions or {}))
+                return session.feed_start(text, inputs=values, print_callback=printed.take)
+
             async with _ending(run, seat, printed, code, bounds), asyncio.timeout_at(until):
-                found = await run.through(
-                    lambda session: session.feed_start(text, inputs=values, print_callback=printed.take)
-                )
+                found = await run.through(begin)
         if isinstance(found, NotPlain):
             raise ProgramFault("answer", f"the answer cannot be taken: {found}", printed=str(printed))
         return Ran(found, str(printed), run.calls, perf_counter() - begun)
@@ -145,7 +149,7 @@ async def _ending(
         raise ProgramFault("limit", f"it took longer than {bounds.wall} s", printed=str(printed)) from None
     except MontyError as error:
         if not printed.over:
-            raise fault_of(error, code, str(printed), run.raised) from None
+            raise fault_of(error, code, str(printed), run.raised, (AHEAD_OF_ALL,)) from None
     except BaseException:
         seat.stop()
         raise

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from quire.programs.sandbox.functions import called_as
-from quire.programs.sandbox.lacked import CALLED, HELD, METHODS, MODULES, NAMES, TYPES
+from quire.programs.sandbox.lacked import CALLED, HELD, KEYWORDS, METHODS, MODULES, NAMES, TYPES, WHOLE
 from quire.programs.sandbox.naming import bindings, parts_run
 
 _NO_VALUE = "a method is no value in the sandbox: write a lambda that calls it"
+_FRACTION = "timedelta takes whole numbers in the sandbox: write minutes for half an hour"
 _OF_VALUES = frozenset(name for kind in TYPES.values() for name in dir(kind) if name[0] != "_")
 _TAKING_KEYS = ("max", "min", "sorted", ".sort", "groupby", ".groupby")
 
@@ -26,6 +27,8 @@ def attributes_lacking(tree: ast.Module) -> Iterator[Lack]:
             yield from looking.imported(node)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             yield from looking.taken(node)
+        elif isinstance(node, ast.Call | ast.BinOp):
+            yield from looking.given(node)
 
 
 class _Looking:
@@ -63,8 +66,22 @@ class _Looking:
         elif not path and node.attr not in self._own:
             if is_called and node.attr in METHODS:
                 yield node.lineno, _lacks("method", node.attr)
-            elif node in self._asked_for and node.attr in _OF_VALUES:
+            elif (node in self._asked_for or _is_plain(node.value, is_called)) and node.attr in _OF_VALUES:
                 yield node.lineno, f"`.{node.attr}`: {_NO_VALUE}"
+
+    def given(self, node: ast.Call | ast.BinOp) -> Iterator[Lack]:
+        """What a function is given that it takes in Python alone."""
+        if isinstance(node, ast.BinOp):
+            sides = (node.left, node.right)
+            is_scaled = any(isinstance(one, ast.Call) and self._path_of(one.func) == WHOLE for one in sides)
+            if is_scaled and any(map(_is_fraction, sides)):
+                yield node.lineno, _FRACTION
+            return
+        path, keywords = self._path_of(node.func), [one.arg for one in node.keywords if one.arg]
+        for keyword in KEYWORDS.get(path, frozenset()).intersection(keywords):
+            yield node.lineno, f"`{path}` has no `{keyword}` in the sandbox: write it another way"
+        if path == WHOLE and any(map(_is_fraction, [*node.args, *(one.value for one in node.keywords)])):
+            yield node.lineno, _FRACTION
 
     def _path_of(self, node: ast.expr) -> str:
         """What a name or an attribute stands for, where it was imported or is Python's own."""
@@ -85,6 +102,26 @@ def _taken_of_type(node: ast.Attribute, path: str, is_called: bool) -> Iterator[
         yield node.lineno, f"`{path}.{node.attr}`: {_NO_VALUE}"
     elif "." in path and node.attr not in CALLED.get(path, ()):
         yield node.lineno, _lacks("method", f"{path}.{node.attr}")
+
+
+def _is_plain(node: ast.expr, is_called: bool) -> bool:
+    """Whether what is taken is a method of a text that is written out, and not called."""
+    return not is_called and isinstance(node, ast.JoinedStr | ast.Constant) and _is_text(node)
+
+
+def _is_text(node: ast.JoinedStr | ast.Constant) -> bool:
+    return isinstance(node, ast.JoinedStr) or isinstance(node.value, str)
+
+
+def _is_fraction(node: ast.expr) -> bool:
+    """Whether this is a number with a fraction, whatever it is computed from."""
+    match node:
+        case ast.Constant(value=float()) | ast.BinOp(op=ast.Div()):
+            return True
+        case ast.UnaryOp(operand=inner):
+            return _is_fraction(inner)
+        case _:
+            return False
 
 
 def _lacks(what: str, path: str) -> str:

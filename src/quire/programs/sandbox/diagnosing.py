@@ -35,6 +35,9 @@ _TO_WHAT_IT_MADE = "Argument to bound method"
 _COMPUTED = re.compile(
     r"TypedDict .* can only be subscripted .*, got key of type `(str|LiteralString|Any|Unknown)`"
 )
+_OF_OBJECTS = ("not-subscriptable", "unresolved-attribute", "unsupported-operator")
+_INTO_A_DICT = re.compile(r"Invalid subscript assignment .* on object of type `dict\[")
+_INTO = re.compile(r"(\w+)\[")
 _EMPTY = re.compile(r"= *(\{ *\}|dict\(\)) *$")
 _FOR_NOW = re.compile(r"""output *= *(None|\[ *\]|""|'') *(#.*)?$""")
 
@@ -84,6 +87,19 @@ class _Reading:
         dicts = (node for node in ast.walk(parsed(self._checked)) if isinstance(node, ast.Dict))
         return {self._text.span(node) for node in dicts if None in node.keys}
 
+    @cached_property
+    def _lambdas(self) -> list[Span]:
+        nodes = ast.walk(parsed(self._checked))
+        return [self._text.span(node) for node in nodes if isinstance(node, ast.Lambda)]
+
+    @cached_property
+    def _declared(self) -> set[str]:
+        """Names of which the program itself says the type, and that of the answer."""
+        nodes = [*ast.walk(parsed(self._checked))]
+        own = {node.arg for node in nodes if isinstance(node, ast.arg) and node.annotation is not None}
+        said = (node.target for node in nodes if isinstance(node, ast.AnnAssign))
+        return {"output", *own, *(target.id for target in said if isinstance(target, ast.Name))}
+
     def counting(self, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         """The rows without those of what a program may do all the same."""
         return (row for row in rows if not self._is_forgiven(row))
@@ -100,10 +116,20 @@ class _Reading:
             return hasattr(builtins, unknown[1])
         if row["code"] == "invalid-key":
             return bool(_COMPUTED.match(str(row["message"])))  # which key it is, nobody knows yet
+        if row["code"] in _OF_OBJECTS:
+            return "`object`" in row["message"] and self._is_in_lambda(row)
         if row["code"] not in _OF_TYPES:
             return False
+        if _INTO_A_DICT.match(str(row["message"])):
+            into = _INTO.match(stands.strip())
+            return into is not None and into[1] not in self._declared
         for_now = self._sets_again and _FOR_NOW.match(stands.strip())
         return bool(for_now) or may_do(str(row["message"]), self._records)
+
+    def _is_in_lambda(self, row: dict[str, Any]) -> bool:
+        """Whether this is of what a lambda is given: where any value will do, the checker knows no more."""
+        spans = self._text.spans_at(_place(row))
+        return any(begin <= start and end <= until for start, end in spans for begin, until in self._lambdas)
 
 
 def _is_refused(row: dict[str, Any]) -> bool:

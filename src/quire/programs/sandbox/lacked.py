@@ -36,12 +36,22 @@ NAMES: Mapping[str, frozenset[str]] = {
 }
 """What modules lack that are there."""
 
+KEYWORDS: Mapping[str, frozenset[str]] = {
+    "asyncio.run": frozenset(("debug", "loop_factory")),
+    "json.dumps": frozenset(("check_circular", "cls", "default")),
+    "json.loads": frozenset(("cls", "object_hook", "object_pairs_hook", "parse_constant")),
+}
+"""What functions that are there take in Python, and not in the sandbox."""
+
+WHOLE = "datetime.timedelta"
+"""What is made of numbers with a fraction in Python, and of whole ones alone in the sandbox."""
+
 METHODS = frozenset(
     {
         *("bit_count", "bit_length", "ctime", "difference_update", "expand", "format_map", "from_bytes"),
         *("fromisocalendar", "fromordinal", "fromtimestamp", "fromutc", "intersection_update"),
         *("is_integer", "isocalendar", "subn", "symmetric_difference_update", "timetuple", "to_bytes"),
-        *("toordinal", "utcfromtimestamp", "utcnow", "utctimetuple"),
+        *("toordinal", "translate", "utcfromtimestamp", "utcnow", "utctimetuple"),
     }
 )
 """Methods that values have in Python, and no value in the sandbox, whatever its type."""

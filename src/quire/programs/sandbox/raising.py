@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox.lacked import TYPES
-from quire.programs.sandbox.source import AHEAD
+from quire.programs.sandbox.naming import bindings
+from quire.programs.sandbox.source import AHEAD, tree_of
 
 if TYPE_CHECKING:
     from pydantic_monty import MontyError
@@ -29,7 +30,13 @@ _LACKING = re.compile(
     r"|^(No module named|cannot import|Wildcard imports)"
     r"|^callable replacement is not yet supported|^'list' object is not an iterator$"
     r"|^cannot convert '(list|range|set|tuple)' object to bytes$"
+    r"|^unsupported operand type\(s\) for [*/]: 'datetime\.timedelta' and 'float'"
+    r"|^unsupported operand type\(s\) for \*: 'float' and 'datetime\.timedelta'"
+    r"|^(Pattern\.\w+|asyncio\.run)\(\) takes exactly one argument"
+    r"|^re\.Match\.\w+\(\) takes no keyword arguments"
 )
+_KEYWORD = re.compile(r"^([\w.]+)\(\) got an unexpected keyword argument ")
+_NO_FRACTION = "'float' object cannot be interpreted as an integer"
 _LIMIT_KINDS = {"MemoryError", "RecursionError", "TimeoutError", "RuntimeError"}
 _LACKING_KINDS = {"NotImplementedError", "ModuleNotFoundError", "ImportError", "RuntimeError", "TypeError"}
 _MODULE_LACKS = re.compile(r"^module '\w+' has no attribute ")
@@ -60,10 +67,13 @@ def _words(error: BaseException) -> str:
         return ""
 
 
-def fault_of(error: "MontyError", code: str, printed: str, raised: Collection[str] = ()) -> ProgramFault:
+def fault_of(
+    error: "MontyError", code: str, printed: str, raised: Collection[str] = (), ahead: Collection[str] = ()
+) -> ProgramFault:
     """What a program died of, with its line; lines of ours stood before it as it was given.
 
     `raised` is what functions said that it called: whatever that reads like, the program did not lack it.
+    What is in texts of the names `ahead` is ours.
     """
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError, MontyTypingError
 
@@ -74,11 +84,19 @@ def fault_of(error: "MontyError", code: str, printed: str, raised: Collection[st
         return ProgramFault("types", error.display(), printed=printed)
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return ProgramFault("raised", str(error), printed=printed)
-    lines = [frame.line - AHEAD for frame in error.traceback() if frame.filename != "<string>"]
+    others = {*ahead, "<string>"}
+    lines = [frame.line - AHEAD for frame in error.traceback() if frame.filename not in others]
     ends, message = code.count("\n") + 1, error.display("msg")
     within = [line for line in lines if 0 < line <= ends]
     name, line = _name_of(error), within[-1] if within else None
     kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
+    if (
+        kind == "raised"
+        and name == "TypeError"
+        and message not in raised
+        and _is_refused(message, code, line)
+    ):
+        kind = "missing"
     if kind in ("raised", "names") and max(lines, default=0) > ends:
         return ProgramFault("answer", _no_answer(name, message), printed=printed)
     return ProgramFault(kind, at_line(code, line, f"{name}: {message}{_lacking(kind)}"), line, printed)
@@ -101,6 +119,16 @@ def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
     if undefined:
         return "missing" if hasattr(builtins, undefined[1]) else "names"
     return "syntax" if name in ("SyntaxError", "IndentationError") else "raised"
+
+
+def _is_refused(message: str, code: str, line: int | None) -> bool:
+    """Whether a function of Python's own was given what it takes there, and not in the sandbox."""
+    if message == _NO_FRACTION and line is not None:
+        return "timedelta" in code.split("\n")[line - 1]
+    refused = _KEYWORD.match(message)
+    return refused is not None and not {*refused[1].split(".")} & {
+        name for _, name in bindings(tree_of(code))
+    }
 
 
 def _reads_like_ours(said: str) -> bool:

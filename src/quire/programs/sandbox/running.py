@@ -12,15 +12,15 @@ from quire.errors import InvalidValue, WrongType, cut
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
 from quire.programs.sandbox.answers import answer_of
+from quire.programs.sandbox.awaited import called_by
 from quire.programs.sandbox.handing import Handed
 from quire.programs.sandbox.plain import NotPlain, TooLarge
 from quire.programs.sandbox.raising import raised_inside
-from quire.programs.sandbox.shown import as_value, name_of
 from quire.programs.sandbox.workers import Seat
 from quire.programs.values import writable
 
 if TYPE_CHECKING:
-    from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontySession, NameLookupSnapshot
+    from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontySession
 
 HostFunction = Callable[..., Awaitable[Any]]
 
@@ -67,7 +67,7 @@ class Run:
             elif isinstance(pause.snapshot, FutureSnapshot):
                 pause = await self._waited(pause.snapshot)
             elif isinstance(pause.snapshot, NameLookupSnapshot):
-                pause = await self._looked_up(pause.snapshot)
+                pause = await self._on(pause.snapshot.resume)  # all that there is has been given
             else:
                 raise ProgramFault("missing", f"the sandbox asks for a {type(pause.snapshot).__name__}")
         return pause.given
@@ -96,7 +96,7 @@ class Run:
         if not isinstance(snapshot, FunctionSnapshot) or snapshot.is_os_function:
             return _Pause(snapshot)
         self.calls += 1
-        if self.calls > self._bounds.calls or name_of(snapshot.function_name) not in self._functions:
+        if self.calls > self._bounds.calls or called_by(snapshot.function_name) not in self._functions:
             return _Pause(snapshot)
         try:
             return _Pause(snapshot, self._handed.given(snapshot.args, snapshot.kwargs))
@@ -112,7 +112,7 @@ class Run:
             return wrong
 
     async def _called(self, snapshot: "FunctionSnapshot", given: Any) -> _Pause:
-        name = name_of(str(snapshot.function_name))
+        name = called_by(str(snapshot.function_name))
         if snapshot.is_os_function:
             return await self._of_the_machine(snapshot, name)
         if self.calls > self._bounds.calls:
@@ -153,12 +153,6 @@ class Run:
         self.raised.update(one["message"] for one in gave.values() if "message" in one)
         return gave
 
-    async def _looked_up(self, snapshot: "NameLookupSnapshot") -> _Pause:
-        name = snapshot.variable_name
-        if name not in self._functions:
-            return await self._on(snapshot.resume)
-        return await self._on(lambda: snapshot.resume(value=_known_as(name)))
-
     async def _answered(self, snapshot: "FunctionSnapshot", result: Any) -> _Pause:
         return await self._on(lambda: snapshot.resume(result))
 
@@ -176,16 +170,6 @@ def given_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {name: writable(msgspec.to_builtins(value)) for name, value in inputs.items()}
     except (TypeError, ValueError, RecursionError) as error:
         raise WrongType(f"an input of a program is no plain value: {cut(str(error))}") from None
-
-
-def _known_as(name: str) -> Callable[[], None]:
-    """What stands for a host function in the sandbox, which calls it by the name that its value has."""
-
-    def function() -> None:
-        """Never called: a program that calls this asks for the function of its name."""
-
-    function.__name__ = as_value(name)
-    return function
 
 
 async def _call(function: HostFunction, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -7,15 +7,12 @@ to end is taken for the thing that it shows.
 import builtins
 import re
 
-_TOOL = re.compile(r"<tool (\w+)>")
 _OF_PYTHON = "|".join(name for name in vars(builtins) if name.isidentifier())
 _FORMS = {
     r"<coroutine (object \S+|external_future\(\d+\))>|<gather\(\d+\)>": (
         "a coroutine: was an `await` left out?"
     ),
-    r"<tool \w+>|<function ('[^']*'|\S+) at 0x[0-9a-f]+>|<bound method>|functools\.partial\(<.*\)": (
-        "a function"
-    ),
+    r"<function ('[^']*'|\S+) at 0x[0-9a-f]+>|<bound method>|functools\.partial\(<.*\)": ("a function"),
     r"dict_(keys|values|items)\(\[.*\]\)": "a view of a dict: write `list(...)` around it",
     r"range\(-?\d+, -?\d+(, -?\d+)?\)": "a range: write `list(...)` around it",
     r"<re\.Match object; span=\(\d+, \d+\), match=.*>": "a match: take its groups",
@@ -37,14 +34,3 @@ def thing_shown(text: str) -> str | None:
     if not text.startswith(_BEGINNINGS):
         return None
     return next((words for form, words in _THINGS if form.fullmatch(text)), None)
-
-
-def as_value(name: str) -> str:
-    """The name that a function of the host has as a value, by which it is no text when it comes back."""
-    return f"<tool {name}>"
-
-
-def name_of(called: str) -> str:
-    """The name of a function that is called by its own name or as a value."""
-    found = _TOOL.fullmatch(called)
-    return found[1] if found else called

@@ -12,14 +12,19 @@ from quire.providers.declaring import Fields, are_names, are_objects, declare, i
 from quire.providers.definitions import Tool, refuse_same_names
 from quire.providers.json_values import entries_in, fields_in
 from quire.providers.properties import Narrow, renamed
-from quire.providers.routes import cloud_of
+from quire.providers.routes import Cloud, cloud_of
 from quire.providers.schemas import EMPTY
 from quire.providers.sheet import Json, Sheet
 from quire.providers.wording import mended
 
 _decode = msgspec.json.Decoder().decode
 _DATED = re.compile(r"[a-z][a-z0-9_]*_\d{8}")
-_RUN_BY_ANTHROPIC = re.compile(r"(?:web_search|web_fetch|code_execution|advisor)_\d{8}|mcp_toolset")
+_NOT_RUN: dict[Cloud | None, re.Pattern[str]] = {
+    "bedrock": re.compile(r"(?:web_search|web_fetch|code_execution|advisor)_\d{8}|mcp_toolset"),
+    "vertex": re.compile(r"(?:web_fetch|code_execution|advisor)_\d{8}|mcp_toolset"),
+}
+"""The types of tools that Anthropic's servers run, and that are refused where a cloud serves the model."""
+
 _UNDATED = ("mcp_toolset", "tool_search_tool_regex", "tool_search_tool_bm25")
 _GONE = "Not at hand any more."
 _MARK = "cache_control"
@@ -37,7 +42,9 @@ _OWN: Fields = {
     "allowed_callers": are_names,
     _MARK: _is_mark,
 }
-_ON_CLOUDS: Fields = {name: takes for name, takes in _OWN.items() if name != "eager_input_streaming"}
+# No cloud runs code for the model, so a tool that only code may call could be called by nobody.
+_NOT_ON_CLOUDS = ("eager_input_streaming", "allowed_callers")
+_ON_CLOUDS: Fields = {name: takes for name, takes in _OWN.items() if name not in _NOT_ON_CLOUDS}
 
 
 class Tooling(NamedTuple):
@@ -53,8 +60,8 @@ def definitions(tools: Sequence[Tool], sheet: Sheet) -> Tooling:
     for tool in tools:
         if tool.native is not None and not _is_own(tool.native):
             sheet.note(None, "tools_left_out", f"{tool.name!r} is a tool of another service")
-        elif tool.native is not None and cloud == "bedrock" and _is_run_by_anthropic(tool.native):
-            sheet.note(None, "tools_left_out", f"{tool.name!r} is run by Anthropic, and Bedrock refuses it")
+        elif tool.native is not None and _is_not_run(tool.native, cloud):
+            sheet.note(None, "tools_left_out", f"{tool.name!r} is run by Anthropic, and not on this cloud")
         else:
             taken.append(tool)
     refuse_same_names(taken)
@@ -98,9 +105,10 @@ def _is_own(native: Mapping[str, Any]) -> bool:
     return named and (kind in _UNDATED or _DATED.fullmatch(kind) is not None)
 
 
-def _is_run_by_anthropic(native: Mapping[str, Any]) -> bool:
+def _is_not_run(native: Mapping[str, Any], cloud: Cloud | None) -> bool:
     """Whether a tool needs servers of Anthropic's; others are run by the caller, or by whoever serves it."""
-    return _RUN_BY_ANTHROPIC.fullmatch(str(native.get("type"))) is not None
+    pattern = _NOT_RUN.get(cloud)
+    return pattern is not None and pattern.fullmatch(str(native.get("type"))) is not None
 
 
 def _definition(tool: Tool, sheet: Sheet, room: StrictRoom, own: Fields) -> Json:

@@ -11,6 +11,7 @@ from quire.providers.json_values import json_text
 from quire.providers.names import Alphabet, alphabet
 from quire.providers.native import said
 from quire.providers.openai_chat.breakpoints import with_breakpoint
+from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.manners import Manners, ids_of
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import Common
@@ -134,6 +135,14 @@ class FamilyWriter:
         if call.name not in self._known:
             self._known[call.name] = self.sheet.tool_name(call, call.name)
         return self._known[call.name]
+
+    def _input(self, call: ToolCall) -> str | None:
+        """The text that a call is made with; none where it is one of a function, or has to be."""
+        text = input_of(call) if call.extras else None
+        if text is not None and not self._manners.whole:
+            self.sheet.note(call, "fields_left_out", "a call of another kind is one of a function here")
+            return None
+        return text
 
     def _arguments(self, call: ToolCall) -> str:
         """The arguments of a call. Many of this wire refuse histories with any that are no object."""

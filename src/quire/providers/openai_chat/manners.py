@@ -29,27 +29,35 @@ class Manners(NamedTuple):
     """Whether arguments go back as the model wrote them, also those that are no JSON object."""
     heard: bool
     """Whether the model has to speak between a result and what the user says, and never speaks last."""
+    whole: bool
+    """Whether all of the wire is taken: the names of speakers, tools of any text, recordings by their ids."""
 
 
 def manners_of(model: str | None) -> Manners:
-    """What a model takes; one that is not known is trusted with all that most take.
+    """What a model takes; one that is not known is trusted with all that most take, which is no file.
 
     One that is not named is given all: who sends a recording to it knows whom it goes to. Only its arguments
     are mended, since whoever reads them loses nothing by that.
     """
     facts = facts_for(model) if model else UNKNOWN
     features = frozenset[str](facts.features)
-    media = features if facts.provider is not None else features | {"image_input", "pdf_input"}
-    if model is None:
-        media |= {"audio_input"}
+    own = _is_own(model, facts)
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
     marked = "cache_breakpoints" in features or _is_marked(model)
     caches = facts.provider == "openai" and facts.cache_minimum is not None
-    own = _is_own(model, facts)
-    anywhere = own or model is None or "instructions_anywhere" in features
-    return Manners(instructions, media, marked, marked or caches, anywhere, own, "heard_results" in features)
+    whole = own or model is None
+    return Manners(
+        instructions=instructions,
+        media=_media(model, facts, own),
+        breakpoints=marked,
+        keyed=marked or caches,
+        anywhere=whole or "instructions_anywhere" in features,
+        verbatim=own,
+        heard="heard_results" in features,
+        whole=whole,
+    )
 
 
 @lru_cache(256)  # it is asked for at every turn, of the same few models
@@ -59,6 +67,14 @@ def ids_of(model: str | None, usual: Alphabet) -> Alphabet:
     if "nine_letter_ids" in features:
         return _NINE
     return _READ if "read_ids" in features else usual
+
+
+def _media(model: str | None, facts: ModelFacts, own: bool) -> frozenset[str]:
+    """The media that a model takes, as features; of one that is in no table, what it may take."""
+    if facts is not UNKNOWN:
+        return frozenset[str](facts.features)
+    seen = frozenset(("image_input", "pdf_input") if own or model is None else ("image_input",))
+    return seen | {"audio_input"} if model is None else seen
 
 
 def _is_own(model: str | None, facts: ModelFacts) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, ToolCall
 from quire.providers.endings import settled, spelled
+from quire.providers.json_values import fields_in
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.outputs import outputs_of
 from quire.providers.openai_chat.states import Maker
@@ -48,8 +49,9 @@ def fault_in(body: Json) -> str | None:
 
 
 def usage_of(body: Json) -> Usage | None:
-    """What a response or a chunk says of usage."""
-    return read_usage(body.get("usage"), "prompt_tokens", "completion_tokens")
+    """What a response or a chunk says of usage; Groq has it in a field of its own in streams."""
+    report = body.get("usage") or fields_in(body.get("x_groq")).get("usage")
+    return read_usage(report, "prompt_tokens", "completion_tokens")
 
 
 def assembled(

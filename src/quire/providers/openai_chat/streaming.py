@@ -59,6 +59,7 @@ class ChatStream:
             if not choice.get("index"):
                 self._reason = choice.get("finish_reason") or self._reason
                 self._error = error_in(choice.get("error")) or self._error
+                self._usage = usage_of(choice) or self._usage  # where Moonshot says it
                 added += self._take(fields(choice.get("delta") or {}, "choices[0].delta"))
         return added
 
@@ -94,8 +95,11 @@ class ChatStream:
         self._signed |= signed_in(delta)
         for name, piece in fields(delta.get("audio") or {}, "choices[0].delta.audio").items():
             _gather(self._audio, name, piece)
-        for value in entries(delta.get("tool_calls") or (), "choices[0].delta.tool_calls"):
-            self._call(fields(value, "choices[0].delta.tool_calls[]"))
+        for number, value in enumerate(entries(delta.get("tool_calls") or (), "choices[0].delta.tool_calls")):
+            piece = fields(value, "choices[0].delta.tool_calls[]")
+            if number and _is_named_alone(piece):
+                self._places.pop(_index(None), None)
+            self._call(piece)
         if delta.get("function_call"):
             self._call({"index": "function_call", "id": "function_call", "function": delta["function_call"]})
         return said + words_in(delta.get("refusal"))
@@ -138,9 +142,18 @@ class ChatStream:
         Some services count every call as the first, so that another id is another call. Others make up an id
         for each piece; they name a call once, where it begins.
         """
-        if any(fields(piece.get(kind) or {}, kind).get("name") for kind in _CALLED):
+        if _is_named(piece):
             return None
         return next((known for known in self._calls if known["id"] == call_id), call)
+
+
+def _is_named(piece: Json) -> bool:
+    return any(fields(piece.get(kind) or {}, kind).get("name") for kind in _CALLED)
+
+
+def _is_named_alone(piece: Json) -> bool:
+    """Whether nothing but a name tells of which call a piece is: of two in one list each is a call then."""
+    return piece.get("index") is None and not piece.get("id") and _is_named(piece)
 
 
 def _begins_anew(call: Json, piece: Json) -> bool:

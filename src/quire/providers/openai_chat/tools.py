@@ -5,13 +5,17 @@ from typing import Any, cast
 
 from quire.providers.declaring import declare, said_strict, vetted_schema
 from quire.providers.definitions import Tool
+from quire.providers.openai_chat.customs import as_function, is_custom
+from quire.providers.openai_chat.manners import manners_of
 from quire.providers.sheet import Json, Sheet
 
 
 def written_tool(tool: Tool, sheet: Sheet) -> Json | None:
     """A tool; none where it is one of another service."""
+    if is_custom(tool) and not manners_of(sheet.model).whole:
+        tool = as_function(tool, sheet)
     if tool.native is not None:
-        return _custom(tool.native) if tool.native.get("type") == "custom" else None
+        return _custom(tool.native) if is_custom(tool) else None
     function: Json = {"name": sheet.names.give(tool.name)}
     if tool.description:
         function["description"] = tool.description

@@ -5,6 +5,9 @@ from typing import Any, cast
 
 from quire.tokens.usage import Usage
 
+_HITS = ("cached_tokens", "prompt_cache_hit_tokens")
+"""What was read from the cache, as Moonshot and DeepSeek say it beside all input."""
+
 
 def read_usage(report: Any, whole_input: str, whole_output: str) -> Usage | None:
     """Tokens by the names that a wire has for all input and for all output."""
@@ -14,7 +17,8 @@ def read_usage(report: Any, whole_input: str, whole_output: str) -> Usage | None
     sent, given = _count(values, whole_input), _count(values, whole_output)
     parts = _details(values, whole_input)
     # Compatible services now and then report a part above its whole; the whole is what is billed.
-    cached = min(_count(parts, "cached_tokens"), sent)
+    hits = max(_count(parts, "cached_tokens"), *(_count(values, name) for name in _HITS))
+    cached = min(hits, sent)
     return Usage(
         input=sent,
         output=given,

@@ -24,7 +24,6 @@ from quire.providers.names import alphabet
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.chunks import with_beside
-from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, sheet_for, written_tools
 from quire.providers.openai_chat.limits import LONGEST_ID, in_messages, refuse_too_many
 from quire.providers.openai_chat.manners import Manners, manners_of
@@ -79,8 +78,12 @@ class ChatWriter(FamilyWriter):
         if BESIDE not in item.extras or place >= len(messages):
             return
         name = fields_beside(item, NAME).get("name")
-        if isinstance(name, str) and _AUTHOR.fullmatch(wording.mended(name)):
+        if not isinstance(name, str) or not _AUTHOR.fullmatch(wording.mended(name)):
+            return
+        if self._manners.whole:
             messages[place]["name"] = wording.mended(name)
+        else:
+            self.sheet.note(item, "fields_left_out", "whoever serves the model may refuse a speaker's name")
 
     def _sign_all(self, items: list[Message], place: int) -> None:
         for item in items:
@@ -93,7 +96,8 @@ class ChatWriter(FamilyWriter):
             self.sheet.messages.append({"role": "assistant", "content": text})
             return
         text, media = split(item.parts)
-        spoken = file_id(media[0], OWNER) if len(media) == 1 and isinstance(media[0], Audio) else None
+        alone = len(media) == 1 and isinstance(media[0], Audio) and self._manners.whole
+        spoken = file_id(media[0], OWNER) if alone else None
         if spoken is not None:
             said = wording.mended(text) or None
             self.sheet.messages.append({"role": "assistant", "content": said, "audio": {"id": spoken}})
@@ -188,7 +192,7 @@ class ChatWriter(FamilyWriter):
                 self._moved(result, media, wording.from_call(call))
 
     def _call(self, call: ToolCall) -> Json:
-        text = input_of(call)
+        text = self._input(call)
         call_id = self.sheet.call_id(call, call.call_id)
         if text is not None:
             # Such a tool is declared by its own name, whatever that is made of.

@@ -7,6 +7,8 @@ from typing import Any, cast
 from quire.providers.declaring import Fields, are_names, declare, is_flag, said_strict, vetted_schema
 from quire.providers.definitions import Tool
 from quire.providers.json_values import is_object
+from quire.providers.openai_chat.customs import as_function, is_custom
+from quire.providers.openai_chat.manners import manners_of
 from quire.providers.sheet import Json, Sheet
 
 _OWN = frozenset(
@@ -28,6 +30,8 @@ _FIELDS: Fields = {
 
 def written_tool(tool: Tool, sheet: Sheet) -> Json | None:
     """A tool; none where it is one of another service."""
+    if is_custom(tool) and not manners_of(sheet.model).whole:
+        tool = as_function(tool, sheet)
     if tool.native is None:
         return _function(tool, sheet)
     return _flat(tool.native) if _is_own(tool.native) else None

@@ -9,7 +9,6 @@ from quire.providers.dialogue import Reply
 from quire.providers.media import split
 from quire.providers.names import alphabet
 from quire.providers.native import native_block
-from quire.providers.openai_chat.customs import input_of
 from quire.providers.openai_chat.family import FamilyWriter, sheet_for, written_tools
 from quire.providers.openai_chat.manners import Manners, manners_of
 from quire.providers.openai_responses.calling import CALLER, Programs, said_of
@@ -129,7 +128,7 @@ class ResponsesWriter(FamilyWriter):
         return written, media
 
     def _call(self, call: ToolCall) -> Json:
-        text, call_id = input_of(call), self.sheet.call_id(call, call.call_id)
+        text, call_id = self._input(call), self.sheet.call_id(call, call.call_id)
         more = said_of(call, self._programs, self.sheet) if call.extras else {}
         if text is not None:
             # Such a tool is declared by its own name, whatever that is made of.

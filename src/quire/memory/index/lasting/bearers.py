@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
+from quire.memory.index.lasting.sums import summed, unsummed
 from quire.memory.index.lasting.tables import Asked
 from quire.memory.ranking.postings import Times
 
@@ -39,7 +40,7 @@ class Bearers(Mapping[int, Times]):
         self.is_placed = False
         """Whether all of them were told where they stand."""
         for block in blocks:
-            self._unpack(memoryview(block))
+            self._unpack(unsummed(block))
 
     def _unpack(self, block: memoryview) -> None:
         count, at = len(block) // _A_LEAF_TAKES, 0
@@ -50,7 +51,7 @@ class Bearers(Mapping[int, Times]):
 
     def packed(self) -> bytes:
         """All of them as one block."""
-        return b"".join(map(bytes, (self.leaves, self.stretches, self._told, self._asked)))
+        return summed(b"".join(map(bytes, (self.leaves, self.stretches, self._told, self._asked))))
 
     def __len__(self) -> int:
         return len(self.leaves)

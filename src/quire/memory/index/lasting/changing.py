@@ -121,8 +121,8 @@ def _changed(asked: Asked, come: dict[int, Come], gone: set[int]) -> dict[int, N
         if there.get(number) == (body, vector):
             gone.discard(number)
             continue
-        read = read_words(leaf.text)
-        told, questions = Counter(read.told), Counter(read.asked)
+        read = read_words(leaf)
+        told, questions = Counter([*read.named, *read.told]), Counter(read.asked)
         words = {word: (told[word], questions[word]) for word in {**told, **questions}}
         found[number] = New(leaf, source, body, read, words, vector)
     return found

@@ -6,16 +6,32 @@ from typing import NamedTuple
 import msgspec
 
 from quire.errors import OutOfRange
-from quire.memory.index.lasting.tables import MOST_ORDER, ORDER_BITS, Asked, address, stored
+from quire.memory.index.lasting.sums import summed, unsummed
+from quire.memory.index.lasting.tables import MOST_ORDER, ORDER_BITS, Asked, Row, address, stored
 from quire.memory.leaf import Leaf
 from quire.memory.ranking.postings import Times
 
 Words = dict[str, Times]
 """The words of a leaf, each with how often it stands in statements and in questions."""
 
-written = msgspec.msgpack.Encoder().encode
-read_words = msgspec.msgpack.Decoder(Words).decode
-read_leaf = msgspec.msgpack.Decoder(Leaf).decode
+_encode = msgspec.msgpack.Encoder().encode
+_words = msgspec.msgpack.Decoder(Words).decode
+_leaf = msgspec.msgpack.Decoder(Leaf).decode
+
+
+def written(one: Leaf | Words) -> bytes:
+    """A leaf, or its words, as they are kept."""
+    return summed(_encode(one))
+
+
+def read_words(kept: bytes) -> Words:
+    """The words of a leaf as they were."""
+    return _words(unsummed(kept))
+
+
+def read_leaf(kept: bytes) -> Leaf:
+    """A leaf as it was."""
+    return _leaf(unsummed(kept))
 
 
 class Scope(NamedTuple):
@@ -37,12 +53,17 @@ _SCOPE = "SELECT number, leaves, vectors, total, changes, shrunk FROM scopes WHE
 def scope_of(asked: Asked, name: str, dialect: str) -> Scope | None:
     """A scope as it stands."""
     found = asked.rows(f"{_SCOPE} AND dialect = ?", name, dialect)
-    return Scope(*found[0]) if found else None
+    return _scope(found[0]) if found else None
 
 
 def scopes_of(asked: Asked, name: str) -> list[Scope]:
     """A scope in all dialects in which somebody had it indexed."""
-    return [Scope(*row) for row in asked.rows(_SCOPE, name)]
+    return [_scope(row) for row in asked.rows(_SCOPE, name)]
+
+
+def _scope(row: Row) -> Scope:
+    number, leaves, vectors, total, changes, shrunk = row
+    return Scope(int(number), int(leaves), int(vectors), float(total), int(changes), int(shrunk))
 
 
 def made_scope(asked: Asked, name: str, dialect: str) -> Scope:

@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 class Lasting(Index):
     """One scope in tables that may hold several, and that other processes may use at the same time.
 
-    What was dropped is wiped when the place it is of is marked anew: so once for all that goes together.
+    What was forgotten is wiped when the place it is of is marked anew: so once for all that goes together.
     """
 
     def __init__(self, tables: Tables, scope: str, weights: Weights | None = None) -> None:
@@ -184,7 +184,7 @@ class Lasting(Index):
     def _wipe(self) -> None:
         if unclean := self._tables.read(is_unclean):
             self._tables.wipe()
-            self._tables.write(lambda asked: was_wiped(asked, unclean))
+            self._tables.write(lambda asked: was_wiped(asked, *unclean))
 
 
 def _check(limit: int) -> None:

@@ -1,6 +1,7 @@
 """How far places were read: kept in tables, and at hand as long as nobody else changed anything."""
 
 from quire.memory.index.lasting.known import Scope, scope_of
+from quire.memory.index.lasting.sums import summed, unsummed
 from quire.memory.index.lasting.tables import Asked, Tables, address, stored, told
 
 _SET = "INSERT INTO marks VALUES (?, ?, ?, ?) ON CONFLICT (scope, address) DO UPDATE SET mark = excluded.mark"
@@ -27,14 +28,14 @@ class Marks:
         """The mark of a place, as it is in this moment."""
         query = "SELECT mark FROM marks WHERE scope = ? AND address = ?"
         found = asked.rows(query, scope.number, address(place))
-        return bytes(found[0][0]) if found else None
+        return bytes(unsummed(found[0][0])) if found else None
 
     def set(self, asked: Asked, scope: Scope, place: str, mark: bytes | None) -> None:
         """Write one down; what is at hand is read again, should this not last."""
         if mark is None:
             unmark(asked, scope, place)
         else:
-            asked.rows(_SET, scope.number, address(place), stored(place), mark)
+            asked.rows(_SET, scope.number, address(place), stored(place), summed(mark))
 
     def changed(self, changes: int, place: str, mark: bytes | None) -> None:
         """One was written down: it is the only change, or else all are read again."""
@@ -53,7 +54,7 @@ class Marks:
         changes = 0 if scope is None else scope.changes
         if changes != self._changes:
             rows = asked.rows("SELECT place, mark FROM marks WHERE scope = ?", scope.number if scope else 0)
-            self._kept = {told(place): bytes(mark) for place, mark in rows}
+            self._kept = {told(place): bytes(unsummed(mark)) for place, mark in rows}
             self._changes = changes
 
 

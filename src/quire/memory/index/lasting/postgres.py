@@ -107,7 +107,7 @@ def _settle(connection: "Connection[Any]") -> None:
         asked = _Asked(connection)
         for statement in SCHEMA:
             asked.rows(statement)
-        asked.rows("INSERT INTO about VALUES (?, 0)", VERSION)
+        asked.rows("INSERT INTO about VALUES (?, 0, 0)", VERSION)
         # The server would keep samples of words, for its plans, and so after they are forgotten.
         for (statement,) in connection.execute(_TELLING.encode()).fetchall():
             connection.execute(statement.encode())

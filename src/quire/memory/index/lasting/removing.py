@@ -1,4 +1,7 @@
-"""What goes from tables goes in every dialect in which it is there, and is noted down until it is wiped."""
+"""What goes from tables goes in every dialect in which it is there, and is noted down until it is wiped.
+
+To wipe takes long where there is much. So it is done once something is forgotten, with all that went before.
+"""
 
 from quire.memory.index.index import Gone
 from quire.memory.index.lasting.changing import take_away
@@ -19,6 +22,8 @@ def taken(asked: Asked, name: str, dialect: str, gone: Gone, weights: Weights) -
         if scope != own and (is_less or gone.is_all):
             unmark(asked, scope, gone.source)
             count_change(asked, scope)
+    if gone.is_forgotten:  # also what is here no longer: it may have gone when something took its place
+        _count_forgotten(asked)
 
 
 def taken_here(asked: Asked, scope: Scope, gone: Gone, weights: Weights) -> bool:
@@ -32,6 +37,8 @@ def taken_here(asked: Asked, scope: Scope, gone: Gone, weights: Weights) -> bool
         take_away(asked, scope, numbers, weights)
         count_change(asked, scope)
         asked.rows("UPDATE about SET unclean = unclean + 1")
+        if gone.is_forgotten:
+            _count_forgotten(asked)
     return bool(numbers)
 
 
@@ -54,11 +61,17 @@ def count_change(asked: Asked, scope: Scope) -> None:
     asked.rows("UPDATE scopes SET changes = changes + 1 WHERE number = ?", scope.number)
 
 
-def is_unclean(asked: Asked) -> int:
-    """How much was deleted since all was wiped."""
-    return int(asked.rows("SELECT max(unclean) FROM about")[0][0])
+def _count_forgotten(asked: Asked) -> None:
+    asked.rows("UPDATE about SET forgotten = forgotten + 1 WHERE unclean > 0")
 
 
-def was_wiped(asked: Asked, unclean: int) -> None:
+def is_unclean(asked: Asked) -> tuple[int, int] | None:
+    """How much was deleted since all was wiped, and forgotten, if anything was."""
+    unclean, forgotten = map(int, asked.rows("SELECT max(unclean), max(forgotten) FROM about")[0])
+    return (unclean, forgotten) if forgotten else None
+
+
+def was_wiped(asked: Asked, unclean: int, forgotten: int) -> None:
     """Note that it was, unless more was deleted meanwhile."""
-    asked.rows("UPDATE about SET unclean = 0 WHERE unclean = ?", unclean)
+    query = "UPDATE about SET unclean = 0, forgotten = 0 WHERE unclean = ? AND forgotten = ?"
+    asked.rows(query, unclean, forgotten)

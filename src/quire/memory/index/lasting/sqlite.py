@@ -3,13 +3,14 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
 import msgspec
 
-from quire.errors import StoreDamaged, StoreError
+from quire.errors import QuireError, StoreDamaged, StoreError
 from quire.memory.index.lasting.tables import APPLICATION, SCHEMA, TABLES, VERSION, Asked, Row, Tables
 from quire.stores.sqlite_file import PATIENCE, SQLiteFile
 
@@ -17,6 +18,13 @@ _CACHE = -32_000
 """Kibibytes of pages that a connection holds at most."""
 
 _NAP = 0.02
+
+_NONSENSE = (LookupError, ValueError, TypeError, OverflowError, AssertionError, msgspec.MsgspecError)
+"""What comes of rows that are not as they were written, or not there."""
+
+_UNLIKELY = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG)
+"""What our statements meet in tables that are not as they were made."""
+
 _Result = TypeVar("_Result")
 
 
@@ -50,10 +58,30 @@ class SQLiteTables(Tables):
 class _IndexFile(SQLiteFile):
     """A file of which only the tables are others than those of a store."""
 
+    @contextmanager
+    def guarded(self) -> Generator[None, None, None]:
+        """As for a store. And what is read here we wrote, so that it is damaged where it makes no sense."""
+        try:
+            with super().guarded():
+                yield
+        except QuireError:
+            raise
+        except _NONSENSE as error:
+            raise self._damaged(type(error).__name__) from error
+
     def failure(self, error: sqlite3.Error) -> StoreError:
         found = super().failure(error)
+        code = getattr(error, "sqlite_errorcode", None)
+        is_unread = code is None and isinstance(error, sqlite3.OperationalError)  # no text, by its bytes
+        if is_unread or code == sqlite3.SQLITE_IOERR_SHORT_READ or (code or 0) & 0xFF in _UNLIKELY:
+            found = self._damaged(getattr(error, "sqlite_errorname", type(error).__name__))
         found.filename = self.path  # by which a damaged index is told from a damaged store
         return found
+
+    def _damaged(self, why: str) -> StoreDamaged:
+        fault = StoreDamaged(f"{self.path} is damaged ({why})")
+        fault.filename = self.path
+        return fault
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA secure_delete = ON")
@@ -126,7 +154,7 @@ def _make(asked: Asked, path: str) -> None:
     for statement in SCHEMA:
         asked.rows(statement)
     # What an earlier version had is to be wiped, not only dropped.
-    asked.rows("INSERT INTO about VALUES (?, 1)", VERSION)
+    asked.rows("INSERT INTO about VALUES (?, 1, 1)", VERSION)
     asked.rows(f"PRAGMA application_id = {APPLICATION}")
     asked.rows(f"PRAGMA user_version = {VERSION}")
 

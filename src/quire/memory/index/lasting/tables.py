@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-VERSION = 3
+VERSION = 4
 """Tables of another version are dropped: what was in them is read again."""
 
 APPLICATION = 0x51756978
@@ -34,7 +34,7 @@ TABLES = (
 )
 
 SCHEMA = (
-    "CREATE TABLE about (version INTEGER NOT NULL, unclean INTEGER NOT NULL)",
+    "CREATE TABLE about (version INTEGER NOT NULL, unclean INTEGER NOT NULL, forgotten INTEGER NOT NULL)",
     """CREATE TABLE scopes (
         number SERIAL PRIMARY KEY, address TEXT NOT NULL, dialect TEXT NOT NULL,
         leaves INTEGER NOT NULL, vectors INTEGER NOT NULL, total REAL NOT NULL,

@@ -8,6 +8,7 @@ from quire.providers.checking.openai_chat.caching import check_breakpoints
 from quire.providers.checking.openai_chat.messages import check_messages
 from quire.providers.checking.openai_chat.naming import check_cache_key
 from quire.providers.checking.openai_chat.rules import RULES
+from quire.providers.checking.openai_chat.services import check_service
 from quire.providers.checking.openai_chat.tools import check_tools
 from quire.providers.checking.reading import Fields, as_list, as_object, in_order, type_of
 from quire.providers.checking.texts import check_texts
@@ -26,5 +27,6 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     check_tools(body)
     check_cache_key(body)
     check_breakpoints(body, "messages", model or named)
+    check_service(body, model or named)
     check_texts(findings, request)
     return in_order(findings.faults)

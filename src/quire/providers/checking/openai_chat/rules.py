@@ -47,4 +47,21 @@ RULES: dict[str, str] = {
     ),
     "cache_breakpoint": "Only models from GPT-5.6 on have breakpoints for the prompt cache.",
     "prompt_cache_key": "A prompt_cache_key has at most 64 characters.",
+    "id_for_model": "Mistral takes ids of calls that are nine letters and digits.",
+    "arguments_for_model": (
+        "The arguments of a call are a JSON object for models that are not OpenAI's: whoever serves them "
+        "reads them, and refuses what cannot be read."
+    ),
+    "turn_for_model": (
+        "With Mistral, a result is followed by another or by the model, and the model does not speak last."
+    ),
+    "instructions_for_model": (
+        "Mistral and Qwen take instructions in one message, at the start, with something after it."
+    ),
+    "part_for_model": (
+        "DeepSeek and other models of words alone take no image; no model of those that OpenAI does not make "
+        "takes a file, except Claude and Gemini."
+    ),
+    "name_for_model": "Mistral and Groq take no name of a message's author, xAI only that of a user.",
+    "custom_for_model": "Only OpenAI's own models take custom tools, calls of them, and audio by its id.",
 }

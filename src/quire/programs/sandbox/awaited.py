@@ -1,0 +1,32 @@
+"""Functions of the host as a program has them: async functions of its own that call the host when awaited.
+
+The sandbox tells the host of a call as soon as it is written, and never which of those it waits for. What a
+program puts aside and does not await is not done in Python. So it is not done here.
+"""
+
+from collections.abc import Iterable
+from keyword import iskeyword
+
+AHEAD_OF_ALL = "<python-input-0>"
+"""What the sandbox calls the text that is run before a program."""
+
+_HOST = "_quire_host_"
+
+
+def functions_ahead(names: Iterable[str]) -> str:
+    """The text that gives a program its functions."""
+    legal = (name for name in names if name.isidentifier() and not iskeyword(name))
+    return "\n".join(
+        [
+            "None",  # a text without anything in it would have no name
+            *(
+                f"async def {name}(*given, **named): return await {_HOST}{name}(*given, **named)"
+                for name in legal
+            ),
+        ]
+    )
+
+
+def called_by(name: str) -> str:
+    """The function that a program means where the host is called by a name."""
+    return name.removeprefix(_HOST)

@@ -1,0 +1,126 @@
+"""Calls that a program puts aside: they are made when it awaits them, and those that it does not are not."""
+
+import asyncio
+from time import perf_counter
+
+import pytest
+
+from quire import Session
+from quire.agent import tool
+from quire.programs import Coder, Task
+from quire.programs.faults import ProgramFault
+from quire.programs.sandbox import Sandbox
+from tests.programs.coding import run, said
+
+
+class Host:
+    """Functions that note when they are called."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.made: list[int] = []
+        self._seconds = seconds
+
+    async def pay(self, n: int) -> int:
+        self.made.append(n)
+        await asyncio.sleep(self._seconds)
+        return n
+
+    async def look(self, n: int) -> list[int]:
+        """What was paid when it was called."""
+        return [*self.made]
+
+    async def ran(self, code: str) -> object:
+        functions = {"pay": self.pay, "look": self.look}
+        return (await Sandbox(workers=1).run(f"import asyncio\n{code}", functions=functions)).value
+
+
+NOT_MADE = {
+    "a list that is left": "calls = [pay(n) for n in [1, 2]]\nif False:\n    await asyncio.gather(*calls)\n0",
+    "others of a dict": "calls = {'a': pay(1), 'b': look(1)}\nawait calls['b']\n0",
+    "given to a function": "async def may(call, does):\n"
+    "    return await call if does else 0\nawait may(pay(1), False)",
+    "beside one that is awaited": "call = pay(1)\nawait look(1)\n0",
+    "in a function of its own": "async def own():\n    call = pay(1)\n    await look(1)\n"
+    "await asyncio.gather(own(), look(2))\n0",
+    "mapped": "calls = [*map(pay, [1, 2])]\nawait look(1)\n0",
+    "before an error that is caught": "try:\n    await asyncio.gather(pay(1), 1 // 0)\n"
+    "except ZeroDivisionError:\n    0\n0",
+}
+
+
+@pytest.mark.parametrize("code", NOT_MADE.values(), ids=NOT_MADE)
+def test_what_is_not_awaited_is_not_called(code: str) -> None:
+    host = Host()
+    assert asyncio.run(host.ran(code)) == 0
+    assert host.made == []
+
+
+MADE: dict[str, tuple[str, object]] = {
+    "later": ("call = pay(1)\nfirst = await look(1)\nsecond = await call\n[first, second]", [[], 1]),
+    "later, together": (
+        "calls = [pay(n) for n in [1, 2]]\n[await look(1), await asyncio.gather(*calls)]",
+        [[], [1, 2]],
+    ),
+    "by a function": ("async def wait(call):\n    return await call\nawait wait(pay(3))", 3),
+    "one of a dict": ("calls = {'a': pay(1), 'b': pay(2)}\n[await calls['b'], await look(1)]", [2, [2]]),
+    "of a value": ("from functools import partial\nf = partial(pay, n=4)\nawait f()", 4),
+    "with any names": ("await pay(**{'n': 5})", 5),
+}
+
+
+@pytest.mark.parametrize("case", MADE.values(), ids=MADE)
+def test_what_is_awaited_is_called_then(case: tuple[str, object]) -> None:
+    code, value = case
+    assert asyncio.run(Host().ran(code)) == value
+
+
+def test_what_is_gathered_goes_on_side_by_side() -> None:
+    async def timed() -> float:
+        host, sandbox = Host(0.3), Sandbox(workers=1)
+        await sandbox.run("1")
+        begun = perf_counter()
+        code = "import asyncio\ncalls = [pay(n) for n in range(8)]\nawait asyncio.gather(*calls)"
+        await sandbox.run(code, functions={"pay": host.pay})
+        return perf_counter() - begun
+
+    assert 0.3 <= asyncio.run(timed()) < 1.2
+
+
+def test_a_call_that_fails_is_told_with_the_line_of_the_program() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    own = "import asyncio\nasync def own():\n    return await fail()\n"
+    code = f"{own}calls = [own()]\nawait asyncio.gather(*calls)"
+    for text, line in (("x = 1\ncall = fail()\nawait call", 3), (code, 3)):
+        with pytest.raises(ProgramFault) as raised:
+            asyncio.run(Sandbox(workers=1).run(text, functions={"fail": fail}))
+        assert raised.value.kind == "raised" and raised.value.line == line
+
+
+def test_what_was_put_aside_is_not_on_the_record() -> None:
+    steps: list[str] = []
+
+    @tool
+    async def ship(order: str) -> str:
+        """Ship an order."""
+        steps.append(order)
+        return "shipped"
+
+    @tool
+    async def stock(sku: str) -> int:
+        """How many there are."""
+        return 0
+
+    code = (
+        "shipping = ship('o1')\nleft = await stock('lamp')\noutput = await shipping if left else 'none left'"
+    )
+
+    async def work() -> None:
+        coder = Coder(session=Session.open("ana/one", store="memory:"))
+        task = Task("ship", input={"n": int}, output=str, tools=[ship, stock])
+        assert (await coder.run(task, code, n=1)).value == "none left"
+        assert steps == []
+        assert [text for kind, text in said(coder.session) if kind == "call"] == ['stock {"sku": "lamp"}']
+
+    run(work)
