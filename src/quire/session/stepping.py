@@ -7,9 +7,10 @@ side: a result that comes before its turn is held in a stream of its own, and is
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache, partial
+from threading import Lock
 from typing import Literal
 
 from quire.errors import Conflict, StoreError, TurnBusy, cut
@@ -31,6 +32,10 @@ Standing = Literal["waiting", "begun", "held"]
 _running: set[str] = set()
 """The calls that this process runs, by the ids of their items."""
 
+_reserving = Lock()
+os.register_at_fork(
+    before=_reserving.acquire, after_in_parent=_reserving.release, after_in_child=_reserving.release
+)
 
 Instead = Callable[[ToolResult, Exception], ToolResult]
 """Gives what is recorded in place of a result that a hook refuses, and why it did."""
@@ -48,8 +53,8 @@ class Stepping(Recording):
 
         `TurnBusy` where another runs one of them, and `Conflict` where one was answered.
         """
-        if calls:
-            await self._aside(lambda: self._ledger.commit(partial(_claimed, calls)))
+        with _reserved(calls):
+            await self._begun(calls)
 
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None, None]:
@@ -57,19 +62,17 @@ class Stepping(Recording):
 
         What they give and is recorded within tells of nothing that was forgotten since.
         """
-        await self.begin(*calls)
-        ids = {call.id for call in calls}
-        self._underway.update(dict.fromkeys((call.call_id for call in calls), Meanwhile(self._ledger)))
-        renewing = asyncio.ensure_future(self._renew(calls)) if calls else None
-        _running.update(ids)
-        try:
-            yield
-        finally:
-            _running.difference_update(ids)
-            for call in calls:
-                self._underway.pop(call.call_id, None)
-            if renewing is not None:
-                renewing.cancel()
+        with _reserved(calls):
+            await self._begun(calls)
+            self._underway.update(dict.fromkeys((call.call_id for call in calls), Meanwhile(self._ledger)))
+            renewing = asyncio.ensure_future(self._renew(calls)) if calls else None
+            try:
+                yield
+            finally:
+                for call in calls:
+                    self._underway.pop(call.call_id, None)
+                if renewing is not None:
+                    renewing.cancel()
 
     def is_run(self, call: ToolCall) -> bool:
         """Whether somebody runs a call, as far as that is known: here, or in a process that is alive."""
@@ -144,6 +147,10 @@ class Stepping(Recording):
         """Take in what other processes have written, without blocking the loop."""
         await self._aside(self._ledger.catch_up)
 
+    async def _begun(self, calls: Sequence[ToolCall]) -> None:
+        if calls:
+            await self._aside(lambda: self._ledger.commit(partial(_claimed, calls)))
+
     async def _heard(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
         """Items as they may be recorded, once hooks were asked; of what is held they were asked before."""
         if not self.hooks:
@@ -181,11 +188,27 @@ def _announced(workspace: Workspace, result: ToolResult, of: ToolCall | None) ->
     return [] if call is None else [held(call)]
 
 
+@contextmanager
+def _reserved(calls: Sequence[ToolCall]) -> Generator[None, None, None]:
+    """Let nobody else in this process run calls meanwhile: also before it is on the record who does."""
+    ids = {call.id for call in calls}
+    with _reserving:
+        _check_free(call for call in calls if call.id in _running)
+        _running.update(ids)
+    try:
+        yield
+    finally:
+        _running.difference_update(ids)
+
+
+def _check_free(busy: Iterable[ToolCall]) -> None:
+    for call in busy:
+        raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+
+
 def _claimed(calls: Sequence[ToolCall], workspace: Workspace) -> list[Written]:
     _check_waiting(workspace, calls)
-    for call in calls:
-        if _is_run(workspace, call):
-            raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+    _check_free(call for call in calls if _is_run_elsewhere(workspace, call))
     return [Written(STEPS, begun(calls, _claim()))]
 
 
@@ -210,11 +233,14 @@ def _check_run_by_none(workspace: Workspace, calls: Sequence[ToolCall]) -> None:
 
 
 def _is_run(workspace: Workspace, call: ToolCall) -> bool:
+    return call.id in _running or _is_run_elsewhere(workspace, call)
+
+
+def _is_run_elsewhere(workspace: Workspace, call: ToolCall) -> bool:
+    """Whether another process, which is alive, has said that it runs a call."""
     note = workspace.steps.begun.get(call.id)
-    if note is None:
+    if note is None or note.content.get("by") == _own_name(os.getpid()):
         return False
-    if note.content.get("by") == _own_name(os.getpid()):
-        return call.id in _running
     return _says_until(note) and is_held(note)
 
 
