@@ -7,11 +7,10 @@ side: a result that comes before its turn is held in a stream of its own, and is
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import cache, partial
-from threading import Lock
-from typing import Literal
+from typing import Literal, TypedDict
 
 from quire.errors import Conflict, StoreError, TurnBusy, cut
 from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
@@ -30,12 +29,7 @@ Standing = Literal["waiting", "begun", "held"]
 """How far a call without a result has come: it was not begun, it may have run, or its result is held."""
 
 _running: set[str] = set()
-"""The calls that this process runs, by the ids of their items."""
-
-_reserving = Lock()
-os.register_at_fork(
-    before=_reserving.acquire, after_in_parent=_reserving.release, after_in_child=_reserving.release
-)
+"""The claims under which this process runs calls: known here before they are on the record."""
 
 Instead = Callable[[ToolResult, Exception], ToolResult]
 """Gives what is recorded in place of a result that a hook refuses, and why it did."""
@@ -53,8 +47,7 @@ class Stepping(Recording):
 
         `TurnBusy` where another runs one of them, and `Conflict` where one was answered.
         """
-        with _reserved(calls):
-            await self._begun(calls)
+        await self._begun(calls, _claim())
 
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None, None]:
@@ -62,17 +55,14 @@ class Stepping(Recording):
 
         What they give and is recorded within tells of nothing that was forgotten since.
         """
-        with _reserved(calls):
-            await self._begun(calls)
-            self._underway.update(dict.fromkeys((call.call_id for call in calls), Meanwhile(self._ledger)))
-            renewing = asyncio.ensure_future(self._renew(calls)) if calls else None
-            try:
+        claim = _claim()
+        _running.add(claim["claim"])
+        try:
+            await self._begun(calls, claim)
+            async with self._known(calls, claim):
                 yield
-            finally:
-                for call in calls:
-                    self._underway.pop(call.call_id, None)
-                if renewing is not None:
-                    renewing.cancel()
+        finally:
+            _running.discard(claim["claim"])
 
     def is_run(self, call: ToolCall) -> bool:
         """Whether somebody runs a call, as far as that is known: here, or in a process that is alive."""
@@ -147,9 +137,22 @@ class Stepping(Recording):
         """Take in what other processes have written, without blocking the loop."""
         await self._aside(self._ledger.catch_up)
 
-    async def _begun(self, calls: Sequence[ToolCall]) -> None:
+    @asynccontextmanager
+    async def _known(self, calls: Sequence[ToolCall], claim: "_Claim") -> AsyncGenerator[None, None]:
+        """Let it be known, as long as the block takes, what is on its way here."""
+        self._underway.update(dict.fromkeys((call.call_id for call in calls), Meanwhile(self._ledger)))
+        renewing = asyncio.ensure_future(self._renew(calls, claim)) if calls else None
+        try:
+            yield
+        finally:
+            for call in calls:
+                self._underway.pop(call.call_id, None)
+            if renewing is not None:
+                renewing.cancel()
+
+    async def _begun(self, calls: Sequence[ToolCall], claim: "_Claim") -> None:
         if calls:
-            await self._aside(lambda: self._ledger.commit(partial(_claimed, calls)))
+            await self._aside(lambda: self._ledger.commit(partial(_claimed, calls, claim)))
 
     async def _heard(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
         """Items as they may be recorded, once hooks were asked; of what is held they were asked before."""
@@ -167,12 +170,12 @@ class Stepping(Recording):
                 allowed += self._ready([instead(came[0], fault)])
         return tuple(allowed)
 
-    async def _renew(self, calls: Sequence[ToolCall]) -> None:
+    async def _renew(self, calls: Sequence[ToolCall], claim: "_Claim") -> None:
         """Say again and again that calls are being run: those that take long."""
         while True:
             await asyncio.sleep(RENEWAL)
             try:
-                await self._aside(lambda: self._ledger.commit(partial(_renewed, calls)))
+                await self._aside(lambda: self._ledger.commit(partial(_renewed, calls, claim)))
             except (StoreError, Conflict) as fault:
                 logger.warning("calls in %s are not known to be run: %s", self.place, type(fault).__name__)
 
@@ -188,34 +191,18 @@ def _announced(workspace: Workspace, result: ToolResult, of: ToolCall | None) ->
     return [] if call is None else [held(call)]
 
 
-@contextmanager
-def _reserved(calls: Sequence[ToolCall]) -> Generator[None, None, None]:
-    """Let nobody else in this process run calls meanwhile: also before it is on the record who does."""
-    ids = {call.id for call in calls}
-    with _reserving:
-        _check_free(call for call in calls if call.id in _running)
-        _running.update(ids)
-    try:
-        yield
-    finally:
-        _running.difference_update(ids)
-
-
-def _check_free(busy: Iterable[ToolCall]) -> None:
-    for call in busy:
-        raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
-
-
-def _claimed(calls: Sequence[ToolCall], workspace: Workspace) -> list[Written]:
+def _claimed(calls: Sequence[ToolCall], claim: "_Claim", workspace: Workspace) -> list[Written]:
     _check_waiting(workspace, calls)
-    _check_free(call for call in calls if _is_run_elsewhere(workspace, call))
-    return [Written(STEPS, begun(calls, _claim()))]
+    for call in calls:
+        if _is_run(workspace, call, but=claim["claim"]):
+            raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+    return [Written(STEPS, begun(calls, claim))]
 
 
-def _renewed(calls: Sequence[ToolCall], workspace: Workspace) -> list[Written]:
+def _renewed(calls: Sequence[ToolCall], claim: "_Claim", workspace: Workspace) -> list[Written]:
     waiting = {call.id for call in workspace.pending()}
     left = [call for call in calls if call.id in waiting]
-    return [Written(STEPS, begun(left, _claim()))] if left else []
+    return [Written(STEPS, begun(left, {**claim, "until": now() + LEASE}))] if left else []
 
 
 def _check_waiting(workspace: Workspace, calls: Sequence[ToolCall]) -> None:
@@ -232,15 +219,12 @@ def _check_run_by_none(workspace: Workspace, calls: Sequence[ToolCall]) -> None:
             raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
 
 
-def _is_run(workspace: Workspace, call: ToolCall) -> bool:
-    return call.id in _running or _is_run_elsewhere(workspace, call)
-
-
-def _is_run_elsewhere(workspace: Workspace, call: ToolCall) -> bool:
-    """Whether another process, which is alive, has said that it runs a call."""
+def _is_run(workspace: Workspace, call: ToolCall, but: str | None = None) -> bool:
     note = workspace.steps.begun.get(call.id)
-    if note is None or note.content.get("by") == _own_name(os.getpid()):
+    if note is None or (but is not None and note.content.get("claim") == but):
         return False
+    if note.content.get("by") == _own_name(os.getpid()):
+        return note.content.get("claim") in _running
     return _says_until(note) and is_held(note)
 
 
@@ -249,10 +233,18 @@ def _says_until(note: Note) -> bool:
     return "until" in note.content
 
 
-def _claim() -> Mapping[str, object]:
-    """Who runs calls, and until when that is believed."""
+class _Claim(TypedDict):
+    """Who runs calls, by which of its claims, and until when that is believed."""
+
+    by: str
+    claim: str
+    until: float
+    process: object
+
+
+def _claim() -> _Claim:
     process = os.getpid()
-    return {"by": _own_name(process), "until": now() + LEASE, "process": _own_place(process)}
+    return _Claim(by=_own_name(process), claim=new_id(), until=now() + LEASE, process=_own_place(process))
 
 
 @cache
