@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from datetime import date
 from typing import Any
 
@@ -219,7 +220,8 @@ def test_no_call_outlives_the_program() -> None:
                 heard.append("cancelled")
                 raise
 
-        sandbox, functions = Sandbox(workers=1), {"slow": slow, "fail": fail}
+        sandbox = Sandbox(workers=1)
+        functions: dict[str, Callable[..., Awaitable[Any]]] = {"slow": slow, "fail": fail}
         both = (
             "import asyncio\ntry:\n    await asyncio.gather(slow(), fail('value'))\nexcept ValueError: pass\n"
         )
