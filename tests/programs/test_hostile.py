@@ -216,6 +216,17 @@ def test_names_that_are_found_by_texts_are_refused(code: str) -> None:
     assert refused.value.kind == "names"
 
 
+@pytest.mark.parametrize("name", ["given", "_quire_host_given"])
+@pytest.mark.parametrize("binding", ["async def {}(n): return 1", "{} = 5", "for {} in [5]: pass"])
+def test_no_function_is_forged_by_any_of_its_names(name: str, binding: str) -> None:
+    stubs = "from typing import Any\nasync def given(n: int) -> Any: ...\n"
+    with pytest.raises(ProgramFault, match="exists already") as refused:
+        asyncio.run(
+            checked(f"{binding.format(name)}\nawait given(1)", stubs, {"given"}, None, Sandbox(workers=1))
+        )
+    assert refused.value.kind == "names"
+
+
 def _own_memory() -> int:
     """What this process holds, without what is free and was not given back yet."""
     gc.collect()

@@ -130,11 +130,7 @@ def test_what_a_summary_cost_that_came_too_late_is_spent() -> None:
             return Parsed((Message("assistant", "They talked."),), Usage(input=9, output=3), "stop", "m")
 
         async with one.draft() as draft:
-            for n in range(6):
-                draft.user(f"{n}")
-                draft.assistant("yes")
-            draft.use(Summarize(floor=2, ceiling=4), Scripted(words))
-            late = asyncio.create_task(draft.compact())
+            late = _compacting(draft, words)
             await begun.wait()
         go.set()
         with pytest.raises(StoreFailed, match="is over"):
@@ -142,6 +138,15 @@ def test_what_a_summary_cost_that_came_too_late_is_spent() -> None:
         assert one.spending.tokens == SPENT and len(one.view()) == 12
 
     asyncio.run(talk())
+
+
+def _compacting(draft: Session, words: Any) -> "asyncio.Task[Any]":
+    """A draft that is being compacted, by a model that says some words."""
+    for n in range(6):
+        draft.user(f"{n}")
+        draft.assistant("yes")
+    draft.use(Summarize(floor=2, ceiling=4), Scripted(words))
+    return asyncio.create_task(draft.compact())
 
 
 def test_a_summary_that_is_stopped_when_the_block_has_ended_is_stopped() -> None:
@@ -154,11 +159,7 @@ def test_a_summary_that_is_stopped_when_the_block_has_ended_is_stopped() -> None
             return "never"
 
         async with one.draft() as draft:
-            for n in range(6):
-                draft.user(f"{n}")
-                draft.assistant("yes")
-            draft.use(Summarize(floor=2, ceiling=4), Scripted(words))
-            late = asyncio.create_task(draft.compact())
+            late = _compacting(draft, words)
             await begun.wait()
         late.cancel()
         with pytest.raises(asyncio.CancelledError):

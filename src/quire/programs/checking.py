@@ -13,6 +13,7 @@ from quire.programs.awaiting import unawaited
 from quire.programs.blocks import PYTHON, Block, blocks_in
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox import Sandbox
+from quire.programs.sandbox.awaited import called_by
 from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
 from quire.programs.sandbox.source import declares_output, tree_of
 from quire.programs.stubs import stubs_of
@@ -120,7 +121,7 @@ def _looked_through(
 def _bound_again(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
     """Functions that a program defines itself: what they give would be taken for a result of theirs."""
     for line, name in bindings(tree):
-        if name in functions:
+        if called_by(name) in functions:  # also by the name that the host has for it
             yield line, "names", f"`{name}` exists already; do not define it"
 
 
