@@ -181,6 +181,10 @@ class Conflict(QuireError, RuntimeError):
 class StoreError(QuireError, OSError):
     """Something is wrong with a store."""
 
+    # OSError says nothing but a number and a name once it has the name of a file; the sentence has both.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
 
 class StoreFailed(StoreError):
     """A store cannot be reached, read or written now; what it answered itself is the cause."""

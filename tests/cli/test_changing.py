@@ -63,6 +63,14 @@ def test_an_unknown_item_forgets_nothing(store: str) -> None:
     assert conversation_in(store) == before
 
 
+def test_what_a_conversation_goes_by_is_not_forgotten(store: str) -> None:
+    before = ran("log", "ana/q3", "--store", store).stdout
+    spent = next(line for line in before.splitlines() if "spent" in line)
+    said = refused(2, "forget", "ana/q3", spent.split()[5], "--store", store)
+    assert "of .usage holds nothing that was said" in said
+    assert ran("log", "ana/q3", "--store", store).stdout == before
+
+
 def test_a_whole_conversation_is_asked_for(store: str) -> None:
     seeded(Path(store), "ana/other")
     ask = ("forget", "ana/q3", "--store", store, "--all")

@@ -104,6 +104,17 @@ def test_no_requests_at_all(tmp_path: Path) -> None:
     assert "no request was kept in a/b" in said
 
 
+def test_the_log_says_which_name_was_taken(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "a.db") as opened:
+        session = Session.open("a/b", store=opened)
+        session.new("attempt")
+        (line,) = ran("log", "a/b", "--store", str(tmp_path / "a.db")).stdout.splitlines()
+        assert line.endswith("takes the name attempt_a")
+        session.forget(line.split()[5])
+    (line, *_) = ran("log", "a/b", "--store", str(tmp_path / "a.db")).stdout.splitlines()
+    assert line.endswith("[forgotten]")
+
+
 def test_the_log_has_every_entry_and_what_edits_do(store: str) -> None:
     lines = ran("log", "ana/q3", "--store", store).stdout.splitlines()
     assert [line.split()[0] for line in lines] == [str(version) for version in range(1, 9)]

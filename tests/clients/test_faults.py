@@ -99,7 +99,7 @@ WINDOWS = [
     ("openai", 400, "exceed_context_size_error", "the request exceeds the available context size", 0),
     ("openai-responses", 400, "context_length_exceeded", "Your input exceeds the context window.", 0),
     ("anthropic", 400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", 10_000),
-    ("anthropic", 400, "invalid_request_error", "exceed context limit: 188240 + 21333 > 200000", 0),
+    ("anthropic", 400, "invalid_request_error", "exceed context limit: 188240 + 21333 > 200000", 9_573),
     ("anthropic", 413, "request_too_large", "Request exceeds the maximum size", 0),
     ("gemini", 400, "INVALID_ARGUMENT", "The input token count (1048600) exceeds the maximum (1048576).", 24),
 ]

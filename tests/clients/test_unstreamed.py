@@ -80,6 +80,27 @@ def test_an_empty_or_cut_body_is_asked_for_again(server: Stage, wire: str, how: 
 
 
 @each_wire
+@both_ways
+@pytest.mark.parametrize(
+    "body",
+    [{"detail": "Not Found"}, {"detail": [{"loc": ["body"], "msg": "Not Found"}]}, {"msg": "Not Found"}],
+)
+def test_a_body_of_nothing_but_words_is_told(server: Stage, wire: str, how: str, body: Any) -> None:
+    scene = server.scene(sends(body), says(wire, "Here", " I am."))
+    assert text_of(asked(scene, wire, how)) == "Here I am."
+    with pytest.raises(ModelFailed) as caught:
+        asked(server.scene(sends(body)), wire, how)
+    assert "Not Found" in "".join(caught.value.__notes__)
+
+
+@each_wire
+@both_ways
+def test_an_answer_that_says_more_beside_it_is_an_answer(server: Stage, wire: str, how: str) -> None:
+    body = {**whole(wire, HERE), "detail": "served from afar", "message": "all is well"}
+    assert text_of(asked(server.scene(sends(body)), wire, how)) == "Here I am."
+
+
+@each_wire
 def test_the_words_of_a_page_are_without_the_key_that_was_sent(server: Stage, wire: str) -> None:
     def quotes(exchange: Exchange) -> None:
         sent = exchange.headers.get("x-api-key") or exchange.headers.get("x-goog-api-key")

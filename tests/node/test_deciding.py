@@ -54,6 +54,19 @@ def test_a_call_is_decided_by_its_address_also_after_a_restart(
     asyncio.run(serve())
 
 
+def test_a_call_that_was_forgotten_waits_for_nobody() -> None:
+    async def serve() -> None:
+        shop = Shop(call("pay", "{}", "c1"), "It was not done.")
+        await shop.node.send("seller", "pay", **HERE)
+        shop.node.session("seller", "ana", "one").forget()
+        assert shop.node.waiting("seller", **HERE) == () and shop.node.state("seller", **HERE) == "idle"
+        assert (await shop.node.send("seller", "and now?", **HERE)).text == "It was not done."
+        assert shop.paid == 0
+        await shop.node.stop()
+
+    asyncio.run(serve())
+
+
 def test_calls_under_one_id_are_decided_by_their_own() -> None:
     async def serve() -> None:
         shop = Shop([call("pay", "{}", "c1"), call("pay", "{}", "c1")], "Well.")

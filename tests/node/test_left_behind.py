@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from quire.session import Session
 
 SERVER = """
-import asyncio, sys
+import asyncio, sys, threading
 from quire import ToolCall
 from quire.agent import Agent, tool
 from quire.models import Scripted
@@ -25,8 +27,16 @@ async def stubborn() -> str:
         except BaseException:
             pass
 
+@tool
+async def blocked() -> str:
+    "Wait in a thread of the loop."
+    print("working", flush=True)
+    await asyncio.to_thread(threading.Event().wait)
+
+tools = [stubborn, blocked]
+
 async def main(node):
-    node.add("worker", lambda s: Agent(s, model=Scripted([ToolCall("c1", "stubborn")]), tools=[stubborn]))
+    node.add("worker", lambda s: Agent(s, model=Scripted([ToolCall("c1", sys.argv[3])]), tools=tools))
     try:
         reply = await node.send("worker", "go", conversation="one")
         print(reply.stop, flush=True)
@@ -40,9 +50,10 @@ print("stopped", flush=True)
 PATIENCE = 120.0
 
 
-def test_the_second_signal_ends_the_process_and_what_was_said_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", ["stubborn", "blocked"])
+def test_the_second_signal_ends_the_process_and_what_was_said_is_kept(tmp_path: Path, tool: str) -> None:
     store = tmp_path / "node.db"
-    command = [sys.executable, "-c", SERVER, str(store), "3600"]
+    command = [sys.executable, "-c", SERVER, str(store), "3600", tool]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "working\n"
@@ -57,8 +68,9 @@ def test_the_second_signal_ends_the_process_and_what_was_said_is_kept(tmp_path: 
     assert items[0].text == "go" and "uncertain" in items[-1].text
 
 
-def test_so_does_the_first_once_the_grace_is_over(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SERVER, str(tmp_path / "node.db"), "0.1"]
+@pytest.mark.parametrize("tool", ["stubborn", "blocked"])
+def test_so_does_the_first_once_the_grace_is_over(tmp_path: Path, tool: str) -> None:
+    command = [sys.executable, "-c", SERVER, str(tmp_path / "node.db"), "0.1", tool]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "working\n"

@@ -25,6 +25,35 @@ LEFT_OUT = {
     "a statement": "look(1)",
     "a sum": "output = 1 + look(1)",
     "in print": "print(look(1))",
+    "rows that are counted": "output = len([look(n) for n in x])",
+    "rows as a statement": "[look(n) for n in x]",
+    "what is gone through": "for n in look(1): pass",
+    "a condition": "if look(1): pass",
+    "several names": "a, b = look(1)",
+}
+LEFT = {
+    "a name": "call = look(1)",
+    "a name that is read": "call = look(1)\nprint(call)\noutput = f'{call}'",
+    "an annotated name": "call: object = look(1)",
+    "another name": "call = look(1)\nother = call\noutput = 1 if other else 2",
+    "rows": "calls = [look(n) for n in x]\noutput = len(calls)",
+    "rows that are made": "calls = list(look(n) for n in x)\nif not calls: pass",
+    "pairs": "calls = [(n, look(n)) for n in x]\nfor pair in calls: n += 1",
+    "rows that grow": "calls.append(look(1))\noutput = len(calls)",
+    "rows that are added": "calls += [look(1)]\nfor call in calls: print(call)",
+    "values by key": "calls = {n: look(n) for n in x}\noutput = ', '.join(calls)",
+    "one more by key": "calls[1] = look(1)\noutput = calls.keys()",
+    "rows in others": "calls.append(look(1))\nrows.extend(calls)\noutput = len(rows)",
+    "rows that are chosen from": "calls = [look(n) for n in x]\noutput = sum(1 for call in calls if call)",
+    "the answer by another name": "calls = [look(n) for n in x]\noutput = calls",
+}
+GATHERED = {
+    "a statement": "asyncio.gather(*[look(n) for n in x])",
+    "a name": "rows = asyncio.gather(*[look(n) for n in x])\noutput = len(x)",
+    "several names": "a, b = asyncio.gather(look(1), look(2))",
+    "the answer": "output = asyncio.gather(look(1))",
+    "what is gone through": "for row in asyncio.gather(look(1)): pass",
+    "an argument": "await save(asyncio.gather(look(1)))",
 }
 AWAITED = {
     "at once": "await save({'a': await look(1)})",
@@ -35,19 +64,51 @@ AWAITED = {
     "later, from the answer": "output = [look(n) for n in x]\noutput = await asyncio.gather(*output)",
     "later, by another function": "await keep(look(1))",
     "named alone": "await save({'a': 1}, look)",
-    "in pairs with others": "pairs = zip(x, [look(n) for n in x])",
+    "in pairs with others": "pairs = zip(x, [look(n) for n in x])\nfor n, call in pairs: await call",
+    "one after the other": "calls = [look(n) for n in x]\nfor call in calls: await call",
+    "one after the other, in a row": "calls = [look(n) for n in x]\nrows = [await call for call in calls]",
+    "together, later": "rows = asyncio.gather(*[look(n) for n in x])\noutput = await rows",
+    "together, once all are there": "for n in x:\n    calls.append(look(n))\nawait asyncio.gather(*calls)",
+    "together, by other names": "for n in x:\n    call = look(n)\n    calls.append(call)\n"
+    "rows = calls\nawait asyncio.gather(*(row for row in rows))",
+    "by key": "calls[1] = look(1)\nfor key in calls: await calls[key]",
+    "with its key": "calls = {n: look(n) for n in x}\nfor n, call in calls.items(): await call",
+    "one at a time": "calls = [look(n) for n in x]\nwhile calls: await calls.pop()",
+    "in groups": "calls.setdefault(1, []).append(look(1))\nfor group in calls.values():\n"
+    "    await asyncio.gather(*group)",
+    "by whom it is returned to": "def start():\n    call = look(1)\n    return call\nawait start()",
+    "by whom it is given to": "call = look(1)\nawait keep(call=call)",
+    "where it may be": "call = look(1)\noutput = await call if x else 0",
+    "in another function": "calls = [look(1)]\nasync def wait():\n    return await calls[0]\nawait wait()",
+    "of a class": "class Work:\n    call = look(1)\nawait Work.call",
+    "of an own list": "class Rows:\n    def append(self, call): self.call = call\n"
+    "rows = Rows()\nrows.append(look(1))\nawait rows.call",
+    "of an object": "work.call = look(1)\nawait work.call",
 }
 
 
 def lines(code: str) -> list[int]:
     """Where an `await` is missing."""
-    return [line for line, _ in unawaited(ast.parse(code), {"look", "save"})]
+    return sorted({line for line, _ in unawaited(ast.parse(code), {"look", "save"})})
 
 
 @pytest.mark.parametrize("code", LEFT_OUT.values(), ids=LEFT_OUT)
 def test_it_is_found_of_tools_and_of_functions_of_its_own(code: str) -> None:
     assert lines(code) == [1]
     assert lines(OWN + code.replace("look", "own")) == [2]
+
+
+@pytest.mark.parametrize("code", LEFT.values(), ids=LEFT)
+def test_what_is_put_aside_and_left_is_found(code: str) -> None:
+    assert lines(code) == [1]
+    assert lines(OWN + code.replace("look", "own")) == [2]
+
+
+@pytest.mark.parametrize("code", GATHERED.values(), ids=GATHERED)
+def test_what_is_gathered_is_awaited_too(code: str) -> None:
+    whole, short = f"import asyncio\n{code}", f"from asyncio import gather\n{code.replace('asyncio.', '')}"
+    for text, name in ((whole, "asyncio.gather"), (short, "gather")):
+        assert {*unawaited(ast.parse(text), {"look", "save"})} == {(2, name)}
 
 
 @pytest.mark.parametrize("code", AWAITED.values(), ids=AWAITED)

@@ -142,6 +142,29 @@ def test_what_a_person_has_to_approve_is_refused_unless_somebody_does() -> None:
     run(work)
 
 
+def test_a_call_that_is_forgotten_while_somebody_decides_is_not_run() -> None:
+    paid = list[int]()
+
+    @tool(approve=True)
+    async def pay_once(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    async def work() -> None:
+        session = Session.open("ana/one", store=MemoryStore())
+
+        def forget_and_agree(call: ToolCall) -> bool:
+            session.forget(call.id)
+            return True
+
+        code = REFUSED.format("pay_once(3)")
+        answered = await answer_of(code, pay_once, session=session, approver=forget_and_agree)
+        assert "was forgotten" in answered and paid == []
+
+    run(work)
+
+
 def test_what_a_person_answers_is_refused() -> None:
     async def work() -> None:
         assert "a person answers it" in await answer_of(REFUSED.format("ask_person('?')"), ask_person)

@@ -1,11 +1,14 @@
 """Answers of models in programs: read in a fence or without, held to a schema, always on the record."""
 
+import threading
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from quire.models import Scripted
-from quire.programs.fitting import fitted
+from quire.programs import Task, calling
+from quire.programs.fitting import Steps, fitted
 from tests.programs.coding import coder_of, run, said, solving
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -70,6 +73,78 @@ def test_a_schema_that_never_ends_is_given_up() -> None:
     endless = {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}
     with pytest.raises(ValueError, match="too involved"):
         fitted("1", endless)
+
+
+ENDLESS: dict[str, Any] = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+"""Definitions that take for ever, one within the other."""
+
+
+def test_what_a_run_may_take_is_taken_once_and_long_answers_pay_for_themselves() -> None:
+    steps, times = Steps(), list[float]()
+    for _ in range(2):
+        begun = perf_counter()
+        with pytest.raises(ValueError, match="too involved"):
+            fitted("1", {"$defs": ENDLESS, "$ref": "#/$defs/a0"}, steps)
+        times.append(perf_counter() - begun)
+    assert times[1] < times[0] / 5
+    rows = [{"a": number} for number in range(5_000)]
+    either = {"items": {"anyOf": [{"type": "null"}, OBJECT]}}
+    assert fitted(str(rows).replace("'", '"'), either, steps) == rows
+
+
+def test_an_answer_is_looked_at_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = list[threading.Thread]()
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return fitted(*given)
+
+    async def work() -> None:
+        code = f"found = await llm('?', output_schema={OBJECT})\noutput = str(found['a'])"
+        task = solving(models=[Scripted(['{"a": 1}'])], output=str)
+        assert (await coder_of().run(task, code, problem="?")).value == "1"
+        assert len(threads) == 1 and threads[0] is not threading.current_thread()
+
+    monkeypatch.setattr(calling, "fitted", noted)
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("schema", "fault"),
+    [
+        ("{'type': 'str'}", "'str'"),
+        ("{'answer': 'int'}", "'answer'"),
+        ("{'title': 'str', 'price': 'float'}", "'price'"),
+        ("{'type': 'object', 'properties': {'a': 'int'}}", "properties.a"),
+        ("{'type': 'object', 'required': True}", "required"),
+        ("{'enum': ['x' * 1000] * 200}", "longer"),
+    ],
+)
+def test_what_is_no_schema_is_told_before_a_model_is_asked(schema: str, fault: str) -> None:
+    async def work() -> None:
+        model = Scripted(["1"])
+        asking = f"try:\n    await llm('?', output_schema={schema})\n"
+        code = f"{asking}except TypeError as fault:\n    output = str(fault)"
+        found = await coder_of().run(solving(models=[model], output=str), code, problem="?")
+        assert "output_schema" in found.value and fault in found.value and model.requests == []
+
+    run(work)
+
+
+@pytest.mark.parametrize("schema", ["{}", "{'title': 'A number'}", "{'type': 'integer', 'unit': 'EUR'}"])
+def test_a_schema_may_say_little_and_have_keys_of_its_own(schema: str) -> None:
+    async def work() -> None:
+        code = f"found = await llm('?', output_schema={schema})\noutput = str(found)"
+        task = solving(models=[Scripted(["1"])], output=str)
+        assert (await coder_of().run(task, code, problem="?")).value == "1"
+
+    run(work)
+
+
+@pytest.mark.parametrize("options", [{"output": {"type": "string"}}, {"input": {"a": {"type": "string"}}}])
+def test_a_task_has_types_and_no_schemas(options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="no JSON schema"):
+        Task("answer", **options)
 
 
 def test_an_answer_that_cannot_be_read_is_in_main_all_the_same() -> None:

@@ -5,7 +5,8 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.programs.sandbox.loosening import LOOSE, LOOSE_RECORD
+from quire.programs.sandbox.loose_calls import LOOSE
+from quire.programs.sandbox.marking import Faulty, Place
 from quire.programs.sandbox.source import declaring
 
 STUBS = "class Output(TypedDict):\n    é: int\nasync def put(row: Output) -> None: ...\n"
@@ -20,6 +21,8 @@ EXPRESSIONS = st.recursive(
         | st.builds("{} | {{'é': {}}}".format, inner, inner)
         | st.builds("{{one: {} for one in {}}}".format, inner, inner)
         | st.builds("put({})".format, inner)
+        | st.builds("sorted({}, key=h)".format, inner)
+        | st.builds("a.setdefault('é', {})".format, inner)
     ),
     max_leaves=6,
 )
@@ -30,7 +33,7 @@ STATEMENTS = st.sampled_from(
         "a[{}, {}] = 1",
         "a[{}:2, {}] = 1",
         "for é in {}, {}: pass",
-        "def h(): return {}, {}",
+        "def k(): return {}, {}",
         "output = [{}, {}]",
         "é = 'é'; {}; {}",
     ]
@@ -42,18 +45,27 @@ class _Bare(ast.NodeTransformer):
         """A call without the one of ours around it."""
         self.generic_visit(node)
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[inner]) if name == LOOSE:
+            case ast.Call(ast.Name(id=name), [ast.Starred(ast.Tuple([inner]))]) if name.startswith(LOOSE):
                 return inner
-            case ast.Call(ast.Name(id=name), [ast.Starred(ast.Tuple([inner]))]) if name == LOOSE_RECORD:
+            case ast.Call(func=ast.Name(id=name), args=[inner]) if name.startswith(LOOSE):
                 return inner
             case _:
                 return node
 
 
+def _place_of(text: str, node: ast.expr) -> Place:
+    """The checker counts characters, and the tree bytes."""
+    lines, last = text.split("\n"), node.end_lineno or node.lineno
+    start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
+    end = len(lines[last - 1].encode()[: node.end_col_offset].decode())
+    return Place(node.lineno, start + 1, last, end + 1)
+
+
 @given(st.lists(st.builds(str.format, STATEMENTS, EXPRESSIONS, EXPRESSIONS), min_size=1, max_size=3))
 def test_nothing_else_of_it_is_changed_and_all_lines_stay(statements: list[str]) -> None:
-    code = "\n".join([*statements, "a"])
+    code = "\n".join(["def h(a: dict): pass", *statements, "a"])
     first, _ = declaring(code, STUBS)
-    again, _ = declaring(code, STUBS, ())
+    calls = [node for node in ast.walk(ast.parse(first)) if isinstance(node, ast.Call)]
+    again, _ = declaring(code, STUBS, Faulty(unmatched=[_place_of(first, call) for call in calls]))
     assert ast.dump(_Bare().visit(ast.parse(again))) == ast.dump(ast.parse(first))
     assert again.count("\n") == first.count("\n")

@@ -182,6 +182,31 @@ def test_what_is_cancelled_while_it_is_written_is_written_and_heard() -> None:
     assert one.version == 1 and heard == [("later", "main")]
 
 
+def test_who_is_cancelled_waits_for_the_write_and_not_for_a_stuck_hook() -> None:
+    told: list[str] = []
+
+    async def timed_out() -> None:
+        go, over = asyncio.Event(), asyncio.Event()
+
+        @hook(Added, name="waits for a server")
+        async def stuck(_: Added) -> None:
+            told.append("begun")
+            await go.wait()
+            told.append("done")
+            over.set()
+
+        one = session(SlowStore(), hooks=[stuck])
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await one.add(Message("user", "hello"))
+        assert one.version == 1 and told == ["begun"]
+        go.set()
+        await over.wait()
+
+    asyncio.run(asyncio.wait_for(timed_out(), 10))
+    assert told == ["begun", "done"]
+
+
 def test_what_a_refused_draft_spent_is_spent() -> None:
     one = session(hooks=[refuse])
     with pytest.raises(PermissionError), one.draft() as draft:

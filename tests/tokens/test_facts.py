@@ -121,9 +121,12 @@ def test_what_models_take(model: str, has: set[str], has_not: set[str]) -> None:
         ("labs-devstral-small-2512", "devstral-small-2512"),
         ("labs-mistral-small-creative", "mistral"),
         ("us.meta.llama3-1-70b-instruct-v1:0", "llama3"),
-        ("qwen.qwen3-32b-v1:0", "qwen3"),
+        ("qwen.qwen3-32b-v1:0", "qwen"),
         ("moonshotai/kimi-k2.5", "kimi-k2.5"),
-        ("moonshot.kimi-k2-thinking", "kimi"),
+        ("moonshot.kimi-k2-thinking", "kimi-k2-thinking"),
+        ("xiaomi-mimo-v2.5-pro", "mimo-v2.5-pro"),
+        ("XiaomiMiMo/MiMo-V2-Flash", "mimo-v2"),
+        ("accounts/fireworks/models/minimax-m2p5", "minimax-m2"),
         ("zai-org/GLM-4.7", "glm"),
         ("oci/xai.grok-4", "grok"),
         ("deepseek-ai/DeepSeek-V3", "deepseek"),
@@ -135,6 +138,90 @@ def test_what_models_take(model: str, has: set[str], has_not: set[str]) -> None:
 )
 def test_models_of_others_are_found_whatever_is_around_their_names(model: str, prefix: str) -> None:
     assert facts_for(model).prefix == prefix
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            "qwen-vl-max",
+            "qwen-omni-turbo",
+            "qwen2.5-vl-72b-instruct",
+            "qwen2-5-vl-7b-instruct",
+            "qwen3-vl:8b",
+        ),
+        *("qwen2.5vl:7b", "qwen3-omni-flash", "qvq-max", "Qwen/Qwen3.5-397B-A17B", "qwen3.5-plus-02-15"),
+        *(
+            "qwen3.5-flash",
+            "qwen3.6-plus",
+            "qwen3.6:27b",
+            "qwen3p6-plus",
+            "qwen3.7-flash",
+            "qwen/qwen3.7-plus",
+        ),
+        *(
+            "qwen3.8-max",
+            "qwen3.8-max-preview",
+            "mimo-v2.5",
+            "xiaomi/mimo-v2-omni",
+            "mimo-v2.6-pro",
+            "mimo-v3",
+        ),
+        *("kimi-k2.5", "moonshot-v1-8k-vision-preview"),
+    ],
+)
+def test_lines_that_are_known_to_see(model: str) -> None:
+    assert "image_input" in facts_for(model).features
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("qwen3.7-max", "qwen/qwen3.7-max", "qwen3p7-max", "qwen3.6-max-preview", "qwen3.5-max-preview"),
+        *(
+            "qwen-plus",
+            "qwen-plus-latest",
+            "qwen-plus-2025-12-01",
+            "qwen-flash",
+            "qwen-coder-plus",
+            "qwen-long",
+        ),
+        *("qwen-max", "qwen-turbo", "qwen-mt-plus", "qwen3-max", "qwen3-coder-plus", "qwen3-8b", "qwq-32b"),
+        *("MiniMax-M2", "minimax/minimax-m2.5", "MiniMax-M2.7-highspeed", "minimax-m2.1:cloud", "MiniMax-M1"),
+        *(
+            "mimo-v2-flash",
+            "xiaomi/mimo-v2-pro",
+            "mimo-v2.5-pro",
+            "mimo-v2.5-pro-ultraspeed",
+            "moonshot-v1-8k",
+        ),
+    ],
+)
+def test_lines_of_words_alone(model: str) -> None:
+    assert facts_for(model) is not UNKNOWN
+    assert "image_input" not in facts_for(model).features
+
+
+@pytest.mark.parametrize(
+    ("model", "keeps"),
+    [
+        *(
+            (name, True)
+            for name in ("kimi-k2.5", "kimi-k2p6", "moonshot.kimi-k2-thinking", "kimi-k3", "kimi-k4")
+        ),
+        *((name, True) for name in ("deepseek-reasoner", "deepseek-v4-pro", "deepseek-ai/DeepSeek-V4-Flash")),
+        *(
+            (name, True)
+            for name in ("mimo-v2-flash", "mimo-v2.5", "xiaomi/mimo-v2.5-pro", "ollama:kimi-k2.5")
+        ),
+        *(
+            (name, False)
+            for name in ("kimi-k2", "kimi-k2-0905-preview", "deepseek-chat", "deepseek-v3.2", "glm-5")
+        ),
+    ],
+)
+def test_who_wants_thoughts_with_calls(model: str, keeps: bool) -> None:
+    assert ("thoughts_with_calls" in facts_for(model).features) is keeps
 
 
 @each_row

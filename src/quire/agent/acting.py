@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from inspect import isawaitable
 
 from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
-from quire.agent.closing import handed_over, not_run, with_those_behind
+from quire.agent.closing import (
+    FORGOTTEN,
+    handed_over,
+    is_forgotten,
+    not_run,
+    uncertain,
+    with_those_behind,
+)
 from quire.agent.in_order import InOrder, Keep
 from quire.agent.making_room import room_for
 from quire.agent.run import Tell
@@ -27,6 +34,7 @@ class Acting:
         self.decided: dict[str, bool | str] = {}
         """What a person said of calls, by the ids of their items."""
         self._handed: Speaker | None = None
+        self._begun: set[str] = set()  # calls that somebody began before, and that are run again
 
     @property
     def waiting_ids(self) -> set[str]:
@@ -50,6 +58,7 @@ class Acting:
         self.waiting = with_those_behind(calls, self.waiting_ids)
         ready = [call for call in calls if call.id not in self.waiting_ids]
         room = room_for(speaker, len(ready))
+        self._begun = {call.id for call, standing in self._session.standing() if standing == "begun"}
         async with self._session.running(*(call for call in ready if call.id not in refused)):
             await InOrder(self._session, ready, tell, recorded).run(
                 lambda call, keep: self._do(call, keep, speaker, refused.get(call.id), room)
@@ -66,6 +75,8 @@ class Acting:
 
     async def _verdict(self, call: ToolCall, speaker: Speaker) -> bool | str | None:
         """Whether a call may be run: yes, no with the reason, or nobody has said yet."""
+        if is_forgotten(self._session, call):
+            return FORGOTTEN  # what is left of it is not to be judged
         tool = speaker.tools.get(call.name)
         given = self.decided.get(call.id)
         if given is None:
@@ -85,6 +96,8 @@ class Acting:
         """Run one call, and have what it gave kept, also where it was done when it was told to stop."""
         tool = speaker.tools.get(call.name)
         words = await self._unrun(call, speaker) if refused is None else [not_run(call, refused)]
+        if is_forgotten(self._session, call):  # also while somebody was asked of it
+            words = [(uncertain if call.id in self._begun else not_run)(call, FORGOTTEN)]
         if words or tool is None:
             result = await keep(_as_it_is(words))
             if call.name in speaker.handoffs and not result.is_error:

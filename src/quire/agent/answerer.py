@@ -13,6 +13,7 @@ from quire.agent.closing import close_calls
 from quire.agent.correcting import as_value
 from quire.agent.limits import Limits, Tally
 from quire.agent.loop import Loop
+from quire.agent.narrowing import as_found
 from quire.agent.opening import Decisions, Opening, deciding, hearing
 from quire.agent.reply import Delta, Reply
 from quire.agent.run import Listener, Run, Tell, nobody, turn_of
@@ -110,7 +111,7 @@ class Answerer:
     async def preview(self, *, parameters: Mapping[str, Any] | None = None) -> Context:
         """What the model would see now; nothing is recorded or sent."""
         loop = self._loop(Acting(self.session), Limits(), nobody, parameters, None)
-        return await loop.build(loop.speaker.template)
+        return await loop.build(as_found(loop.speaker).template)
 
     async def interrupt(self) -> None:
         """Stop what is on its way in the conversation, and wait until it is on the record."""

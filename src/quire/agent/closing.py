@@ -6,11 +6,16 @@ from typing import TypeVar
 from quire.errors import Conflict
 from quire.items import Handoff, Item, ToolCall, ToolResult
 from quire.session import Session
+from quire.stores.streams import MAIN
+from quire.stores.tombstones import is_tombstone
 
 T = TypeVar("T")
 
 UNCERTAIN = "uncertain"
 """The mark, in the extras of a result, of a call that may have run."""
+
+FORGOTTEN = "what it was to do was forgotten"
+"""Why a call is not run whose content is gone: what stands in its place is no arguments of anybody's."""
 
 
 def not_run(call: ToolCall, why: str) -> ToolResult:
@@ -22,6 +27,12 @@ def uncertain(call: ToolCall, why: str) -> ToolResult:
     """The result of a call of which nobody knows whether it did what it was to do."""
     words = f"It is uncertain whether this was done: {why}. Look before you do it again."
     return ToolResult(call.call_id, call.name, words, is_error=True, extras={UNCERTAIN: True})
+
+
+def is_forgotten(session: Session, call: ToolCall, name: str = MAIN) -> bool:
+    """Whether the content of a call was forgotten, by now: whoever holds the call may have it from before."""
+    waiting = (one for one in session.view(name).pending() if one.id == call.id)
+    return is_tombstone(call) or any(map(is_tombstone, waiting))
 
 
 def refused(result: ToolResult, fault: Exception) -> ToolResult:

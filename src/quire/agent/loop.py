@@ -7,13 +7,12 @@ or a cancellation, leaves a history that every provider takes.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from quire.agent.acting import Acting
 from quire.agent.answer_types import AnswerType
 from quire.agent.closing import close_calls
 from quire.agent.limits import Tally
 from quire.agent.making_room import make_room
+from quire.agent.narrowing import Narrowing, as_found
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.run import Tell, nobody
 from quire.agent.speaker import Speaker
@@ -26,10 +25,6 @@ from quire.models.model import shape_of
 from quire.providers import Parsed
 from quire.providers.provider import Finish
 from quire.session import Session
-
-_SMALLER = 0.7
-"""What is sent again of what was too much for a window that is smaller than it was thought to be."""
-
 
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a reply ends, by why the model stopped; else it was done."""
@@ -91,7 +86,7 @@ class Loop:
         """Run calls; why to stop, if there is a reason."""
         allowed = self.tally.allows(len(calls))
         self.tally.calls += allowed
-        await self._acting.act(calls[:allowed], self.speaker, self._tell, self.items)
+        await self._acting.act(calls[:allowed], as_found(self.speaker), self._tell, self.items)
         if allowed < len(calls):
             why = "it was one call more than is allowed"
             self.items += await close_calls(self.session, calls, why, self._acting.waiting_ids)
@@ -103,16 +98,25 @@ class Loop:
         return None
 
     async def _answer(self) -> Parsed:
-        """Ask the model, and record what it says. Where the window is exceeded, ask for less, once."""
-        try:
-            return await self._asked(self.speaker.template)
-        except WindowExceeded as exceeded:
-            # It stays smaller for the rest of the question: the next request would be too large again.
-            self.speaker = self.speaker._replace(template=await self._smaller())
+        """Ask the model, and record what it says. Where its window is exceeded, it is sent less."""
+        narrowing = Narrowing(self.speaker)
+        while True:
+            self._sent = 0
             try:
-                return await self._asked(self.speaker.template)
+                parsed = await self._asked(narrowing.template)
+            except WindowExceeded as exceeded:
+                if not self._sent or not narrowing.narrow(self._sent, exceeded):
+                    raise
+                if self.session.compaction is not None:
+                    await self.session.compact()
             except OverBudget:
-                raise exceeded from None  # it cannot be made smaller, or not by enough
+                if narrowing.exceeded is not None:
+                    raise narrowing.exceeded from None  # it cannot be made smaller, or not by enough
+                if not narrowing.widen():
+                    raise
+            else:
+                narrowing.learn(self._sent, parsed.usage)
+                return parsed
 
     async def _asked(self, template: Template) -> Parsed:
         speaker = self.speaker
@@ -163,15 +167,6 @@ class Loop:
         self.tally.take(parsed, self.speaker.model)
         self.items += kept.items
         return kept
-
-    async def _smaller(self) -> Template:
-        """The template with a smaller window, after the history was made smaller if it can be."""
-        template = self.speaker.template
-        if self.session.compaction is not None:
-            await self.session.compact()
-        budget = template.budget
-        window = budget.reserve + max(int(min(budget.available, self._sent) * _SMALLER), 1)
-        return Template(*template.sections, budget=replace(budget, window=window), model=template.model)
 
 
 def _longest(speaker: Speaker, template: Template) -> int | None:

@@ -41,13 +41,8 @@ async def make_room(session: Session, speaker: Speaker, over: int) -> bool:
     stays = _staying(view, counter)
     newest = sum(isinstance(item, ToolResult) for item in view)
     left = HistoryRoom(max(stays - over - over // 8, 0), counter)
-    plan = Offload(larger_than=_SMALLEST, keep=newest, ceiling=0).plan(view, left)
-    if plan is None:
-        return False
-    for note in plan.notes:
-        await session.put(note)
-    await session.add(*plan.edits)
-    return True
+    moving = Offload(larger_than=_SMALLEST, keep=newest, ceiling=0)
+    return bool(await session.compact(by=moving, room=left))
 
 
 def _characters(counter: Counter, tokens: int, text: str, most: int) -> int:

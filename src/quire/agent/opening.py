@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from quire.agent.acting import Acting
 from quire.agent.loop import Loop
-from quire.agent.recovering import check_tools, decided, heard, last_answer, left_behind
+from quire.agent.recovering import check_forgotten, check_tools, decided, heard, last_answer, left_behind
 from quire.items import Message, ToolCall
 
 Opening = Callable[[Loop, Acting], Awaitable[Sequence[ToolCall] | None]]
@@ -29,6 +29,7 @@ def deciding(decisions: Decisions) -> Opening:
     async def opening(loop: Loop, acting: Acting) -> Sequence[ToolCall] | None:
         if decisions:
             await loop.session.look()
+            check_forgotten(loop.session, decisions)
             check_tools(loop.session, loop.speaker, decisions)
         left = await left_behind(loop.session, loop.speaker)
         acting.decided.update(decided(left, decisions, loop.speaker))

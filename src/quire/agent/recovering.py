@@ -2,18 +2,20 @@
 
 A process may end between a call and its result. On the record stands whether the call was begun: one that was
 not can still be run; one that was is run again only if its tool is declared idempotent, else it is marked.
+None is run of which the content was forgotten meanwhile.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from quire.agent.acting import checked_verdict
-from quire.agent.closing import answered, not_run, refused, uncertain, with_those_behind
+from quire.agent.closing import FORGOTTEN, answered, not_run, refused, uncertain, with_those_behind
 from quire.agent.speaker import Speaker
-from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
+from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
 from quire.session.stepping import Instead
 from quire.state import View
+from quire.stores.tombstones import is_tombstone
 
 _ENDED = "the process ended while it ran"
 _OTHERWISE = "the user said something else first"
@@ -39,14 +41,22 @@ async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
         tool = speaker.tools.get(call.name)
         if session.is_run(call):
             raise TurnBusy(f"the call {cut(call.call_id)!r} of {session.place} is being run by another")
-        if not held and (standing != "begun" or (tool is not None and tool.is_idempotent)):
+        may_be_run = standing != "begun" or (tool is not None and tool.is_idempotent)
+        if not held and may_be_run and not _is_gone(call, left):
             left.append(call)
             continue
         settled.append(call)
-        results += held or (uncertain(call, _ENDED),)
+        closed = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
+        results += held or (closed,)
     if results:
         await session.answer(settled, *results, instead=refused, of_none=True)
     return left
+
+
+def _is_gone(call: ToolCall, left: Sequence[ToolCall]) -> bool:
+    """Whether a call was forgotten and can be closed; one behind another under its id waits for that."""
+    behind = with_those_behind((*left, call), {one.id for one in left})
+    return is_tombstone(call) and call not in behind
 
 
 async def heard(session: Session, speaker: Speaker, message: Message) -> list[ToolCall]:
@@ -97,6 +107,18 @@ def last_answer(view: View) -> Message | None:
         if isinstance(item, ToolResult):
             return None
     return None
+
+
+def check_forgotten(session: Session, decisions: Iterable[str]) -> None:
+    """An error where a decision is about a call whose content was forgotten: nobody knows what he decides."""
+    waiting = session.view().pending()
+    for name in decisions:
+        about = [call for call in waiting if name in (call.id, call.call_id)]
+        if about and all(map(is_tombstone, about)):
+            raise Forgotten(
+                f"what the call {cut(name)!r} in {session.place} was to do was forgotten, and it is not run: "
+                "the next message or `resume` goes on without it"
+            )
 
 
 def check_tools(session: Session, speaker: Speaker, decisions: Container[str]) -> None:

@@ -19,10 +19,12 @@ from quire.tokens.counter import Definition
 _WINDOW = 32_000
 """The window of a model of which nothing is known."""
 
+RESERVED = 8
+"""Of a window, one part in so many is left for the answer."""
+
 _SMALLEST_RESERVE = 256
 _NOT_NAMED = re.compile(r"[^A-Za-z0-9_-]+")
 _NO_PARAMETERS: Definition = {"type": "object", "properties": {}, "additionalProperties": False}
-_RESERVED = 8  # of a window, one part in so many is left for the answer
 
 
 Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
@@ -146,4 +148,4 @@ def budget_for(model: AnyModel) -> Budget:
     """The window of a model, an eighth of it kept for the answer."""
     window = getattr(model, "context", None) or facts_for(model.name).window or _WINDOW
     most = facts_for(model.name).output or window
-    return Budget(window=window, reserve=min(max(window // _RESERVED, _SMALLEST_RESERVE), most))
+    return Budget(window=window, reserve=min(max(window // RESERVED, _SMALLEST_RESERVE), most))

@@ -127,6 +127,11 @@ def _plan(item: Item) -> str:
     return f"ends the compaction {_spans(item.spans)}" if isinstance(item, Hide) else "begins a compaction"
 
 
+def _taken_name(item: Item) -> str:
+    name = _fields(item).get("name")
+    return glimpse(item) if name is None else f"takes the name {named(str(name))}"
+
+
 def _forgotten(item: Item) -> str:
     return f"{several(len(_fields(item).get('ids', ())), 'item')} forgotten"
 
@@ -137,6 +142,7 @@ _NOTED = {
     ".pool": _pooled,
     ".origin": _origin,
     ".plans": _plan,
+    ".named": _taken_name,
     ".forgotten": _forgotten,
 }
 """The session's own streams, by the names that `quire.stores.streams` gives them."""

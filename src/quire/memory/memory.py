@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
-from quire.errors import StoreDamaged, WrongType
+from quire.errors import StoreDamaged, StoreError, WrongType
 from quire.items import now
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.episodes import Episode, episodes_of
 from quire.memory.following import Following
 from quire.memory.index import Found, Index, InProcess, Only, Question, opened_index
 from quire.memory.index.lasting import Lasting
-from quire.memory.index.opening import SMALL, kept_index, take_away
+from quire.memory.index.opening import SMALL, index_after, kept_index
 from quire.memory.knowledge import Knowledge
 from quire.memory.lately import Lately
 from quire.memory.leaf import Leaf
@@ -29,6 +29,9 @@ indexes are let go that were not used for longest, and read again when somebody 
 
 _ITSELF = 10
 """So many leaves an index weighs that has none."""
+
+_TRIES = 3
+"""An index may fail, be made anew, and then turn out not to be written: then one in this process answers."""
 
 _lock = Lock()
 _Result = TypeVar("_Result")
@@ -51,6 +54,7 @@ class Memory:
         self.scope = place_at(scope=scope).scope
         self.knowledge = Knowledge(store, scope)
         """The documents of the scope."""
+        self._mending = Lock()
         self._follow(opened_index(store, self.scope) if index is None else index)
 
     @staticmethod
@@ -80,15 +84,17 @@ class Memory:
     @property
     def weight(self) -> int:
         """How much it holds in memory, in leaves."""
-        if isinstance(self._index, Lasting):
-            sight = self._index.sight
+        index = self._index
+        if isinstance(index, Lasting):
+            sight = index.sight
             return _ITSELF + (sight.weight if sight else 0)
-        return _ITSELF + (len(self._index) if isinstance(self._index, InProcess) else 0)
+        return _ITSELF + (len(index) if isinstance(index, InProcess) else 0)
 
     @property
     def is_quick(self) -> bool:
         """Whether to search takes a few milliseconds and waits for nobody, so that no thread is worth it."""
-        is_near = self._is_read and isinstance(self._index, InProcess) and len(self._index) <= SMALL
+        index = self._index
+        is_near = self._is_read and isinstance(index, InProcess) and len(index) <= SMALL
         return is_near and self._embedding is None and self._store.is_quick
 
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
@@ -154,21 +160,33 @@ class Memory:
         """Take in what was written, and let go of what was forgotten, since the last time."""
         self._asked(lambda index: None)
 
+    @property
+    def _index(self) -> Index:
+        return self._following.index
+
     def _asked(self, work: Callable[[Index], _Result]) -> _Result:
-        """Do some work with an index that has all; one that is damaged is made anew, for it is a copy."""
-        for _ in range(2):
+        """Do some work with an index that has all; another takes the place of one that fails."""
+        for _ in range(_TRIES):
+            following = self._following
             try:
-                self._following.catch_up()
+                following.catch_up()
                 self._is_read = True
-                return work(self._index)
-            except StoreDamaged as fault:
-                take_away(self._store, fault)
-                self._index.close()
-                self._follow(opened_index(self._store, self.scope))
+                return work(following.index)
+            except StoreError as fault:
+                self._mend(following, fault)
         raise StoreDamaged("an index was damaged, made anew, and is damaged again")
 
+    def _mend(self, failed: Following, fault: StoreError) -> None:
+        """Go on with another index, unless another thread has seen to it.
+
+        The one that failed is not closed: who is asking it still comes here next, by its own failure or not
+        at all.
+        """
+        with self._mending:
+            if self._following is failed:
+                self._follow(index_after(self._store, self.scope, fault))
+
     def _follow(self, index: Index) -> None:
-        self._index = index
         self._following = Following(self._store, self.scope, index, self.knowledge)
 
 

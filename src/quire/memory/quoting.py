@@ -19,6 +19,9 @@ _SECONDS = 86_400
 _MOST_DAYS = 5
 """So many other days are told on which the same was said, and the last of them."""
 
+_MOST_DOCUMENTS = 5
+"""So many other documents are told in which the same stands."""
+
 _MOST_APART = 32
 """So many times of the same are told apart: a window may well show the same of every day of a month."""
 
@@ -88,21 +91,22 @@ def quote_of(
 ) -> Quote:
     """One leaf as a quote; of a long one the part with what was `asked`, where there is no room for all.
 
-    `also` says when else the same was said.
+    `also` says when else the same was said, or where else it stands.
     """
     is_document = leaf.source == KNOWLEDGE
     where = one_line(leaf.transcript) if is_document else leaf.source
+    said_also = "" if is_document else also
     return Quote(
         id=leaf.key,
-        line=line_of(leaf.speaker, leaf.said, also),
-        heading=_placed(leaf, where) if is_document else _dated(leaf.at, where, conversation),
+        line=line_of(leaf.speaker, leaf.said, said_also),
+        heading=_placed(leaf, where, also) if is_document else _dated(leaf.at, where, conversation),
         at=leaf.at,
         order=leaf.order,
         covers=leaf.ids,
         why=why,
         score=score,
         source=where,
-        shorter=shorter_of(leaf, asked, start_of(leaf.speaker, also)),
+        shorter=shorter_of(leaf, asked, start_of(leaf.speaker, said_also)),
         text=leaf.said,
     )
 
@@ -128,11 +132,11 @@ def _why(hit: Hit) -> str:
     return hit.reason
 
 
-def _placed(leaf: Leaf, where: str) -> str:
-    """Which document a leaf is of, what that is called, and on which page it stands."""
+def _placed(leaf: Leaf, where: str, also: str) -> str:
+    """Which document a leaf is of, what that is called, on which page it stands, and where else it does."""
     title = one_line(leaf.title)[:_LONGEST_TITLE]
-    page = "" if leaf.page is None else f", page {leaf.page}"
-    return f"[{where}: {title}{page}]" if title else f"[{where}{page}]"
+    page = "" if leaf.page is None else f"page {leaf.page}"
+    return f"[{', '.join(filter(None, (f'{where}: {title}' if title else where, page, also)))}]"
 
 
 def _dated(at: float, source: str, conversation: str | None, more: str = "") -> str:
@@ -140,7 +144,23 @@ def _dated(at: float, source: str, conversation: str | None, more: str = "") -> 
 
 
 def _also(leaf: Leaf, same: Sequence[Leaf]) -> str:
-    """On which other days the same was said: the days of those that answer best, and the last one."""
+    """Where else the same is: on which other days it was said, or in which other documents it stands."""
+    return _other_documents(leaf, same) if leaf.source == KNOWLEDGE else _other_days(leaf, same)
+
+
+def _other_documents(leaf: Leaf, same: Sequence[Leaf]) -> str:
+    """The documents of those that answer best."""
+    sources = dict.fromkeys(one_line(other.transcript) for other in same if other.source == KNOWLEDGE)
+    sources.pop(one_line(leaf.transcript), None)
+    if not sources:
+        return ""
+    told = [source[:_LONGEST_TITLE] for source in sources][:_MOST_DOCUMENTS]
+    more = " and other documents" if len(told) < len(sources) else ""
+    return f"also in {', '.join(told)}{more}"
+
+
+def _other_days(leaf: Leaf, same: Sequence[Leaf]) -> str:
+    """The days of those that answer best, and the last one."""
     own = _number_of(leaf.at)
     days = [day for day in dict.fromkeys(_number_of(other.at) for other in same) if day != own]
     if not days:

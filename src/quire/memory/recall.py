@@ -15,6 +15,7 @@ from quire.memory.tiers import Tier, checked_tiers
 from quire.sections import Ask, Options, Settings
 from quire.sections.quote import Quote
 from quire.sections.quotes import Quotes
+from quire.stores.threads import RECALLING
 from quire.tokens.numbers import whole
 
 Role = Literal["system", "developer", "user"]
@@ -100,7 +101,7 @@ class Recall(Settings):
         )
         # What may wait for a disk, or takes more than a few milliseconds, lets others go on meanwhile.
         is_quick = memory.is_quick and self._embedding is None
-        quotes = find() if is_quick else await asyncio.to_thread(at_home, asyncio.get_running_loop(), find)
+        quotes = find() if is_quick else await RECALLING.do(at_home, asyncio.get_running_loop(), find)
         return told_block(
             quotes,
             name=self.name,

@@ -40,6 +40,10 @@ _SHAPE = re.compile(
     r"response_?format|json_?schema|json[ _]mode|structured|output_config|output_format|text\.format", re.I
 )
 _NUMBERS = re.compile(r"\d{3,}")
+_SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
+_MADE_UP = re.compile(r"\([^()]*\d in (?:the|your) [^()]*\)")
+_TOO_LARGE = "request_too_large"
+_OF_BYTES = "is_of_bytes"
 _STATUS = re.compile("[45][0-9][0-9]")
 
 
@@ -97,9 +101,7 @@ def _judged(model: str, told: Told) -> tuple[ModelFailed, bool]:
     said = f"{kinds} {told.words}"
     answered = _answered(model, told)
     if status not in (401, 403, 429) and _WINDOW.search(said):
-        return WindowExceeded(
-            f"more was sent than {model} reads at once{_code(told)}", _over(told.words)
-        ), False
+        return _exceeded(model, told), False
     if status in (401, 403) or _DENIED.search(kinds) or "API key not valid" in told.words:
         return NotAuthorized(f"{model} may not be asked with this key{_code(told)}"), False
     if status == 429 or _LIMITED.search(kinds) or _says_limited(told):
@@ -139,9 +141,26 @@ def _code(told: Told) -> str:
     return f" ({cut(said)})" if said else ""
 
 
+def _exceeded(model: str, told: Told) -> WindowExceeded:
+    error = WindowExceeded(f"more was sent than {model} reads at once{_code(told)}", _over(told.words))
+    error.__dict__[_OF_BYTES] = _TOO_LARGE in told.kinds and not error.over
+    return error
+
+
+def is_of_bytes(exceeded: WindowExceeded) -> bool:
+    """Whether it was too much for the service and not for the model: a request may have so many bytes."""
+    return bool(getattr(exceeded, _OF_BYTES, False))
+
+
 def _over(words: str) -> int:
-    """By how much, where the words have the two numbers: what was sent and what is allowed."""
-    numbers = [int(found) for found in _NUMBERS.findall(words.replace(",", ""))]
+    """By how much, where the words have the two numbers: what was sent and what is allowed.
+
+    What was sent may be said as a sum, or with what it is made up of behind it.
+    """
+    said = _MADE_UP.sub("", words.replace(",", ""))
+    if found := _SUM.search(said):
+        return max(int(found[1]) + int(found[2]) - int(found[3]), 0)
+    numbers = [int(found) for found in _NUMBERS.findall(said)]
     return abs(numbers[0] - numbers[1]) if len(numbers) == 2 else 0
 
 

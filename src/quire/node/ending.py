@@ -3,8 +3,11 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any
+
+from quire.node.loose_threads import LooseThreads
 
 logger = logging.getLogger("quire.node")
 
@@ -15,11 +18,12 @@ _HURRIED = 1.0
 """Seconds that it has then, to let go of what it holds."""
 
 
-def run_to_its_end(work: Coroutine[Any, Any, None]) -> None:
+def run_to_its_end(work: Callable[[LooseThreads], Coroutine[Any, Any, None]]) -> None:
     """Run what ends all others before it ends. `asyncio.run` would wait for those that would not."""
-    loop = asyncio.new_event_loop()
+    loop, threads = asyncio.new_event_loop(), LooseThreads()
+    loop.set_default_executor(threads)
     try:
-        loop.run_until_complete(work)
+        loop.run_until_complete(work(threads))
     finally:
         left = asyncio.all_tasks(loop)
         try:
@@ -27,9 +31,8 @@ def run_to_its_end(work: Coroutine[Any, Any, None]) -> None:
                 _hold(left)
             else:
                 loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())  # what is being written is written
         finally:
-            loop.close()
+            loop.close()  # nobody waits for its threads: what is being written is written in others
 
 
 def _hold(left: "set[asyncio.Task[Any]]") -> None:
@@ -42,16 +45,17 @@ def _hold(left: "set[asyncio.Task[Any]]") -> None:
     threading.Thread(target=hold, args=(left,), name="quire left behind", daemon=True).start()
 
 
-async def end_others(seconds: float, hurry: asyncio.Event) -> None:
-    """Tell all other tasks of the loop to end, and wait for them; those that do not are left behind.
+async def end_others(seconds: float, hurry: asyncio.Event, threads: LooseThreads) -> None:
+    """Tell all other tasks of the loop to end, and wait for them and its threads; who goes on is left behind.
 
     They have so many seconds, and few once `hurry` is set.
     """
-    others = asyncio.all_tasks() - {asyncio.current_task()}
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    others: list[asyncio.Future[Any]] = [*tasks, *map(_outcome, threads.unfinished)]
     if not others:
         return
-    for task in others:
-        task.cancel()
     ended, hurried = asyncio.ensure_future(asyncio.wait(others)), asyncio.ensure_future(hurry.wait())
     await asyncio.wait((ended, hurried), timeout=max(seconds, _LEAST), return_when=asyncio.FIRST_COMPLETED)
     if hurried.done():
@@ -59,6 +63,16 @@ async def end_others(seconds: float, hurry: asyncio.Event) -> None:
     for one in (ended, hurried):
         one.cancel()
     await asyncio.gather(ended, hurried, return_exceptions=True)
-    left = [task for task in others if not task.done()]
+    left = [other for other in others if not other.done()]
+    for other in left:
+        if not isinstance(other, asyncio.Task):
+            other.cancel()  # its thread finds the loop closed, and nobody who waits
     if left:
-        logger.warning("%d tasks were told to end and did not: they are left behind", len(left))
+        logger.warning("%d tasks or threads were told to end and did not: they are left behind", len(left))
+
+
+def _outcome(begun: "Future[Any]") -> "asyncio.Future[Any]":
+    """What was begun in a thread, to be waited for; how it ends is for who began it."""
+    outcome = asyncio.wrap_future(begun)
+    outcome.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return outcome

@@ -16,6 +16,7 @@ from quire.agent.builtin.roster import known
 from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
 from quire.items import now
 from quire.node.ending import end_others, run_to_its_end
+from quire.node.loose_threads import LooseThreads
 from quire.node.sending import Sending
 from quire.node.worker import Worker
 from quire.session import Session
@@ -73,7 +74,8 @@ class Node(Sending):
         are interrupted at once. Either way all that was said is kept. Without `wait` it stops when `main` has
         returned. What goes on though it was told to end is left behind, at the second signal if not before.
         """
-        run_to_its_end(_serve(Node(store=store), main, number(grace, "grace", 0), wait))
+        node, seconds = Node(store=store), number(grace, "grace", 0)
+        run_to_its_end(lambda threads: _serve(node, main, seconds, wait, threads))
 
     def add(self, name: str, make: Make) -> None:
         """Host an agent under a name; `make` gives the agent of one conversation, for its session."""
@@ -174,7 +176,9 @@ class Node(Sending):
                 del self._workers[key]
 
 
-async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bool) -> None:
+async def _serve(
+    node: Node, main: Callable[[Node], Any], grace: float, wait: bool, threads: LooseThreads
+) -> None:
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     hurry = asyncio.Event()
 
@@ -192,7 +196,7 @@ async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bo
             await told.wait()
     finally:
         await node.stop(grace=grace, hurry=hurry)  # who listens in `main` has the same grace
-        await end_others(grace, hurry)
+        await end_others(grace, hurry, threads)
         if task is not None and task.done() and not task.cancelled():
             task.exception()  # who was told to stop is not asked how
 

@@ -11,6 +11,7 @@ from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
 from quire.node.telling import Telling
+from quire.stores.tombstones import is_tombstone
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -98,8 +99,10 @@ class Worker:
         await self._agent.session.close("hand over")
 
     def _asked(self) -> tuple[ToolCall, ...]:
-        # What was begun when a process ended waits for nobody: the next message says what became of it.
-        return tuple(call for call, standing in self.agent.session.standing() if standing == "waiting")
+        # What was begun when a process ended waits for nobody, nor what was forgotten: the next message says
+        # what became of it.
+        standing = self.agent.session.standing()
+        return tuple(call for call, how in standing if how == "waiting" and not is_tombstone(call))
 
     async def _idle(self, stopping: "asyncio.Task[Any] | None") -> None:
         """Wait until no message is being answered, and those who listen have heard the answers."""

@@ -5,6 +5,8 @@ import builtins
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from quire.programs.putting_aside import held_in, left_aside, tells_only
+from quire.programs.sandbox.gathering import gathering_in
 from quire.programs.sandbox.naming import bindings, uses
 
 _USES = (
@@ -15,53 +17,47 @@ _USES = (
     | ast.UnaryOp
     | ast.Subscript
     | ast.Attribute
-    | ast.Expr
+    | ast.If
+    | ast.While
+    | ast.For
 )
 """What uses the value of a call at once: a call that is put aside may be awaited later."""
 
 
 def unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Calls of async functions whose value is used as if it were there, by line and name.
+    """Calls of async functions whose value is used as if it were there, or left, by line and name.
 
     `functions` are those that the program is given: they are given data, and the answer is data too.
     """
     bound = Counter(name for _, name in bindings(tree))
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
     awaited = {*functions, *(name for name in own if bound[name] == 1)}
+    gathering = {*gathering_in(tree)}
     is_last_word = bound["output"] == 1 and all(name != "output" for _, name in uses(tree))
-    for node in ast.walk(tree):
-        for call in _used_by(node, functions, is_last_word):
-            if isinstance(call.func, ast.Name) and call.func.id in awaited:
-                yield call.lineno, call.func.id
+    used = (call for node in ast.walk(tree) for call in _used_by(node, functions, is_last_word))
+    for call in dict.fromkeys((*used, *left_aside(tree))):
+        if call in gathering or (isinstance(call.func, ast.Name) and call.func.id in awaited):
+            yield call.lineno, ast.unparse(call.func)
 
 
 def _used_by(node: ast.AST, functions: Collection[str], is_last_word: bool) -> Iterator[ast.Call]:
-    """The calls whose values something uses at once."""
-    if isinstance(node, _USES) or _takes_values(node):
-        yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.Call))
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
-        for given in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            yield from _held_in(given)
-    elif is_last_word and (answer := _answer_in(node)) is not None:
-        yield from _held_in(answer)
-
-
-def _held_in(value: ast.expr) -> Iterator[ast.Call]:
-    """The calls whose values are within a value."""
-    waiting: list[ast.AST] = [value]
-    while waiting:
-        one = waiting.pop()
-        match one:
-            case ast.Call():
-                yield one
-            case ast.DictComp(key=key, value=inner):
-                waiting += [key, inner]
-            case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.GeneratorExp(elt=inner):
-                waiting.append(inner)
-            case ast.Dict() | ast.List() | ast.Tuple() | ast.Set() | ast.Starred() | ast.IfExp():
-                waiting += ast.iter_child_nodes(one)
-            case _:
-                pass
+    """The calls whose values something uses at once, or nothing does."""
+    match node:
+        case ast.Expr(value=value):
+            yield from held_in(value)
+        case ast.Call(func=ast.Name(id=name)) if name in functions or tells_only(node):
+            for given in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                yield from held_in(given)
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Call() as call):
+            yield call
+        case ast.comprehension(iter=ast.Call() as call, is_async=0):
+            yield call
+        case _ if isinstance(node, _USES) or _takes_values(node):
+            yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.Call))
+        case _ if is_last_word and (answer := _answer_in(node)) is not None:
+            yield from held_in(answer)
+        case _:
+            pass
 
 
 def _answer_in(node: ast.AST) -> ast.expr | None:

@@ -4,31 +4,33 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any
 
 from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
 from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
-from quire.agent.closing import not_run, uncertain
+from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, uncertain
 from quire.agent.speaker import Approver
 from quire.agent.tools.outcome import failed
 from quire.agent.tools.running import run_or_stop
 from quire.agent.tools.shapes import Misfit
 from quire.agent.unbroken import unbroken
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
-from quire.items import Item, Message, ToolCall, ToolResult, new_id
+from quire.items import Item, Message, ToolCall, new_id
 from quire.models import AnyModel
 from quire.models.replies import words_of
+from quire.programs.asked_schemas import checked_schema
 from quire.programs.asking import Asking, unfinished
 from quire.programs.events import Asked, Called, Gave, Tell
-from quire.programs.fitting import fitted
-from quire.programs.recording import INTERMEDIATE, PROGRAM, Deeds, begin
+from quire.programs.fitting import Steps, fitted
+from quire.programs.recording import INTERMEDIATE, PROGRAM, Deeds, begin, doing_within
 from quire.programs.replaying import Made, MadeCalls
 from quire.programs.spelling import key_of
 from quire.programs.task import ASKING, Task
 from quire.programs.values import as_text, by_name
 from quire.programs.watching import Watched
 from quire.session import Session
+from quire.stores.threads import STORE
 
 _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 """What no program may go on after: nothing can be recorded any more, or nothing may be spent."""
@@ -59,6 +61,7 @@ class Calls:
         self._tell = tell
         self._made = MadeCalls() if made is None else made
         self._replays = self._made.for_a_run()
+        self._steps = Steps()
         self.deeds = Deeds()
         self.broken: BaseException | None = None
         """Why the run cannot go on, though the program may not have noticed."""
@@ -87,6 +90,7 @@ class Calls:
             return (await self._run(call, Watched(tool, key), deed)).given()
         self._made.handed += earlier.size
         deed += await self._recorded(call, result := earlier.result_for(call))
+        deed += earlier.within
         self._tell(Called(self._name, call))
         self._tell(Gave(self._name, result))
         return earlier.given()
@@ -95,10 +99,15 @@ class Calls:
         try:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
-            outcome, cancelled = await self._outcome(call, watched)
+            with doing_within() as within:
+                outcome, cancelled = await self._outcome(call, watched)
             result, notes = await kept(self._session, call, outcome)
-            made = self._noted(call, watched, result, outcome)
-            deed += await unbroken(self._recorded(result, *notes))
+            made = Made(self._name, call, result, watched.key, within=tuple(within))
+            made = self._noted(made, watched, outcome)
+            # What was asked within it is in a transcript of its own.
+            called = [item for item in within if not isinstance(item, Message)]
+            recorded = await unbroken(self._recorded(result, *notes, *called))
+            deed += (*recorded[: 1 + len(notes)], *within)
         except BaseException:
             deed += await unbroken(self._closed(call, watched))
             raise
@@ -107,9 +116,8 @@ class Calls:
             raise cancelled
         return made
 
-    def _noted(self, call: ToolCall, watched: Watched, result: ToolResult, outcome: Outcome) -> Made:
-        """What was made of a call, noted where the tool was run."""
-        made = Made(self._name, call, result, watched.key)
+    def _noted(self, made: Made, watched: Watched, outcome: Outcome) -> Made:
+        """A call with what a program is given of it, noted where the tool was run."""
         try:
             made = made._replace(value=watched.value(outcome))
         except Exception as fault:
@@ -125,6 +133,8 @@ class Calls:
         refused = await self._refusal(call, watched.tool) or await refused_by_hooks(session, call)
         if refused is None and self.broken is not None:
             refused = _BROKEN
+        if refused is None and self._is_forgotten(call):
+            refused = FORGOTTEN
         if refused is not None:
             return failed(not_run(call, refused).text, "refused"), None
         try:
@@ -148,6 +158,9 @@ class Calls:
             return "a person has to approve of it, and nobody was there to ask"
         return None if verdict is True else verdict or "it was not approved"
 
+    def _is_forgotten(self, call: ToolCall) -> bool:
+        return self._transcript is not None and is_forgotten(self._session, call, self._transcript)
+
     async def _recorded(self, *items: Item) -> tuple[Item, ...]:
         if self._transcript is None:
             return items
@@ -169,15 +182,13 @@ class Calls:
         """Ask a model in a transcript of its own."""
         said = by_name(ASKING, args, given)
         prompt = said["prompt"] if isinstance(said.get("prompt"), str) else as_text(said.get("prompt"))
-        schema = said.get("output_schema")
-        if schema is not None and not isinstance(schema, Mapping):
-            raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
+        schema = checked_schema(said.get("output_schema"))
         question, deed = Message("user", prompt), self.deeds.begin()
         name, asked = await begin(self._session, INTERMEDIATE, question)
         deed += asked
         self._tell(Asked(self._name, name, model.name))
         asking = Asking(self._session, model, name)
-        parsed = await asking.answer(cast("Mapping[str, Any] | None", schema), asked[0].created_at)
+        parsed = await asking.answer(schema, asked[0].created_at)
         words = words_of(parsed)
         self._made.handed += len(prompt) + len(words)
         if not words.strip():
@@ -185,4 +196,7 @@ class Calls:
         if (why := unfinished(parsed)) is not None:
             raise ModelFailed(f"the answer of {model.name} is not whole: {why}")
         deed += [item for item in parsed.items if isinstance(item, Message)]
-        return words if schema is None else fitted(words, schema)
+        if schema is None:
+            return words
+        # The schema is the program's, and may take its time: beside the loop it holds up nobody.
+        return await STORE.do(fitted, words, schema, self._steps)

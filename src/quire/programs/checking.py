@@ -1,7 +1,6 @@
 """A program in a model's answer, found and checked: what is wrong is said with its line."""
 
 import ast
-import asyncio
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
 from quire.programs.sandbox.source import declares_output, tree_of
 from quire.programs.stubs import stubs_of
 from quire.providers import Parsed
+from quire.stores.threads import STORE
 
 _BY_TEXT = frozenset(("eval", "exec", "locals"))
 """Those that the sandbox has."""
@@ -94,7 +94,7 @@ async def checked(
     tree, declared = tree_of(code), declared_in(stubs)
     functions = {name for name in declared.functions if name in names}
     # A long program takes its time: beside the loop it holds up nobody.
-    calls = await asyncio.to_thread(_looked_through, code, tree, declared, functions)
+    calls = await STORE.do(_looked_through, code, tree, declared, functions)
     if output is not None and not declares_output(stubs):
         stubs = f"{stubs}\n{stubs_of((), None, output)}"
     await sandbox.check(code, stubs)
@@ -146,4 +146,5 @@ def _types_used(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
 
 def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
     for line, name in unawaited(tree, functions):
-        yield line, "types", f"the call of `{name}` is not awaited: write `await {name}(...)`"
+        text = f"the call of `{name}` is not awaited, and does nothing: write `await {name}(...)`"
+        yield line, "types", text

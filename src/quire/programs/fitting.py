@@ -15,7 +15,12 @@ from quire.agent.tools.shapes import Misfit
 from quire.errors import cut
 
 _DEEPEST = 100
-_MOST_STEPS = 200_000
+
+_MOST_STEPS = 100_000
+"""What a run may take beyond what its answers pay for: a second or so of computing."""
+
+_STEPS_OF_A_CHARACTER = 20
+"""What an answer pays for: more than any schema of use takes, whose alternatives are few."""
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -41,14 +46,36 @@ _SIZES: Mapping[str, tuple[type, str, int]] = {
 }
 
 
-def fitted(words: str, schema: Any) -> Any:
-    """The value that a model wrote, in a fence or without; a `ValueError` where it does not fit a schema."""
+class Steps:
+    """What the looking at answers may take in one run: long answers pay for themselves, schemas do not."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_STEPS
+
+    def paid_by(self, words: str) -> None:
+        """Add what an answer pays for."""
+        self._left += _STEPS_OF_A_CHARACTER * len(words)
+
+    def take(self, count: int) -> None:
+        """Take some, or raise a `ValueError` where too few are left."""
+        if count > self._left:
+            raise ValueError("the model's answer cannot be checked: its schema is too involved")
+        self._left -= count
+
+
+def fitted(words: str, schema: Any, steps: Steps | None = None) -> Any:
+    """The value that a model wrote, in a fence or without; a `ValueError` where it does not fit a schema.
+
+    It may take its time: a loop has it in a thread. The `steps` are those of the run.
+    """
+    steps = steps or Steps()
+    steps.paid_by(words)
     try:
         value = read_value(unfenced(words))
     except Misfit as fault:
         raise ValueError(f"the model's answer is no JSON: {fault}") from None
     try:
-        Fitting(schema).check(value, schema, "")
+        Fitting(schema, steps).check(value, schema, "")
     except Misfit as fault:
         raise ValueError(f"the model's answer does not fit its schema: {fault}") from None
     return value
@@ -57,9 +84,9 @@ def fitted(words: str, schema: Any) -> Any:
 class Fitting:
     """One value on its way through one schema."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, steps: Steps | None = None) -> None:
         self._root = root
-        self._steps = 0
+        self._steps = steps or Steps()
         self._depth = 0
 
     def check(self, value: Any, schema: Any, place: str) -> None:
@@ -68,7 +95,7 @@ class Fitting:
             if schema is False:
                 raise _misfit(place, "nothing is allowed here")
             return
-        self._step(1)
+        self._steps.take(1)
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ValueError("the model's answer cannot be checked: its schema is too involved")
@@ -96,7 +123,7 @@ class Fitting:
         if names and not any(_is_of(value, name) for name in names):
             raise _misfit(place, f"it is of the type {' or '.join(map(str, names))}")
         allowed = [schema["const"]] if "const" in schema else _listed(schema, "enum")
-        self._step(len(allowed))
+        self._steps.take(len(allowed))
         if allowed and _told(value) not in map(_told, allowed):
             raise _misfit(place, f"it is one of {cut(json.dumps(allowed, default=str))}")
 
@@ -154,11 +181,6 @@ class Fitting:
                 raise _misfit(place, f"the schema has no {cut(name)!r}")
             found = cast(Any, found[key])
         return found  # pyright: ignore[reportUnknownVariableType]
-
-    def _step(self, count: int) -> None:
-        self._steps += count
-        if self._steps > _MOST_STEPS:
-            raise ValueError("the model's answer cannot be checked: its schema is too involved")
 
 
 def _is_of(value: Any, kind: Any) -> bool:

@@ -12,7 +12,7 @@ from quire.errors import InvalidValue
 from quire.programs.events import Tell, listening, nobody
 from quire.programs.faults import OWN, ProgramFault
 from quire.programs.kept_files import Kept
-from quire.programs.performing import Stage, perform_as_tool, perform_in_main
+from quire.programs.performing import Performance, Stage, perform_as_tool, perform_in_main
 from quire.programs.shelf import Shelf
 from quire.programs.task import Task
 from quire.programs.values import given_once
@@ -104,10 +104,13 @@ class KeptProgram(Tool):
                 await self._shelf.set_aside(self._kept, fault, tell)
             raise
 
-    async def _value(self, values: dict[str, Any], session: Session | None) -> Any:
+    async def performed(self, values: dict[str, Any], session: Session | None = None) -> Performance:
+        """A run for whoever records what it did; nothing is recorded of it, unless it fails."""
         async with self.heeding(nobody):
-            done = await perform_as_tool(self._in(session), self.task, self.program, values, nobody)
-        return done.value
+            return await perform_as_tool(self._in(session), self.task, self.program, values, nobody)
+
+    async def _value(self, values: dict[str, Any], session: Session | None) -> Any:
+        return (await self.performed(values, session)).value
 
     def _in(self, session: Session | None) -> Stage:
         return self._stage if session is None else self._stage._replace(session=session)

@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Union, cast, get_args, get_origin
 
 from quire.agent import Tool
-from quire.agent.tools.shapes import hints_of
+from quire.agent.tools.shapes import Json, hints_of
 from quire.agent.tools.shapes.annotations import is_validator
 from quire.agent.tools.signature import written_function
 from quire.programs.unsaid import Held, held_by
@@ -40,8 +40,10 @@ class Kind(NamedTuple):
         several = [_bare(one) for one in get_args(kind) if one is not NoneType]
         if len(several) == 1:
             return Kind(several[0])
-        fitting = [one for one in several if _may_be(value, one)]
-        return Kind(fitting[0]) if len(fitting) == 1 and isinstance(value, dict | list) else Kind()
+        if not isinstance(value, dict | list):  # which a text or a number is, only its reader knows
+            return Kind()
+        fitting = [one for one in several if _may_be(cast("Json | list[Any]", value), one)]
+        return Kind(fitting[0]) if len(fitting) == 1 else Kind()
 
     @property
     def fields(self) -> Mapping[str, Held]:
@@ -70,9 +72,10 @@ UNKNOWN = Kind()
 
 def taken_by(tool: Tool) -> Kind:
     """The parameters of a tool as the fields of a record; none where somebody else wrote its schema."""
-    given = getattr(tool, "input_schema", None)  # a bridge's may read its arguments into one value
-    if isinstance(given, type):
-        return Kind(given)
+    with suppress(Exception):  # what makes it may not take the types of a function
+        given = getattr(tool, "input_schema", None)  # a bridge's may read its arguments into one value
+        if isinstance(given, type):
+            return Kind(given)
     with suppress(Exception):  # names in quotes may be unknown here
         hints = hints_of(written_function(tool.function), {})
         return Kind(Parameters({one.name: Held(hints.get(one.name), False) for one in tool.signature.order}))
@@ -97,7 +100,7 @@ def _bare(kind: Any) -> Any:
     return None
 
 
-def _may_be(value: Any, kind: Any) -> bool:
+def _may_be(value: Json | list[Any], kind: Any) -> bool:
     """Whether an object or a list could be read as a type. Of what is not known here, it could."""
     origin = get_origin(kind)
     if kind in (str, int, float, bool) or origin is Literal:
@@ -106,7 +109,7 @@ def _may_be(value: Any, kind: Any) -> bool:
         is_record = isinstance(kind, type) and held_by(kind) is not None and not issubclass(kind, tuple)
         return origin not in _TABLES and not is_record
     held = held_by(kind) if isinstance(kind, type) else None
-    return origin not in (*_ROWS, tuple) if held is None else _fits(cast("Mapping[str, Any]", value), held)
+    return origin not in (*_ROWS, tuple) if held is None else _fits(value, held)
 
 
 def _fits(value: Mapping[str, Any], held: Mapping[str, Held]) -> bool:

@@ -1,12 +1,14 @@
 """The record of programs: each step of an attempt as it happens, and all of a run once it succeeded."""
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from quire.agent.closing import uncertain
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.session import Session
 from quire.stores.streams import checked_name
+from quire.stores.threads import STORE
 
 ATTEMPT = "attempt"
 INTERMEDIATE = "intermediate"
@@ -17,10 +19,30 @@ STOPPED = "the program was stopped"
 PROGRAM = "quire.program"
 """Whose calls those of a program are: by the `agent_id` they are told from what a model said before them."""
 
+_within: ContextVar[list[Item] | None] = ContextVar("quire_done_within_a_call", default=None)
+
+
+@contextmanager
+def doing_within() -> Generator[list[Item], None, None]:
+    """What a tool does itself, and leaves to be recorded by the program that calls it meanwhile."""
+    done: list[Item] = []
+    token = _within.set(done)
+    try:
+        yield done
+    finally:
+        _within.reset(token)
+
+
+def done_within(items: Iterable[Item]) -> None:
+    """Leave what a tool did itself to the program that calls it, if one does."""
+    done = _within.get()
+    if done is not None:
+        done += items
+
 
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
     """Begin a transcript of a label with some items: its name, and the items as they are kept."""
-    name = await asyncio.to_thread(session.new, label)
+    name = await STORE.do(session.new, label)
     return name, await session.add(*items, to=name)
 
 
@@ -66,7 +88,7 @@ async def record_run(
 
 
 def _called(call: ToolCall, came: Sequence[Item]) -> tuple[ToolCall, ToolResult, tuple[Note, ...]]:
-    found = (item for item in came if isinstance(item, ToolResult))
+    found = (item for item in came if isinstance(item, ToolResult) and item.call_id == call.call_id)
     result = next(found, None) or uncertain(call, STOPPED)
     return call, result, tuple(item for item in came if isinstance(item, Note))
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quire.agent import Tool
-from quire.items import ToolCall, ToolResult
+from quire.items import Item, ToolCall, ToolResult
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
 from quire.programs.values import size_of
@@ -22,6 +22,7 @@ class Made(NamedTuple):
     """A call that was made in an attempt, what is recorded of it, and the value or the error that it gave.
 
     Calls of one `key` are the same call. One that `lasts` is not made again: whoever makes it is given this.
+    What was done `within` it is on the record of whoever is.
     """
 
     attempt: str
@@ -31,6 +32,7 @@ class Made(NamedTuple):
     value: Any = None
     fault: Exception | None = None
     lasts: bool = False
+    within: tuple[Item, ...] = ()
 
     def given(self) -> Any:
         """What a program is given of it; where it failed, that is raised."""
@@ -76,7 +78,7 @@ class MadeCalls:
         """Add a call; one that may not be repeated is replayed from now on."""
         self.handed += made.size
         if may_be_repeated or tool.is_idempotent:
-            made = made._replace(value=None, key="")  # nobody is given it again
+            made = made._replace(value=None, key="", within=())  # nobody is given it again
         else:
             made = made._replace(lasts=True)
         self._made.append(made)

@@ -46,6 +46,8 @@ class Shaped:
     """One type."""
 
     def __init__(self, kind: Any) -> None:
+        if isinstance(kind, Mapping):
+            raise WrongType("a task has types, such as a TypedDict or a model, and no JSON schemas")
         try:
             self._shape: Shape = Shaper().shape(kind)
         except NameError as fault:
@@ -87,6 +89,8 @@ class _Named:
         for name, kind in kinds.items():
             if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidValue("an input has a name")
+            if isinstance(kind, Mapping):
+                raise WrongType(f"the input {cut(name)!r} is of a type, and no JSON schema says which")
             try:
                 self._fields[name] = Field(name, name, shaper.shape(kind), True)
             except NameError as fault:

@@ -1,6 +1,5 @@
 """Where programs are kept: found again as long as nothing changed that they depend on."""
 
-import asyncio
 import logging
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +14,7 @@ from quire.programs.pricing import Price
 from quire.programs.sandbox import Sandbox
 from quire.programs.setting_aside import IsMeant, holds, is_damaged, put_aside
 from quire.programs.task import Task
+from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.programs")
 
@@ -51,7 +51,7 @@ class Shelf:
             self._known[kept.version] = kept
             return kept
         path = self._folder / file_name(task, kept.version)
-        await asyncio.to_thread(write_kept, path, task, model, kept)
+        await STORE.do(write_kept, path, task, model, kept)
         return kept._replace(path=path)
 
     async def _remembered(self, version: str, task: Task, check: Checks) -> Kept | None:
@@ -67,7 +67,7 @@ class Shelf:
     async def _read(self, path: Path, version: str, task: Task, check: Checks, tell: Tell) -> Kept | None:
         edited, is_meant = "", is_damaged(version)
         try:
-            kept = await asyncio.to_thread(read_kept, path, version)
+            kept = await STORE.do(read_kept, path, version)
             if kept is None:
                 return None
             is_meant = holds(kept)
@@ -92,7 +92,7 @@ class Shelf:
 
     async def _move(self, path: Path, version: str, why: str, tell: Tell, is_meant: IsMeant) -> None:
         """Put a file out of the way; where that cannot be, what is written instead is kept in memory."""
-        outcome = await asyncio.to_thread(put_aside, path, is_meant)
+        outcome = await STORE.do(put_aside, path, is_meant)
         if outcome == "moved":
             logger.warning("%s is set aside: it cannot be used", path)
             tell(SetAside(path, why))

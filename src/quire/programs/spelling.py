@@ -4,7 +4,6 @@ The spelling is of what was given, and not of what a tool reads from it. To read
 that nothing is ever read twice; and what was read may hide a secret, so that what differs looks the same.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from quire.programs.fitting import Fitting
 from quire.programs.kinds import UNKNOWN, Kind, taken_by
 from quire.programs.one_reading import as_read, exact, meant
 from quire.programs.values import LARGE, plain
+from quire.stores.threads import STORE
 
 _MOST_REFERENCES = 20
 """From one schema to the next, before the one that says something."""
@@ -35,7 +35,7 @@ async def key_of(tool: Tool, arguments: str) -> str:
     """What a call is known by: those that say the same have the same."""
     if len(arguments) <= LARGE:
         return _key(tool, arguments)
-    return await asyncio.to_thread(_key, tool, arguments)  # where it holds up nobody
+    return await STORE.do(_key, tool, arguments)  # where it holds up nobody
 
 
 def _key(tool: Tool, arguments: str) -> str:
@@ -44,16 +44,18 @@ def _key(tool: Tool, arguments: str) -> str:
         given = {**_defaults(tool, parameters), **read_json(arguments)}
     except Misfit:  # no tool is run with these
         return f"{tool.name} {arguments}"
-    spelled = _Spelling(parameters).record(given, parameters, taken_by(tool))
+    spelled = _Spelling(parameters).of(given, parameters, taken_by(tool))
     return f"{tool.name} {json.dumps(spelled, sort_keys=True)}"
 
 
 def _defaults(tool: Tool, parameters: Json) -> Json:
     """The defaults that the function has and the schema does not say, such as models and paths."""
     found: Json = {}
+    properties: Json = parameters.get("properties") or {}
     for one in tool.signature.order:
-        schema = parameters.get("properties", {}).get(one.name)
-        if one.default is not Parameter.empty and schema is not None and "default" not in schema:
+        if one.default is Parameter.empty or one.name not in properties:
+            continue
+        if not _says_default(properties[one.name]):
             with suppress(Exception):  # it is written by code of its own
                 found[one.name] = plain(one.default)
     return found
@@ -66,13 +68,23 @@ class _Spelling:
         self._root = root
 
     def of(self, value: Any, schema: Any, kind: Kind = UNKNOWN, deep: int = 0) -> Any:
-        """A value in its one spelling, with the defaults of what is left out."""
+        """A value in its one spelling, with the defaults of what is left out.
+
+        One that has none stays as it was given. So no call fails of it, none is taken for another, and one
+        that is written the same way is not made again.
+        """
+        try:
+            return self._spelled(value, schema, kind, deep)
+        except Exception:  # schemas and types are anybody's
+            return value
+
+    def _spelled(self, value: Any, schema: Any, kind: Kind, deep: int) -> Any:
         is_exact = self._is_exact(schema)
         schema = self._settled(value, schema)
         value = meant(value, schema)
         kind = kind.of(value)
         if isinstance(value, dict):
-            return self.record(cast(Any, value), schema, kind, deep)
+            return self._record(cast(Any, value), schema, kind, deep)
         if isinstance(value, list):
             return self._rows(cast(Any, value), schema, kind, deep)
         return exact(value) if is_exact else as_read(value, kind.type)
@@ -86,20 +98,18 @@ class _Spelling:
             for name, one in value.items()
         }
         for name, inner in properties.items():
-            is_said = isinstance(inner, Mapping) and "default" in inner
-            if is_said and name not in value and deep < _DEEPEST_DEFAULT:
+            if _says_default(inner) and name not in value and deep < _DEEPEST_DEFAULT:
                 spelled[name] = self.of(inner["default"], inner, kinds.get(name, UNKNOWN), deep + 1)
         return spelled
 
-    def record(self, value: Json, schema: Mapping[str, Any], kind: Kind, deep: int = 0) -> Json:
+    def _record(self, value: Json, schema: Mapping[str, Any], kind: Kind, deep: int = 0) -> Json:
         """An object without those fields that say what is made where they are left out."""
         properties: Mapping[str, Any] = schema.get("properties") or {}
         kinds = {name: kind.entry(name) for name in (*value, *properties)}
         spelled = self._fields(value, schema, kinds, deep)
         for name, held in kind.fields.items():
             inner = properties.get(name)
-            is_said = isinstance(inner, Mapping) and "default" in inner
-            if held.made is None or is_said or name not in value or deep >= _DEEPEST_DEFAULT:
+            if held.made is None or _says_default(inner) or name not in value or deep >= _DEEPEST_DEFAULT:
                 continue
             made = held.made.value()
             if made is not MISSING and _is_same(self.of(made, inner, kinds[name], deep + 1), spelled[name]):
@@ -152,6 +162,10 @@ class _Spelling:
         except (Misfit, ValueError):
             return False
         return True
+
+
+def _says_default(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and "default" in schema
 
 
 def _is_same(one: Any, other: Any) -> bool:

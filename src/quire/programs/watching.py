@@ -1,6 +1,5 @@
 """What a tool gave or raised, as it is: a program works with values, and only a model reads their text."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterator
 from copy import copy
 from inspect import isawaitable
@@ -12,6 +11,7 @@ from quire.agent.tools.arguments import read_json
 from quire.agent.tools.signature import Signature
 from quire.items.parts import text_of
 from quire.programs.values import LARGE, TOLD, plain
+from quire.stores.threads import STORE
 
 
 class Watched:
@@ -46,7 +46,7 @@ class Watched:
         if len(arguments) <= LARGE:
             return self.tool, arguments
         signature, ready = self.tool.signature, copy(self.tool)
-        read = await asyncio.to_thread(lambda: signature.read(read_json(arguments)))
+        read = await STORE.do(lambda: signature.read(read_json(arguments)))
         # A signature of another kind than a function's reads its own way: nothing is left to read here.
         ready.__dict__["signature"] = Signature(
             signature.order, {}, None, signature.injected, {**read, **signature.fixed}

@@ -4,7 +4,7 @@ The wires differ in form; in this they are alike. A dialogue takes items one by 
 the writer of a wire, so that one more item costs one more item.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, assert_never
 
 from quire.items import (
@@ -24,6 +24,7 @@ from quire.items import (
     Unknown,
 )
 from quire.providers.native import BESIDE, FORM, fields_beside, form_of, note_letters
+from quire.providers.one_answer import answers_in, of_two_answers
 from quire.providers.sheet import Sheet
 from quire.state.editing import MASKED
 from quire.state.groups import answered, answers, merge_of
@@ -172,13 +173,20 @@ class Dialogue:
         if held is not None:
             self.writer.assistant(held)
         elif reply is not None:
-            if None in reply.results:
-                missing = zip(reply.calls, reply.results, strict=True)
-                self._given_up.update(call.call_id for call, result in missing if result is None)
-            sheet = self.writer.sheet
-            sheet.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
-            self.writer.reply(reply)
-            sheet.masked = False
+            for part in _parts(reply) if None in reply.results else [reply]:
+                self._hand_over(part)
+
+    def _hand_over(self, reply: Reply) -> None:
+        if not reply.calls and len(reply.outputs) == 1 and isinstance(reply.outputs[0], Message):
+            self.writer.assistant(reply.outputs[0])
+            return
+        if None in reply.results:
+            missing = zip(reply.calls, reply.results, strict=True)
+            self._given_up.update(call.call_id for call, result in missing if result is None)
+        sheet = self.writer.sheet
+        sheet.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
+        self.writer.reply(reply)
+        sheet.masked = False
 
     def _message(self, item: Message) -> None:
         note_letters(item, self.writer.sheet)
@@ -201,7 +209,7 @@ class Dialogue:
 
     def _joins(self, reply: Reply, item: Output) -> bool:
         same_agent = reply.outputs[-1].agent_id == item.agent_id
-        return not self._answered and same_agent and not _of_two_answers(reply.outputs, item)
+        return not self._answered and same_agent and not of_two_answers(reply.outputs, item)
 
     def _open(self, item: Output) -> Reply:
         """The reply that an output belongs to: the one at hand, or a new one."""
@@ -259,22 +267,12 @@ class Dialogue:
             self.close()
 
 
-def _of_two_answers(outputs: list[Output], other: Output) -> bool:
-    """Whether an output was made after something else than those before, so that it is of a retry.
-
-    One that does not say what it was made after tells nothing, so the last that does is asked.
-    """
-    made_after = _made_after(other)
-    if made_after is None:
-        return False
-    last = next((prefix for output in reversed(outputs) if (prefix := _made_after(output))), made_after)
-    return last != made_after
-
-
-def _made_after(output: Output) -> str | None:
-    """The digest of what an output was made after, where it has one."""
-    prefix = output.state.prefix if output.state else None
-    return None if prefix == MASKED else prefix
+def _parts(reply: Reply) -> Iterator[Reply]:
+    """A reply by the answers that it is of."""
+    results = iter(reply.results)
+    for outputs in answers_in(reply.outputs, reply.results):
+        calls = [output for output in outputs if isinstance(output, ToolCall)]
+        yield Reply(outputs, calls, [next(results) for _ in calls])
 
 
 def _last_closing(items: Sequence[Item]) -> int:

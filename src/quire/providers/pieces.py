@@ -15,11 +15,21 @@ _CLOSED = (dict, list, str)  # what says itself where it ends, so that it is the
 def joined(arguments: str, piece: str) -> str:
     """The arguments of a call with one more piece.
 
-    Some services send an empty object first, to hold the place of the real ones: no JSON has another object
-    after one that is closed.
+    Some services send an empty object first, to hold the place of the real ones, and some send all of them
+    again at the end: no JSON has another object after one that is closed.
     """
-    held = arguments.strip() == _NO_ARGUMENTS and piece.lstrip().startswith("{")
+    held = piece.lstrip().startswith("{") and (is_placeholder(arguments) or is_same(arguments, piece))
     return piece if held else arguments + piece
+
+
+def is_placeholder(arguments: str) -> bool:
+    """Whether arguments may only hold the place of others."""
+    return arguments.strip() == _NO_ARGUMENTS
+
+
+def is_same(arguments: str, others: str) -> bool:
+    """Whether two texts are the same whole arguments, however they are spaced."""
+    return is_whole(arguments) and is_whole(others) and _decoded(arguments) == _decoded(others)
 
 
 def whole_calls(items: Sequence[Item]) -> list[Item]:
@@ -39,7 +49,8 @@ def whole_calls(items: Sequence[Item]) -> list[Item]:
 
 def is_whole(arguments: str) -> bool:
     """Whether arguments are an object that has come to its end."""
-    return isinstance(_decoded(arguments), dict)
+    # Most texts are half an object, which is seen without reading it.
+    return arguments.rstrip().endswith("}") and isinstance(_decoded(arguments), dict)
 
 
 def made_id() -> str:

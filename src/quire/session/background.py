@@ -21,11 +21,13 @@ from quire.session.ledger import Ledger
 from quire.session.redacting import Redaction
 from quire.session.resting import Metrics
 from quire.session.shared_task import SharedTask
+from quire.session.since import Shown, Since
 from quire.session.spending import NO_PRICES, OwnPrices
 from quire.session.stopping import is_told_to_stop
 from quire.session.writing import aside
 from quire.state import View
 from quire.stores.streams import MAIN
+from quire.stores.threads import STORE
 
 __all__ = ["Background", "Metrics"]
 
@@ -55,44 +57,47 @@ class Background(Carrying):
         """The model that writes."""
         return self._scribe.model
 
-    async def consider_or_wait(self, view: View, room: Room, *, was_cut: bool, waits: bool = False) -> None:
+    async def consider_or_wait(self, shown: Shown, room: Room, *, was_cut: bool, waits: bool = False) -> None:
         """`consider`, and wait for it where there is no beside: as is said, or as it was broken off before.
 
         Who runs each turn in a loop of its own ends the loop, and what is under way in it, with the turn.
         """
         is_due_now = waits or self._underway.is_broken_off
-        self.consider(view, room, was_cut=was_cut)
+        self._consider(shown, room, was_cut)
         if is_due_now and self._task is not None:
             await self._task.wait()
         else:
             await asyncio.sleep(0)  # it has begun, and can tell if the loop ends with this turn
 
     def consider(self, view: View, room: Room, *, was_cut: bool) -> None:
-        """Look at what a turn showed, and begin to make it smaller where that is due, beside the turn."""
+        """Look at what is shown now, and begin to make it smaller where that is due, beside the turn."""
+        self._consider(Shown(view, Since(self._ledger)), room, was_cut)
+
+    def _consider(self, shown: Shown, room: Room, was_cut: bool) -> None:
         if was_cut:
             self.metrics.misses += 1
         else:
             self.metrics.hits += 1
         with self._beginning:
             if not (self._at_work() or self._pauses.is_resting or self._underway.is_others):
-                self._begin(view, room, is_told=False)
+                self._begin(shown, room, is_told=False)
 
-    async def work(self, view: View, room: Room) -> Outcome | None:
+    async def work(self, shown: Shown, room: Room) -> Outcome | None:
         """Make it smaller now, whoever rests; what came of it, and none where nothing was to be done."""
         self._rests.end()
-        return await self.make_room(view, room)
+        return await self.make_room(shown, room)
 
-    async def make_room(self, view: View, room: Room) -> Outcome | None:
+    async def make_room(self, shown: Shown, room: Room) -> Outcome | None:
         """Make it smaller and wait for it, for a turn that cannot go on without; what came of it."""
         earlier: Outcome | None = None
         while True:
             await self._leave_standing()
             with self._beginning:
                 other = self._at_work()
-                own = None if other else self._begin(view, room, is_told=True)
+                own = None if other else self._begin(shown, room, is_told=True)
             if other is not None:
                 await other.wait()
-                earlier, view = other.outcome() or earlier, self._shown()
+                earlier, shown = other.outcome() or earlier, self._shown()
             if own is not None:
                 made = await own.task
                 return earlier if earlier and not made else made
@@ -123,9 +128,10 @@ class Background(Carrying):
     def _at_work(self) -> "SharedTask[Outcome | None] | None":
         return self._task if self._task is not None and self._task.is_at_work else None
 
-    def _begin(self, view: View, room: Room, *, is_told: bool) -> "SharedTask[Outcome | None]":
+    def _begin(self, shown: Shown, room: Room, *, is_told: bool) -> "SharedTask[Outcome | None]":
         """Begin to make it smaller; with `is_told` whoever waits hears of what goes wrong."""
-        self._forgotten, self._is_handing_over = self._ledger.workspace.forgotten, False
+        view, self._since = shown if shown.since.is_all else self._shown()
+        self._is_handing_over = False
         view = view if self._redaction is None else self._redaction.view(view)
         shrinking = self._shrunk(view, room) if is_told else self._work(view, room)
         self._task = SharedTask(shrinking)
@@ -165,18 +171,19 @@ class Background(Carrying):
             is_part = plan.request is not None and plan.request.is_part
             if not (is_part if latest else self._scribe.reads != reads):
                 return outcome
-            self._forgotten = self._ledger.workspace.forgotten
-            view, room = self._shown(), replace(room, early=False)
+            view, self._since = self._shown()
+            room = replace(room, early=False)
 
-    def _shown(self) -> View:
+    def _shown(self) -> Shown:
+        since = Since(self._ledger)
         with self._ledger.lock:
             view = self._ledger.workspace.transcripts[self._name].view
-        return view if self._redaction is None else self._redaction.view(view)
+        return Shown(view if self._redaction is None else self._redaction.view(view), since)
 
     async def _planned(self, view: View, room: Room) -> Plan | Outcome | None:
         """The plan, or why there is none; it may take long, so it is made in a thread, and turns go on."""
         try:
-            return await asyncio.to_thread(self._plan, view, room)
+            return await STORE.do(self._plan, view, room)
         except asyncio.CancelledError:
             if is_told_to_stop():
                 await aside(lambda: self._note_broken_off(view, room))

@@ -15,6 +15,7 @@ from quire.session.metering import Metered
 from quire.session.opening import shared_ledger
 from quire.session.outputs import outputs_named
 from quire.session.quoting import Quoting
+from quire.session.since import Since
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import aside
 from quire.state import Transcript, View, fork_scoped
@@ -135,6 +136,7 @@ class Branching(Quoting):
         guard, theirs = await aside(lambda: self._guarded(child))
         rows = await aside(child._recalled)
         known = sorted({one for listed in rows.values() for row in listed for one in row})
+        await aside(guard.check)  # before it is told to a model
         summary = await summary_of(
             self._ledger.workspace, theirs, asking(metered), agent_id, self._redact, known
         )
@@ -175,7 +177,7 @@ class Branching(Quoting):
             self._link(sources)  # before it is here: who forgets there from now on looks here too
 
         def change(workspace: Workspace) -> list[Written]:
-            guard.check(workspace)
+            guard.check()
             items = kept(workspace)
             moved = self._ready(outputs_named(items, child._ledger.workspace.pool, workspace.pool))
             written = [*(Written(MAIN, item) for item in items), *(Written(POOL, note) for note in moved)]
@@ -240,19 +242,20 @@ class _Guard:
     """
 
     def __init__(self, ours: Ledger, theirs: Ledger) -> None:
-        self._ours, self._theirs = ours, theirs
+        self._theirs = theirs
         for ledger in (ours, theirs):
             ledger.catch_up()
             finish_forgetting(ledger)
-        self._then, self._read = ours.workspace.forgotten, theirs.workspace.version
+        self._since, self._their_since = Since(ours), Since(theirs)
+        self._read = theirs.workspace.version
 
-    def check(self, ours: Workspace | None = None) -> None:
-        """`Forgotten` where something was since; `ours` is the state that is about to be written to.
+    def check(self) -> None:
+        """`Forgotten` where something was since.
 
         The fork's entries are looked at in the store: who reads a fork again waits for the conversation that
         it left, and that one may be waiting here.
         """
         new = self._theirs.store.read(self._theirs.place, after=self._read)
         is_forgotten = any(entry.stream == FORGOTTEN for entry in new)
-        if is_forgotten or (ours or self._ours.workspace).forgotten != self._then:
+        if is_forgotten or not (self._since.is_all and self._their_since.is_all):
             raise Forgotten("something of the fork was forgotten meanwhile: merge it again")

@@ -16,14 +16,18 @@ from quire.session.ledger import Ledger
 from quire.session.redacting import Redaction
 from quire.session.resting import Metrics, Rests
 from quire.session.scribe import Scribe
+from quire.session.since import Since
 from quire.session.spending import OwnPrices
 from quire.session.stopping import is_told_to_stop
 from quire.session.underway import Underway
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import aside, redacted
 from quire.stores.streams import POOL
+from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.session")
+
+_FORGOTTEN = Outcome("discarded", "something was forgotten meanwhile")
 
 
 class Carrying:
@@ -45,7 +49,7 @@ class Carrying:
         self._redaction = redaction
         self._name = name
         self._underway = Underway(ledger, name)
-        self._forgotten = 0  # how much had been forgotten when a plan was made
+        self._since = Since(ledger)  # of what a plan was made of
         self._is_handing_over = False
         self._pauses = Rests()  # of all of it, after what nobody foresaw
         self.metrics = Metrics()
@@ -53,6 +57,9 @@ class Carrying:
     async def _carried_out(self, plan: Plan) -> Outcome:
         if plan.request is not None and self._scribe.reads == 0:
             return Outcome("discarded", "there is nobody who writes the words")
+        if not self._since.is_all:  # hooks would hear of it
+            self.metrics.discarded += 1
+            return _FORGOTTEN
         refusal = await self._refusal(plan)
         if refusal is not None:
             return refusal
@@ -89,7 +96,8 @@ class Carrying:
         self.metrics.pending = 1
         renewing = asyncio.create_task(self._underway.renew(RENEWAL))
         try:
-            return await self._recorded(plan, await self._scribe.words(request))
+            is_known = await STORE.do(self._since.is_still_all)
+            return await self._recorded(plan, await self._scribe.words(request) if is_known else None)
         except QuireError as fault:
             return await self._failed(plan, request, fault)
         finally:
@@ -97,7 +105,7 @@ class Carrying:
             self.metrics.pending = 0
 
     async def _recorded(self, plan: Plan, text: str | None) -> Outcome:
-        outcome = await asyncio.to_thread(self._finish, plan, text)
+        outcome = await STORE.do(self._finish, plan, text)
         if outcome:
             self.metrics.completed += 1
             self._pauses.end()
@@ -121,8 +129,8 @@ class Carrying:
 
         def change(workspace: Workspace) -> list[Written]:
             pool = workspace.pool.fork()
-            if workspace.forgotten != self._forgotten:
-                outcomes.append(Outcome("discarded", "something was forgotten meanwhile"))
+            if not self._since.is_all:
+                outcomes.append(_FORGOTTEN)
                 return spent
             outcome = record(workspace.transcripts[self._name].copy(), plan, text=text, pool=pool)
             outcomes.append(outcome)
@@ -137,7 +145,7 @@ class Carrying:
         """Let go of a plan whose words were not written; it can be made again."""
         self._count_failure(str(fault), self._scribe.fail(request, fault))
         spent = self._scribe.spent()
-        await asyncio.to_thread(self._underway.end, lambda _: spent)
+        await STORE.do(self._underway.end, lambda _: spent)
         outcome = Outcome("discarded", str(fault))
         await self._hooks.fire_and_wait(Compacted(self._ledger.place, self._name, plan, outcome))
         return outcome

@@ -18,7 +18,8 @@ class DraftLedger(Ledger):
     """
 
     def __init__(self, left: Ledger, beginning: Workspace) -> None:
-        self._left = left
+        self.left = left
+        """The log that the draft is merged into."""
         self._is_over = False
         self._counted: set[str] = set()  # what was spent too late: who is told may try to write it alone
         super().__init__(MemoryStore(), left.place, beginning.child)
@@ -53,7 +54,7 @@ class DraftLedger(Ledger):
         spent = [entry for entry in written if entry.stream == USAGE]
         new = [entry for entry in spent if entry.item.id not in self._counted]
         if new:
-            self._left.commit(lambda _: new)
+            self.left.commit(lambda _: new)
             self._counted.update(entry.item.id for entry in new)
         if len(spent) < len(written):
             self.check_goes_on()

@@ -20,6 +20,7 @@ from quire.session.held import RECORDING, Held
 from quire.session.ledger import Ledger
 from quire.session.merging import left_behind
 from quire.session.rejoining import Drafted
+from quire.session.since import Since
 from quire.session.spending import Spending
 from quire.session.workspace import Workspace, Written
 from quire.state import Pool, View
@@ -37,7 +38,7 @@ class Drafting(Branching):
     _left: "Drafting | None" = None  # of a draft: the session that it left
     _left_at = 0  # the version that it had then
     _before = Spending()  # what had been spent
-    _forgotten = 0  # how often something had been forgotten
+    _since: Since | None = None  # how much had been forgotten
 
     def draft(self) -> "Draft[Self]":
         """A fork that is merged when its block ends well, all at once, and forgotten when it raises.
@@ -87,12 +88,13 @@ class Drafting(Branching):
         outermost, _ = self._outermost()
         outermost.catch_up()  # what others forgot is not to be shown any more
         self._finish_forgetting()
+        since = self._since or Since(outermost)
         with self._ledger.lock:
             beginning, version = self._ledger.workspace.child(), self.version
         draft = type(self)(DraftLedger(self._ledger, beginning), **self._options())
         draft.hooks = held = Held(self.hooks)
         draft._left, draft._left_at, draft._before = self, version, beginning.spending
-        draft._forgotten = outermost.workspace.forgotten
+        draft._since = since
         return draft, held
 
     def _finish_forgetting(self) -> None:
@@ -112,7 +114,7 @@ class Drafting(Branching):
 
     def _check_known(self) -> None:
         """The same, as far as is known without looking."""
-        if self._left is not None and self._outermost()[0].workspace.forgotten != self._forgotten:
+        if self._since is not None and not self._since.is_all:
             raise Forgotten(_BEGIN_AGAIN)
 
     def _check_mergeable(self, child: Branching) -> None:
@@ -134,8 +136,8 @@ class Drafting(Branching):
         drafted = Drafted(draft._ended(), held.before, held.after)
 
         def decide(workspace: Workspace) -> Drafted:
-            if self._left is None and drafted.written and workspace.forgotten != draft._forgotten:
-                raise Forgotten(_BEGIN_AGAIN)
+            if self._left is None and drafted.written:
+                draft._check_known()
             return drafted.merged(workspace, draft._left_at, self._pool_limit)
 
         return decide

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from msgspec import to_builtins
 
 from quire.items import Hide, Item, Note
+from quire.session.forgettable import may_go
 from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of
-from quire.session.receipts import is_receipt, lasting
+from quire.session.receipts import lasting
 from quire.session.traces import Read, Traces
 from quire.stores.streams import POOL, RECALLED, RECEIPTS
 from quire.stores.tombstones import holds, is_tombstone, tombstone
@@ -33,7 +34,7 @@ class Emptying:
         stays = lasting(self._recorded)
         keys: dict[str | None, str] = {}
         for version, (stream, item) in enumerate(self._recorded, 1):
-            if is_tombstone(item):
+            if is_tombstone(item) or not may_go(stream, item):
                 continue
             if stream == POOL:
                 left = self._left_in_pool(item, keys)
@@ -59,7 +60,7 @@ class Emptying:
     def _left_in_pool(self, item: Item, keys: dict[str | None, str]) -> Item:
         """What stays of a note, or of what took one out: who it replaced, but not under which key."""
         if isinstance(item, Hide):
-            gone = any(span.first in self._ids for span in item.spans)
+            gone = item.id in self._ids or any(span.first in self._ids for span in item.spans)
             return tombstone(item) if gone else item
         if not isinstance(item, Note):
             return item
@@ -70,8 +71,6 @@ class Emptying:
         return tombstone(item, **({} if before is None else {"instead_of": before}))
 
     def _left_of_receipt(self, item: Item, is_made: bool) -> Item:
-        if is_receipt(item):
-            return item
         gone = is_made or item.id in self._ids or holds(to_builtins(item), self._texts)
         return tombstone(item) if gone else item
 

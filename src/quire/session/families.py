@@ -11,6 +11,7 @@ from quire.session.workspace import Written
 from quire.stores import Place, Store
 from quire.stores.recalls import recalling
 from quire.stores.streams import MERGED
+from quire.stores.tombstones import is_tombstone
 
 
 def pasts(ledger: Ledger) -> Iterator[Ledger]:
@@ -78,7 +79,9 @@ def _known_by(ledger: Ledger) -> list[str]:
 def _merged_in(ledger: Ledger) -> list[str]:
     """The names of those that a conversation was merged with."""
     notes = ledger.read_at(ledger.workspace.versions(MERGED))
-    return [note.content["conversation"] for note in notes if isinstance(note, Note)]
+    return [
+        note.content["conversation"] for note in notes if isinstance(note, Note) and not is_tombstone(note)
+    ]
 
 
 def _first_of(name: str, names: Collection[str]) -> str:

@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from quire.errors import UnknownId, cut
 from quire.items import JSON, Item, Note, Summary, Undo, new_id
 from quire.session.emptying import Emptying, copied_notes, emptied_notes
 from quire.session.families import above, pasts, recallers, relatives
+from quire.session.forgettable import check_forgettable, may_go
 from quire.session.ledger import Ledger
 from quire.session.traces import Read, Times, Traces
 from quire.session.wiping import try_to_wipe, wipe
@@ -43,8 +43,7 @@ os.register_at_fork(after_in_child=_at_work.clear)
 def forget(ledger: Ledger, ids: Collection[str]) -> None:
     """Forget items that a conversation has, here and wherever forks and merges took them or their past."""
     ledger.catch_up()
-    for item_id in set(ids) - {item.id for _, item in ledger.recorded()}:
-        _check_inherited(ledger, item_id)
+    check_forgettable(ledger, ids)
     with _alone(ledger.store, ledger.place.scope):
         others = _digests(ledger.store.conversations(ledger.place.scope))
         traces = Traces(ids, {}, apart=others)
@@ -56,7 +55,8 @@ def forget(ledger: Ledger, ids: Collection[str]) -> None:
 
 def forget_all(ledger: Ledger) -> None:
     """Forget all that was said and kept in a conversation; of a fork, not what it began with."""
-    forget(ledger, {item.id for stream, item in ledger.recorded() if _is_said(stream)})
+    recorded = ledger.recorded()
+    forget(ledger, {item.id for stream, item in recorded if _is_said(stream) and may_go(stream, item)})
 
 
 def forget_recalled(store: Store, place: Place, ids: Collection[str]) -> None:
@@ -94,14 +94,6 @@ def _is_said(stream: str) -> bool:
 
 def _alone(store: Store, scope: str) -> RLock:
     return _at_work.setdefault(store, {}).setdefault(scope, RLock())
-
-
-def _check_inherited(ledger: Ledger, item_id: str) -> None:
-    """`UnknownId` for an item that is not here, and for one that a draft only sees."""
-    if not ledger.workspace.inherits(item_id):
-        raise UnknownId(f"no item {cut(item_id)!r} in {ledger.place}")
-    if ledger.workspace.origin is None:
-        raise UnknownId(f"item {cut(item_id)!r} is not of the draft: forget it in {ledger.place} itself")
 
 
 def _begun_in(ledger: Ledger) -> list[Mapping[str, Any]]:

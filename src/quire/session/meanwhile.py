@@ -11,6 +11,7 @@ from typing import Any
 from quire.items import Item, Note, ToolResult
 from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of, lists
+from quire.session.since import Since
 from quire.session.workspace import Workspace
 from quire.stores.streams import CREW, FORGOTTEN, RECALLED
 from quire.stores.tombstones import is_tombstone, texts_of, tombstone
@@ -22,7 +23,8 @@ class Meanwhile:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._before = ledger.workspace  # another takes its place when something is forgotten
-        self._since = ledger.workspace.forgotten
+        self._since, self._known = Since(ledger), ledger.workspace.forgotten
+        self._begun = list(ledger.workspace.forgetting.values())  # what is read now may be of that, too
         self._heard: set[str] = set()
         self._words: set[str] = set()
         ledger.watched_by.add(self)
@@ -34,7 +36,7 @@ class Meanwhile:
 
     def left_of(self, items: Iterable[Item], workspace: Workspace) -> list[Item]:
         """What may be written of items, given the state that they are written to."""
-        if workspace.forgotten == self._since:
+        if self._since.is_all:
             return list(items)
         gone = _Gone(self._said(workspace), self._ledger.read_at(workspace.versions(RECALLED)))
         gone.know(self._heard, self._words)
@@ -44,9 +46,13 @@ class Meanwhile:
         return [tombstone(item) if gone.is_told_by(item) else item for item in items]
 
     def _said(self, workspace: Workspace) -> list[Mapping[str, Any]]:
-        """What was noted since of what is forgotten."""
-        notes = self._ledger.read_at(workspace.versions(FORGOTTEN)[self._since :])
-        return [note.content for note in notes if isinstance(note, Note) and "ids" in note.content]
+        """What was noted of what is forgotten since, or was being forgotten then."""
+        notes = [*self._begun, *self._ledger.read_at(workspace.versions(FORGOTTEN)[self._known :])]
+        return [
+            note.content
+            for note in notes
+            if isinstance(note, Note) and not is_tombstone(note) and "ids" in note.content
+        ]
 
 
 class _Gone:

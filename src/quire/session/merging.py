@@ -12,7 +12,7 @@ from quire.session.receipts import bare, is_receipt, shifted
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Redact, redacted
 from quire.state import Transcript, View, merge_all, merge_result, plan_summary
-from quire.stores.streams import MAIN, RECEIPTS, USAGE
+from quire.stores.streams import MAIN, POOL, RECEIPTS, USAGE
 from quire.stores.tombstones import TOLD
 
 _PROMPT = """\
@@ -33,15 +33,22 @@ def kept_of(
 def joined(drafted: Sequence[Written], workspace: Workspace, began_at: int) -> list[Written]:
     """What a draft wrote, as it is written to the conversation that it left at a version.
 
-    Receipts name what the model saw by versions of the draft. Where others wrote meanwhile it cannot be shown
-    again from here, so of them stays only that something was sent.
+    Receipts name what the model saw by versions of the draft. Where others said or kept something meanwhile
+    it cannot be shown again from here, so of them stays only that something was sent.
     """
-    if workspace.version != began_at:
+    if is_changed(workspace, began_at):
         _check_answers(drafted, workspace)
         return [*(entry for entry in drafted if entry.stream != RECEIPTS), *_sent_in(drafted)]
     return [
-        Written(stream, shifted(item, began_at) if stream == RECEIPTS else item) for stream, item in drafted
+        Written(stream, shifted(item, workspace.version) if stream == RECEIPTS else item)
+        for stream, item in drafted
     ]
+
+
+def is_changed(workspace: Workspace, since: int) -> bool:
+    """Whether a transcript or the pool was written to since a version; a draft sees nothing else."""
+    streams = () if workspace.version == since else (*workspace.transcripts, POOL)
+    return any(found[-1] > since for found in map(workspace.versions, streams) if found)
 
 
 def left_behind(drafted: Sequence[Written]) -> list[Written]:

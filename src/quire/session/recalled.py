@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from quire.items import Item, Note
 from quire.sections.quote import Quote
 from quire.stores.recalls import digest_of
+from quire.stores.tombstones import is_tombstone
 
 Rows = dict[str, list[list[str]]]
 """By source, of each quote the id that it is listed by, and then the ids of all that it stands for."""
@@ -60,7 +61,9 @@ def rows_noted(notes: Iterable[Item]) -> Rows:
 
 def rows_in(item: Item) -> Iterator[tuple[str, list[str]]]:
     """The rows that a note has, each with its source."""
-    content: Mapping[str, list[list[str]]] = item.content if isinstance(item, Note) else {}
+    if not isinstance(item, Note) or is_tombstone(item):
+        return iter(())
+    content: Mapping[str, list[list[str]]] = item.content
     return ((source, row) for source, rows in content.items() for row in rows)
 
 

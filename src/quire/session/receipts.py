@@ -82,6 +82,8 @@ class Kept:
     def _tools(self) -> list[dict[str, Any]]:
         version = self._content.get("tools")
         kept = self._made.get(version) if version is not None else None
+        if kept is not None and is_tombstone(kept):
+            raise Forgotten(f"the tools that the request of version {self.version} offered were forgotten")
         return [dict(tool) for tool in kept.content] if isinstance(kept, Note) else []
 
     def _found(self, name: str | int) -> Item:

@@ -19,7 +19,7 @@ from quire.session.events import (
     Removed,
     Removing,
 )
-from quire.session.merging import joined
+from quire.session.merging import is_changed, joined
 from quire.session.outputs import giving_way, staying
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import POOL
@@ -35,7 +35,7 @@ class Drafted(NamedTuple):
 
     def merged(self, workspace: Workspace, began_at: int, limit: int | None) -> "Drafted":
         """The same, for a conversation that the draft left at a version, in the state that it is in now."""
-        if workspace.version == began_at:
+        if not is_changed(workspace, began_at):
             return self._replace(written=joined(self.written, workspace, began_at))
         again = _Again(self.written, workspace, limit)
         return Drafted(

@@ -1,6 +1,5 @@
 """The session: one conversation's workspace, and the only one that writes to it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +21,12 @@ from quire.session.ledger import Ledger
 from quire.session.opening import shared_ledger, shared_store
 from quire.session.redacting import Redaction
 from quire.session.showing import Showing
+from quire.session.since import Shown, Since
 from quire.session.spending import Caps, own_prices
 from quire.session.workspace import Written
 from quire.session.writing import Redact
 from quire.stores import Durability, Store, place_at
+from quire.stores.threads import STORE
 from quire.tokens import Prices
 
 
@@ -109,7 +110,7 @@ class Session(Showing):
 
     async def erase(self, *ids: str) -> None:
         """`forget` without blocking the loop: it reads and rewrites all that may tell of it."""
-        await asyncio.to_thread(self.forget, *ids)
+        await STORE.do(self.forget, *ids)
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or from a version on, whoever does it, as it comes."""
@@ -141,24 +142,29 @@ class Session(Showing):
         compactor = checked_compactor(compactor)
         if model is not None:
             self._check_writer(model)  # now, not when what it wrote has stopped the conversation
-        self.compaction = Background(
-            self._ledger, self.hooks, compactor, model, self._redaction, self._prices
-        )
+        self.compaction = self._compacting(compactor, model)
 
-    async def compact(self, template: Template | None = None) -> Outcome | None:
+    async def compact(
+        self, template: Template | None = None, *, by: Compactor | None = None, room: Room | None = None
+    ) -> Outcome | None:
         """Make the main transcript smaller now, and wait for it; what came of it, if anything was to be done.
 
         An outcome that was not kept says why, and counts as false. The room is what one of the `template`
         would leave; without, what the last context left, or before there was any, what is shown now. It need
-        not be full.
+        not be full. A compactor that needs no words may be given for this once, and a room for it.
         """
-        if self.compaction is None:
+        compaction = self.compaction if by is None else self._compacting(checked_compactor(by))
+        if compaction is None:
             raise InvalidValue("a session compacts with a compactor: it is given one by use")
-        view = self._may_show(self.view())
+        await self._forgotten_first()
         counter = self._counter(None)
-        room = self._room if template is None else await self._room_in(template)
-        room = room or Room(view.tokens(counter), counter)
-        return await self.compaction.work(view, replace(room, early=True))
+        room = room or (self._room if template is None else await self._room_in(template))
+        shown = Shown(since=Since(self._ledger), view=self._may_show(self.view()))
+        room = room or Room(shown.view.tokens(counter), counter)
+        return await compaction.work(shown, replace(room, early=True))
+
+    def _compacting(self, compactor: Compactor, model: AnyModel | None = None) -> Background:
+        return Background(self._ledger, self.hooks, compactor, model, self._redaction, self._prices)
 
     async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
         """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next.

@@ -1,6 +1,5 @@
 """What the model sees in a conversation: contexts, what was sent of them, and what it cost."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,16 +24,21 @@ from quire.session.receipts import Kept, Sending, Source, receipts_in
 from quire.session.redacting import Redaction
 from quire.session.remembering import memory_of
 from quire.session.scope import scope_spending
+from quire.session.since import Since
 from quire.session.spending import Spending, check_caps
 from quire.session.turn import Turn, counted
 from quire.session.workspace import Workspace, Written
 from quire.state import View
 from quire.stores.streams import MAIN, RECEIPTS
+from quire.stores.threads import STORE
 from quire.tokens import Calibrated, Counter, counter_for
 from quire.tokens.counter import Definition
 
 if TYPE_CHECKING:
     from quire.memory import Memory
+
+_MOST_ROUNDS = 10
+"""How often sections are asked again, where something is forgotten each time that they are."""
 
 
 class Showing(Drafting):
@@ -71,8 +75,7 @@ class Showing(Drafting):
             raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
         await self.hooks.fire_and_wait(Building(self.place, template))
         model = model or template.model
-        if self._has_to_forget():
-            await self._aside(self._finish_forgetting)
+        await self._forgotten_first()
         await self._check_caps(model)
         counter = counter or self._counter(model)
         given = partial(self._ask, input, tools, inbox, parameters)
@@ -124,20 +127,35 @@ class Showing(Drafting):
         if self._caps is None:
             return
         ledger, before = self._outermost()
-        await asyncio.to_thread(ledger.catch_up)
+        await STORE.do(ledger.catch_up)
         own = Spending() if before is None else self.spending.since(before)
         scope = None
         if self._caps.is_for_scope:
-            scope = own + await asyncio.to_thread(scope_spending, ledger.store, self.place.scope)
+            scope = own + await STORE.do(scope_spending, ledger.store, self.place.scope)
         check_caps(self._caps, ledger.workspace.spending + own, scope, self._prices, model)
 
+    async def _forgotten_first(self) -> None:
+        """Let what somebody began to forget be gone before anything is read."""
+        if self._has_to_forget():
+            await self._aside(self._finish_forgetting)
+
     async def _gathered(self, template: Template, given: Callable[[], Ask]) -> Turn:
-        forgotten = self._ledger.workspace.forgotten
+        """What sections show, once more where something was forgotten while they were asked."""
+        turn = await self._gathered_once(template, given)
+        for _ in range(_MOST_ROUNDS):
+            if turn.since.is_all:
+                break
+            await self._forgotten_first()
+            turn = await self._gathered_once(template, given)
+        return turn
+
+    async def _gathered_once(self, template: Template, given: Callable[[], Ask]) -> Turn:
+        since = Since(self._ledger)
         ask = given()
         pieces = await gathered(template.sections, ask)
         if self._redaction is not None:
             pieces = self._redaction.pieces(pieces, ask.views.values())
-        return Turn(ask, pieces, forgotten)
+        return Turn(ask, pieces, since)
 
     def _fitted(
         self,
@@ -154,7 +172,7 @@ class Showing(Drafting):
             model=model,
             counter=counter,
             previous=self._previous[1] if self._previous and self._previous[0] is template else None,
-            heard=partial(self._rendered, self._sources(turn.ask.views), turn.forgotten, counter),
+            heard=partial(self._rendered, self._sources(turn.ask.views), turn.since, counter),
             output=output,
         )
 
@@ -166,7 +184,7 @@ class Showing(Drafting):
         name = history.section.name
         self._room = context.room(name)
         await self.compaction.consider_or_wait(
-            turn.ask.views[MAIN],
+            turn.shown,
             self._room,
             was_cut=counted(history, counter) > context.tokens[name],
             waits=self._is_draft(),  # what is beside a draft is lost with it
@@ -180,8 +198,8 @@ class Showing(Drafting):
         self._room = room
         if self.compaction is None:
             raise over
-        outcome = await self.compaction.make_room(turn.ask.views[MAIN], room)
-        if not outcome:
+        outcome = await self.compaction.make_room(turn.shown, room)
+        if not outcome and turn.since.is_all:  # else there may be less to show by now
             if outcome is not None:
                 over.add_note(f"it could not be made smaller: {outcome.reason}")
             raise over
@@ -237,7 +255,7 @@ class Showing(Drafting):
     def _rendered(
         self,
         sources: Mapping[int, Source],
-        forgotten: int,
+        since: Since,
         counter: Counter,
         context: Context,
         wire: Provider,
@@ -250,7 +268,7 @@ class Showing(Drafting):
         rows = rows_of(context.receipt.quotes(), self.place.conversation)
 
         def change(workspace: Workspace) -> list[Written]:
-            if workspace.forgotten != forgotten:
+            if not since.is_all:
                 raise Forgotten("something was forgotten since the context was built: build it again")
             if self._left is not None:
                 self._check_left()

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from quire.errors import CapReached, InvalidValue, WrongType, cut
 from quire.items import Item, Note
+from quire.stores.tombstones import is_tombstone
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for
 from quire.tokens.facts import model_named
 
@@ -115,7 +116,7 @@ class Spending:
     def take(self, items: Iterable[Item]) -> None:
         """Add what stands in the stream of usage."""
         for item in items:
-            if isinstance(item, Note):
+            if isinstance(item, Note) and not is_tombstone(item):
                 self._add(item.content)
 
     def _add(self, content: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What is known of calls that wait: which were begun, and what is held back of them until their turn."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 
@@ -31,7 +32,7 @@ class Steps:
         for item in items:
             if isinstance(item, ToolResult):
                 self._hold(item, pending)
-            elif not isinstance(item, Note) or item.key is None:
+            elif not is_mark(item):
                 self.held[self._last] = (*self.held.get(self._last, ()), item)
             elif _HELD in item.content:
                 self._announced = item.content[_HELD]
@@ -60,6 +61,11 @@ def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
 def held(call_id: str) -> Note:
     """The note that says of which call the next result is, by the id of its item; hooks have heard of it."""
     return Note(content={_HELD: call_id}, key=_HELD)
+
+
+def is_mark(item: Item) -> TypeGuard[Note]:
+    """Whether an item of the stream of steps is one of these notes, and not something that a tool gave."""
+    return isinstance(item, Note) and item.key is not None
 
 
 def by_result(items: Iterable[Item]) -> list[Sequence[Item]]:

@@ -8,17 +8,23 @@ from quire.context.cutting import Sums, core
 from quire.errors import OverBudget
 from quire.sections import Ask
 from quire.sections.sifted import Sifted
+from quire.session.since import Shown, Since
 from quire.state import View
 from quire.stores.streams import MAIN
 from quire.tokens import Counter
 
 
 class Turn(NamedTuple):
-    """What was asked, and what the sections had to show; `forgotten` is how much had been forgotten then."""
+    """What was asked, what the sections had to show, and what tells whether something was forgotten since."""
 
     ask: Ask
     pieces: tuple[Piece, ...]
-    forgotten: int
+    since: Since
+
+    @property
+    def shown(self) -> Shown:
+        """What the main transcript showed."""
+        return Shown(self.ask.views[MAIN], self.since)
 
     @property
     def history(self) -> Piece | None:

@@ -17,6 +17,7 @@ from quire.session.leases import (
 from quire.session.ledger import Change, Ledger
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import PLANS
+from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.session")
 
@@ -64,7 +65,7 @@ class Underway:
         """Say again and again that the plan is under way."""
         await asyncio.sleep(seconds)
         while (marker := self._marker) is not None:
-            await asyncio.to_thread(self._replace, marker, lease(marker.content))
+            await STORE.do(self._replace, marker, lease(marker.content))
             await asyncio.sleep(seconds)
 
     def end(self, change: Change) -> None:

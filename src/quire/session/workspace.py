@@ -191,19 +191,21 @@ class Workspace:
             self._see_calls(stream, items)
         elif stream == POOL:
             self._pool(items)
-        elif stream == ORIGIN:
+        elif stream == STEPS:
+            self.steps.take(items, self.pending())
+        elif stream == RECEIPTS:
+            self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
+        else:
+            self._note(stream, [item for item in items if not is_tombstone(item)])
+
+    def _note(self, stream: str, items: list[Item]) -> None:
+        """Take in what is kept beside what was said; of what was forgotten of it, nothing is known."""
+        if stream == ORIGIN:
             self._begin(items)
         elif stream == FORGOTTEN:
             self._forget(items)
-        else:
-            self._note(stream, items, first)
-
-    def _note(self, stream: str, items: list[Item], first: int) -> None:
-        """Take in what is kept beside what was said: plans, what was sent and spent, steps, and recalls."""
-        if stream == PLANS:
+        elif stream == PLANS:
             self._plan(items)
-        elif stream == RECEIPTS:
-            self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
         elif stream == USAGE:
             self.spending.take(items)
         elif stream == RECALLED:
@@ -213,8 +215,6 @@ class Workspace:
             self.unwiped.difference_update(*(item.content["of"] for item in items if isinstance(item, Note)))
         elif stream == NAMED:
             self.named.update(item.content["name"] for item in items if isinstance(item, Note))
-        elif stream == STEPS:
-            self.steps.take(items, self.pending())
 
     def _transcript(self, name: str) -> Transcript:
         if name not in self.transcripts:

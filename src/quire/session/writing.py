@@ -27,6 +27,7 @@ from quire.session.ledger import Ledger, appending
 from quire.state import Transcript, View
 from quire.stores import Place
 from quire.stores.streams import MAIN, checked_name
+from quire.stores.threads import STORE
 
 T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
@@ -37,6 +38,10 @@ NO_FIELDS: Mapping[str, Any] = {}
 
 Redact = Callable[[Item], Item]
 """Sees an item before it is stored, logged or sent, and gives what may be."""
+
+
+_going_on: set["asyncio.Task[Any]"] = set()
+"""What goes on though who asked for it was cancelled."""
 
 
 async def _nothing(_: object) -> None:
@@ -152,10 +157,15 @@ class Desk:
 
 
 async def aside(work: Callable[[], T], then: Callable[[T], Awaitable[None]] = _nothing) -> T:
-    """What work in a thread gives, once `then` was told. A cancellation waits: no thread is called back."""
+    """What work in a thread gives, once `then` was told.
+
+    A cancellation waits for the work, since no thread is called back. Who is told hears of it all the same,
+    once; but for how long he takes, nobody waits who was cancelled.
+    """
+    working = STORE.begin(work)
 
     async def whole() -> T:
-        done = await asyncio.to_thread(work)
+        done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no work
         await then(done)
         return done
 
@@ -163,8 +173,10 @@ async def aside(work: Callable[[], T], then: Callable[[T], Awaitable[None]] = _n
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        _going_on.add(task)  # a loop holds its tasks weakly
+        task.add_done_callback(_going_on.discard)
         task.add_done_callback(_note_fault)
-        await asyncio.wait([task])
+        await asyncio.wait([working])
         raise
 
 

@@ -44,7 +44,7 @@ def recalling(store: Store, scope: str, sources: Iterable[str]) -> list[Place]:
     if not stored or is_sealed(stored[0].body):  # sealed: whoever has the key is told too
         return []
     wanted = set(map(digest_of, sources))
-    links = [note.content for note in items_in(log, stored) if isinstance(note, Note)]
+    links = [note.content for note in items_in(log, stored) if isinstance(note, Note) and note.content]
     by = {link["by"] for link in links if link["from"] in wanted}
     return [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in by]
 
@@ -72,7 +72,7 @@ def recalled_from(notes: Iterable[Item], conversation: str) -> set[str]:
     """The ids of all that was recalled from a conversation, as notes of one who recalled say."""
     source, rows = digest_of(conversation), list[list[str]]()
     for note in notes:
-        rows += note.content.get(source, ()) if isinstance(note, Note) else ()
+        rows += note.content.get(source, ()) if isinstance(note, Note) and note.content else ()
     return {one for row in rows for one in row}
 
 

@@ -27,7 +27,7 @@ __all__ = [
     "model_named",
 ]
 
-_MAKERS = re.compile(r"^(?:(?:meta|mistral|moonshot(?:ai)?|qwen|xai|zai)\.|labs-)")
+_MAKERS = re.compile(r"^(?:(?:meta|mistral|moonshot(?:ai)?|qwen|xai|zai)\.|labs-|xiaomi-)")
 _VERSION = re.compile(r"(claude-[a-z]+-\d{1,2})[-.](\d{1,2})(?!\d)")
 
 UNKNOWN = ModelFacts("")

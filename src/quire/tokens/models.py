@@ -6,6 +6,7 @@ source gave is None. A row without a version (`claude`, `gemini`, `gpt-7`) is fo
 has no prices, says what the newest of the family need, and leaves out what a model may refuse.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Literal, get_args
 
@@ -29,6 +30,7 @@ Feature = Literal[
     "nine_letter_ids",  # Mistral: the id of a call is nine letters or digits
     "heard_results",  # Mistral: what follows a result is said by the model, and what it answers by another
     "read_ids",  # Kimi: the model reads the ids of calls, and made them
+    "thoughts_with_calls",  # DeepSeek, Kimi, MiMo: calls go back with what was thought before them
     "mid_instructions",  # Anthropic: the role system in the middle of messages
     "no_prefill",  # Anthropic: the last message is the user's
     "bound_thinking",  # Anthropic: thinking is valid only after the very prefix it was made with
@@ -105,6 +107,7 @@ def _features(*features: Feature) -> frozenset[Feature]:
     return frozenset(features)
 
 
+_NOTHING = _features()
 _PICTURES = _features("image_input")
 _HEARS = _features("audio_input")
 _SEES = _features("image_input", "pdf_input")
@@ -121,12 +124,22 @@ _STEERED = _ASKED | _features("mid_instructions")
 _KEPT = _STEERED | _features("bound_thinking")
 _ALL = _SEES | _HEARS
 _ANYWHERE = _features("instructions_anywhere")
+_THINKS = _features("thoughts_with_calls")
 _KIMI = _ANYWHERE | _features("read_ids")
 _MISTRAL = _features("nine_letter_ids", "heard_results")
 _TAKES_IN = _PICTURES | _HEARS | _SHAPED
 _EARLY = _ALL | _UNSHAPED
 _FETCHING = _ALL | _SHAPED | _features("web_addresses")
 _SIGNED = _FETCHING | _features("thought_signatures", "mixed_tools", "schema_beside_tools")
+
+
+def _lines(
+    own: frozenset[Feature], *kinds: tuple[tuple[str, ...], frozenset[Feature]]
+) -> Iterator[ModelFacts]:
+    """The lines of a maker, each with what all of them have and with that of each kind it is one of."""
+    for name in dict.fromkeys(name for names, _ in kinds for name in names):
+        yield ModelFacts(name, features=own.union(*(has for names, has in kinds if name in names)))
+
 
 _openai = partial(ModelFacts, provider="openai")
 # The lower of two reported limits, 5 and 10 MB.
@@ -198,7 +211,7 @@ MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-oss", 131_072, None, Prices(), _DEVELOPED | _features("open_weights")),
     # Of all that speak OpenAI's wire, this one is known to refuse a schema.
     ModelFacts("deepseek", features=_UNSHAPED),
-    *(ModelFacts(name, features=_UNSHAPED | _PICTURES) for name in others.SEEING_DEEPSEEKS),
+    *_lines(_UNSHAPED, (others.SEEING_DEEPSEEKS, _PICTURES), (others.THINKING_DEEPSEEKS, _THINKS)),
     # xAI says so; the templates of the others have a mark for it, which that of DeepSeek has not.
     *(ModelFacts(name, features=_ANYWHERE) for name in ("glm", *others.BLIND_GROKS)),
     *(
@@ -206,11 +219,14 @@ MODELS: tuple[ModelFacts, ...] = (
         for name in (*others.SEEING_GLMS, *others.SEEING_GROKS)
     ),
     ModelFacts("kimi", features=_KIMI),
-    *(ModelFacts(name, features=_KIMI | _PICTURES) for name in others.SEEING_KIMIS),
+    *_lines(_KIMI, (others.SEEING_KIMIS, _PICTURES), (others.THINKING_KIMIS, _THINKS)),
+    *_lines(_THINKS, (others.BLIND_MIMOS, _NOTHING), (others.SEEING_MIMOS, _PICTURES)),
     *(ModelFacts(name, features=_MISTRAL) for name in others.MISTRALS),
     *(ModelFacts(name, features=_MISTRAL | _PICTURES) for name in others.SEEING_MISTRALS),
-    *(ModelFacts(name) for name in (*others.BLIND_QWENS, *others.BLIND_LLAMAS)),
-    *(ModelFacts(name, features=_PICTURES) for name in (*others.SEEING_QWENS, *others.SEEING_LLAMAS)),
+    *_lines(_NOTHING, (others.BLIND_QWENS, _NOTHING), (others.SEEING_QWENS, _PICTURES)),
+    *_lines(_NOTHING, (others.BLIND_LLAMAS, _NOTHING), (others.SEEING_LLAMAS, _PICTURES)),
+    *_lines(_NOTHING, (others.BLIND_MOONSHOTS, _NOTHING), (others.SEEING_MOONSHOTS, _PICTURES)),
+    *(ModelFacts(name) for name in others.BLIND_MINIMAXES),
     _any_claude("claude", None, None, Prices(), _KEPT - _features("mid_instructions")),
     ModelFacts("claude-instant", 100_000, 8191, Prices(), _UNSHAPED, provider="anthropic"),
     ModelFacts("claude-2", 100_000, 8191, Prices(8, 24), _UNSHAPED, provider="anthropic"),

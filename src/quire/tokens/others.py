@@ -1,7 +1,8 @@
-"""Names of models that are none of the three providers' and are reached over OpenAI's wires.
+"""Names of models that are none of the three providers' and are reached over the wires of two of them.
 
-What is known of each is in `models`; here is which of them belong together, and which of those see. A line
-that is not listed among those that see takes words alone, and answers 400 to an image for ever after.
+What is known of each is in `models`; here is which of them belong together, which of those see, and which
+think and want their thoughts back with calls. A line that is not listed among those that see takes words
+alone, and answers 400 to an image for ever after.
 """
 
 MISTRALS = (
@@ -20,6 +21,11 @@ SEEING_MISTRALS = (
 
 SEEING_DEEPSEEKS = ("deepseek-vl", "deepseek-vl2", "deepseek-ocr")
 
+THINKING_DEEPSEEKS = (
+    *("deepseek-reasoner", "deepseek-flash", "deepseek-pro"),
+    *(f"deepseek-v{version}" for version in range(4, 10)),
+)
+
 SEEING_GLMS = ("glm-4v", "glm-4.1v", "glm-4.5v", "glm-4.6v", "glm-5v")
 
 SEEING_KIMIS = (
@@ -27,15 +33,40 @@ SEEING_KIMIS = (
     *("kimi-for-coding", "kimi-latest", "kimi-thinking", "kimi-vl"),
 )
 
+THINKING_KIMIS = (
+    *("kimi-k2-thinking", "kimi-for-coding"),
+    *(f"kimi-k2{point}{minor}" for point in ".p" for minor in range(5, 10)),
+    *(f"kimi-k{version}" for version in range(3, 10)),
+)
+
+BLIND_MOONSHOTS = ("moonshot-v1",)
+
+SEEING_MOONSHOTS = ("moonshot-v1-8k-vision", "moonshot-v1-32k-vision", "moonshot-v1-128k-vision")
+
+BLIND_MINIMAXES = ("minimax-m1", "minimax-m2")
+
+BLIND_MIMOS = ("mimo-v2", "mimo-v2.5-pro")
+
+SEEING_MIMOS = (
+    *("mimo-v2-omni", *(f"mimo-v2.{minor}" for minor in range(5, 10))),
+    *(f"mimo-v{version}" for version in range(3, 10)),
+)
+
 BLIND_GROKS = ("grok-1", "grok-2", "grok-3", "grok-beta", "grok-code")
 
 SEEING_GROKS = ("grok", "grok-2-vision")
 
-BLIND_QWENS = ("qwen1.5", "qwen2", "qwen-2", "qwen2.5", "qwen-2.5", "qwen3", "qwen-max", "qwen-turbo", "qwq")
+_QWEN_TWOS = ("qwen2", "qwen-2", "qwen2.5", "qwen-2.5", "qwen2-5", "qwen2p5")
+
+_QWEN_THREES = ("qwen3.", "qwen-3.", "qwen3p")
+
+# From 3.5 on they see, but the largest of them only from 3.8 on.
+BLIND_QWENS = ("qwen", "qwq", *(f"{line}{minor}-max" for line in _QWEN_THREES for minor in (5, 6, 7)))
 
 SEEING_QWENS = (
-    *("qwen", "qwen2-vl", "qwen-2-vl", "qwen2.5-vl", "qwen2.5vl", "qwen-2.5-vl", "qwen3-vl", "qvq"),
-    *("qwen2.5-omni", "qwen3-omni", "qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8", "qwen3.9"),
+    *("qvq", "qwen-vl", "qwen-omni"),
+    *(f"{line}{kind}" for line in (*_QWEN_TWOS, "qwen3", "qwen-3") for kind in ("-vl", "vl", "-omni")),
+    *(f"{line}{minor}" for line in _QWEN_THREES for minor in range(5, 10)),
 )
 
 BLIND_LLAMAS = ("llama-2", "llama2", "llama-3", "llama3", "llama-v3", "meta-llama-3", "codellama")

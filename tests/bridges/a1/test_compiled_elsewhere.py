@@ -11,7 +11,7 @@ from quire import Session
 from quire.bridges.a1 import Agent, Compiled, Runtime, Strategy, Tool, get_context
 from quire.items import ToolCall
 from quire.models import Scripted
-from quire.programs import ProgramFault
+from quire.programs import ProgramFailed, ProgramFault
 from tests.bridges.a1.coded import (
     ASKING,
     BROKEN,
@@ -78,6 +78,48 @@ def test_as_a_tool_of_another_agent_it_is_run_in_the_runtime_of_that(code: str) 
         await user.jit(outer, lamps=3)
         assert list(compiling.CTX) == before and not compiling.CTX["main"]
         assert set(user.CTX) > {"main", "attempt_a"}
+
+    run(called())
+
+
+def test_what_it_calls_for_the_program_of_another_is_in_main_once_that_succeeded() -> None:
+    inner_code = f"await multiply(a=lamps, b=1)\n{ASKING}"
+    outer_code = "found = await seller(lamps=lamps)\noutput = {'total': found['total'][(lamps - 3) * 9]}"
+
+    async def called() -> None:
+        compiling = Runtime(generate=Scripted(written(inner_code)), strategy=ONE)
+        inner = await compiled_by(compiling, multiply, llm("five", "six"), cache=False)
+        user = writing("await seller(lamps=lamps)\noutput = {'total': str(1 // 0)}", outer_code)
+        outer = Agent(name="outer", input_schema=Order, output_schema=Bill, tools=[inner])
+        await user.jit(outer, lamps=3)
+        assert shown(user.CTX["main"]) == [
+            ("user", {"lamps": 3}),
+            ("assistant", 'multiply {"a": 3, "b": 1}'),  # made for the first program, and not again
+            ("tool", {"product": 3}),
+            ("user", "What is five lamps?"),
+            ("assistant", "five"),
+            ("assistant", 'seller {"lamps": 3}'),
+            ("tool", {"total": "five"}),
+            ("assistant", {"total": "f"}),
+        ]
+        whole = [message.message_id for message in user.get_full_context()]
+        assert len(whole) == len({*whole}) and list(user.CTX).count("intermediate_a") == 1
+        before = len(user.CTX["main"])
+        with pytest.raises(ProgramFailed):
+            await user.jit(outer, lamps=4)
+        assert len(user.CTX["main"]) == before, "the calls of what failed are in an attempt"
+        assert any(("tool", {"product": 4}) in shown(context) for context in user.CTX.values())
+
+    run(called())
+
+
+def test_what_it_calls_is_in_main_where_a_runtime_executes_it_as_a_tool(runtime: Runtime) -> None:
+    async def called() -> None:
+        compiling = Runtime(generate=Scripted(written(f"await multiply(a=1, b=1)\n{ASKING}")), strategy=ONE)
+        inner = await compiled_by(compiling, multiply, llm("five"), cache=False)
+        await runtime.execute(inner, lamps=3)
+        kinds = [role for role, _ in shown(runtime.CTX["main"])]
+        assert kinds == ["assistant", "tool", "assistant", "tool", "user", "assistant"]
 
     run(called())
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 from pydantic import BaseModel
 
 from quire.agent import tool as engine_tool
@@ -190,3 +191,32 @@ def test_a_text_is_not_made_of_what_is_none() -> None:
 
     with pytest.raises(WrongType, match="'x'"):
         asyncio.run(Runtime().execute(takes, x=Connection()))
+
+
+class Place(Struct):
+    """A struct, of which pydantic makes no schema."""
+
+    town: str
+
+
+def test_one_that_takes_a_record_or_something_else_is_executed_with_either() -> None:
+    given = list[Any]()
+
+    @tool
+    async def sales(period: str | Order | None = None) -> int:
+        """Sales of a period."""
+        given.append(period)
+        return len(given)
+
+    @tool
+    async def near(place: Place) -> str:
+        """What is near."""
+        return place.town
+
+    async def executed() -> None:
+        for named in ({}, {"period": "May"}, {"period": {"lamps": 1}}):
+            await Runtime().execute(sales, **named)
+        assert given == [None, "May", Order(lamps=1)]
+        assert await Runtime().execute(near, place={"town": "Ulm"}) == "Ulm"
+
+    run(executed())

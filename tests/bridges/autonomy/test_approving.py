@@ -10,7 +10,7 @@ from quire import ToolCall
 from quire.agent import tool
 from quire.bridges.autonomy import Agent, Node
 from quire.bridges.autonomy.reference import AgentReference
-from quire.errors import InvalidValue
+from quire.errors import Forgotten, InvalidValue
 from quire.models import Scripted
 
 HERE = ("ana", "monday")
@@ -22,7 +22,7 @@ class Refunds:
     def __init__(self) -> None:
         self.given: list[int] = []
 
-    async def refund(self, amount: int) -> str:
+    async def refund(self, amount: int = 50) -> str:
         """Give money back."""
         self.given.append(amount)
         return "given"
@@ -53,6 +53,23 @@ def test_a_call_is_decided_also_after_a_restart(
             assert [one["role"] for one in replies] == ["tool", "assistant"]
             assert replies[-1]["content"]["text"] == "Well." and refunds.given == given
             assert not await agent.is_paused(*HERE)
+
+    asyncio.run(main())
+
+
+def test_what_waits_is_not_run_once_the_memory_of_it_is_cleared(tmp_path: Path) -> None:
+    async def main() -> None:
+        refunds = Refunds()
+        async with Node(store=tmp_path / "talks.db") as node:
+            agent = await refunds.started(node, ASKED)
+            await agent.send("My money!", *HERE)
+            await agent.memory.clear_short_term_memory(*HERE)
+        async with Node(store=tmp_path / "talks.db") as node:
+            agent = await refunds.started(node, "Hello.")
+            with pytest.raises(Forgotten):
+                await agent.decide({"c1": True}, *HERE)
+            assert (await agent.send("Hi.", *HERE))[-1]["content"]["text"] == "Hello."
+        assert refunds.given == []
 
     asyncio.run(main())
 

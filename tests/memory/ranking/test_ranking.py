@@ -83,6 +83,8 @@ def test_shares_are_whole_grains(share: float) -> None:
 def test_lists_go_both_ways_and_kinds_only_down() -> None:
     (car,), (vehicle,) = terms("car"), terms("vehicle")
     assert vehicle in near_words(car) and car in near_words(vehicle)
+    (live,), (moved,) = terms("live"), terms("moved")
+    assert moved in near_words(live) and live in near_words(moved)
     (sport,), (tennis,) = terms("sport"), terms("tennis")
     assert tennis in kinds(sport) and sport not in kinds(tennis)
     (color,), (colour,) = terms("color"), terms("colour")

@@ -23,7 +23,7 @@ from tests.items.strategies import contents, items, texts
 STEERED = "claude-opus-4-8"
 BOUND = "claude-fable-5-1"
 OLDER = "claude-sonnet-4-5"
-MODELS = (None, OLDER, STEERED, BOUND, "claude-3-haiku", "someone/else")
+MODELS = (None, OLDER, STEERED, BOUND, "claude-3-haiku", "someone/else", "deepseek-v4-pro", "kimi-k2.5")
 TOOLS: list[dict[str, Any]] = [
     {"name": "tool1", "description": "One.", "parameters": {"type": "object", "properties": {}}},
     {"name": "tool two", "parameters": {"anyOf": [{"type": "object"}]}},

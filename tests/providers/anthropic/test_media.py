@@ -82,9 +82,39 @@ def test_what_cannot_be_carried_is_put_in_words(part: Part, words: str) -> None:
 
 
 def test_a_model_that_reads_no_pdf_has_words_for_it_and_text_files_as_text() -> None:
-    parts = (File(data=b"%PDF-1"), File(data=b"words", media_type="text/plain"))
+    parts = (File(data=b"%PDF-1"), File(data=b"words", media_type="text/plain"), File(data=b"a", name="a.md"))
     made = rendered(Message("user", parts), model="claude-3-haiku")
-    assert made.payload["messages"][0]["content"] == [text("[file]"), text("words")]
+    assert made.payload["messages"][0]["content"] == [text("[file]"), text("words"), text("[a.md]\na")]
+
+
+BLIND = [
+    *("deepseek-v4-pro", "glm-5.2:cloud", "glm-4.6", "kimi-k2-0905-preview", "qwen3-coder-plus"),
+    *("openai/gpt-oss-120b", "MiniMax-M2.7", "mimo-v2.5-pro", "qwen3.7-max"),
+]
+
+
+@pytest.mark.parametrize("model", BLIND)
+def test_a_model_of_others_that_takes_words_alone_has_words_for_all_media(model: str) -> None:
+    seen: list[Item] = [HI, ToolCall("a", "look"), ToolResult("a", "look", ("There:", Image(data=PNG)))]
+    made = rendered(*seen, Message("user", (LINKED, File(data=b"%PDF-1", name="a.pdf"))), model=model)
+    assert made.payload["messages"][-1]["content"] == [
+        result("a", [text("There:"), text("[image]")]),
+        text("[image at https://example.com/a.png]"),
+        text("[file a.pdf]"),
+    ]
+    assert [each.change for each in made.downgrades] == ["media_as_text"] * 3
+
+
+@pytest.mark.parametrize("model", ["kimi-k2.5", "glm-4.6v", "qwen3.7-plus"])
+def test_a_model_of_others_that_sees_has_images_and_words_for_files(model: str) -> None:
+    made = rendered(Message("user", (LINKED, File(data=b"%PDF-1", name="a.pdf"))), model=model)
+    assert made.payload["messages"][0]["content"] == [PICTURE, text("[file a.pdf]")]
+
+
+@pytest.mark.parametrize("model", ["my-proxy", "gemini-3-pro", "gpt-5.6", None])
+def test_one_that_reads_or_is_not_known_has_all_media(model: str | None) -> None:
+    made = rendered(Message("user", (LINKED, File(data=b"%PDF-1", name="a.pdf"))), model=model)
+    assert [block["type"] for block in made.payload["messages"][0]["content"]] == ["image", "document"]
 
 
 def test_media_of_a_tool_stay_in_its_result() -> None:

@@ -4,7 +4,7 @@ import struct
 from base64 import b64encode
 from typing import Any
 
-from tests.providers.checking.anthropic_bad import ASK, OPUS, Json, assistant, call, image, result, user
+from tests.providers.checking.anthropic_bad import ASK, OPUS, Json, assistant, call, image, result, text, user
 
 
 def png(side: int) -> Json:
@@ -14,6 +14,10 @@ def png(side: int) -> Json:
     return image(data=b64encode(data).decode())
 
 
+PDF: Json = {
+    "type": "document",
+    "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+}
 PICTURES: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
     "a picture too wide": ([user(png(8001))], None, [("messages[0].content[0]", "image_side")]),
     "a picture too wide in what a tool gave": (
@@ -26,6 +30,30 @@ PICTURES: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         OPUS,
         [("messages[0].content[0]", "image_side")],
     ),
+    "a picture for a model of words alone": (
+        [user(text("See."), png(10))],
+        "deepseek-v4-pro",
+        [("messages[0].content[1]", "media_for_model")],
+    ),
+    "a picture and a document in what a tool gave to one": (
+        [ASK, assistant(call("a")), user(result("a", [png(10), PDF]), PDF)],
+        "zai-org/GLM-4.6",
+        [
+            ("messages[2].content[0].content[0]", "media_for_model"),
+            ("messages[2].content[0].content[1]", "media_for_model"),
+            ("messages[2].content[1]", "media_for_model"),
+        ],
+    ),
+    "a document for a model of others that sees": (
+        [user(png(10), PDF)],
+        "kimi-k2.5",
+        [("messages[0].content[1]", "media_for_model")],
+    ),
+    "a picture for the first Claudes": (
+        [user(png(10), text("See."))],
+        "claude-2.1",
+        [("messages[0].content[0]", "media_for_model")],
+    ),
     "a picture that is of another type": (
         [user(image("image/jpeg", png(10)["source"]["data"]))],
         None,
@@ -34,6 +62,7 @@ PICTURES: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
 }
 TAKEN: dict[str, tuple[Any, str | None]] = {
     "a picture as wide as may be": ([user(png(8000))], OPUS),
+    "a picture and a document for a name that is not known": ([user(png(10), PDF)], "my-proxy"),
     "few large pictures": ([user(*[png(3000)] * 20)], OPUS),
     "many small pictures": ([user(*[png(2000)] * 21)], OPUS),
     "the assistant first, on the API itself": ([assistant("How can I help?"), ASK], OPUS),

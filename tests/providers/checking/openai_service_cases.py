@@ -8,6 +8,8 @@ SAID = {"role": "assistant", "content": "Sunny."}
 SYSTEM = {"role": "system", "content": "Be brief."}
 PDF = {"type": "file", "file": {"file_id": "file-1"}}
 CUSTOM = {"id": "D681PevKs", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+LISTED = [{"type": "text", "text": "x"}]
+SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
 BROKEN = {"role": "assistant", "tool_calls": [call("D681PevKs", arguments='{"city": "Os')]}
 
 
@@ -67,6 +69,47 @@ OF_SERVICES: dict[str, tuple[Any, Places]] = {
         to("grok-4", {**USER, "name": "ana"}, {**SAID, "name": "planner"}, USER),
         [("messages[1].name", "name_for_model")],
     ),
+    "a call without what Kimi thought": (
+        to("kimi-k2.5", USER, calls("a"), result("a")),
+        [("messages[1].reasoning_content", "thoughts_for_model")],
+    ),
+    "a call without what DeepSeek thought, after one with it": (
+        to(
+            "deepseek/deepseek-v4-pro",
+            USER,
+            {**calls("a"), "reasoning_content": ""},
+            result("a"),
+            {**calls("b"), "reasoning_content": None},
+            result("b"),
+        ),
+        [("messages[3].reasoning_content", "thoughts_for_model")],
+    ),
+    "a call without a signature for Gemini": (
+        to("google/gemini-3-pro-preview", USER, calls("a", "b"), result("a"), result("b")),
+        [("messages[1].tool_calls[0]", "signature_for_model")],
+    ),
+    "a signature on the second call alone": (
+        to(
+            "gemini-3.1-pro",
+            USER,
+            {"role": "assistant", "tool_calls": [call("a"), {**call("b"), **SIGNED}]},
+            *(result("a"), result("b")),
+            calls("c"),
+            result("c"),
+        ),
+        [
+            ("messages[1].tool_calls[0]", "signature_for_model"),
+            ("messages[4].tool_calls[0]", "signature_for_model"),
+        ],
+    ),
+    "a result that is a list for DeepSeek": (
+        to("deepseek-chat", USER, {**calls("a"), "content": LISTED}, {**result("a"), "content": LISTED}),
+        [("messages[1].content", "text_for_model"), ("messages[2].content", "text_for_model")],
+    ),
+    "instructions that are a list for Groq": (
+        to("groq/llama-3.3-70b-versatile", {**SYSTEM, "content": LISTED}, USER),
+        [("messages[0].content", "text_for_model")],
+    ),
     "a custom tool, called": (
         to(
             "glm-4.6",
@@ -82,4 +125,48 @@ OF_SERVICES: dict[str, tuple[Any, Places]] = {
             ("tools[0].type", "custom_for_model"),
         ],
     ),
+}
+
+
+TAKEN_BY_SERVICES: dict[str, Any] = {
+    "a blank for what Kimi thought": to(
+        "kimi-k2.5", USER, {**calls("a"), "reasoning_content": " "}, result("a"), SAID, USER
+    ),
+    "what Kimi thought, by way of a gateway": to(
+        "moonshotai/kimi-k2.5",
+        *(USER, {**calls("a"), "reasoning": "hm"}, result("a")),
+        *({**calls("b"), "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]}, result("b")),
+    ),
+    "calls of Kimi where it does not think": to(
+        "kimi-k2.5", USER, calls("a"), result("a"), thinking={"type": "disabled"}
+    ),
+    "calls of DeepSeek where it does not think": to(
+        "deepseek-v4-pro", USER, calls("a"), result("a"), extra_body={"thinking": {"type": "disabled"}}
+    ),
+    "calls of a Kimi that does not think": to("kimi-k2-0905-preview", USER, calls("a"), result("a")),
+    "calls of Gemini with a signature each": to(
+        "gemini-3-pro",
+        USER,
+        {"role": "assistant", "tool_calls": [{**call("a"), **SIGNED}, call("b")]},
+        *(result("a"), result("b")),
+    ),
+    "a signature of another gateway": to(
+        "vertex_ai/gemini-3-pro",
+        USER,
+        {
+            "role": "assistant",
+            "tool_calls": [{**call("a"), "provider_specific_fields": {"thought_signature": "c2ln"}}],
+        },
+        result("a"),
+    ),
+    "signatures beside the message": to(
+        "google/gemini-3-pro-preview",
+        USER,
+        {**calls("a"), "reasoning_details": [{"type": "reasoning.encrypted", "data": "c2ln"}]},
+        result("a"),
+    ),
+    "a call before the user spoke last": to("gemini-3-pro", USER, calls("a"), result("a"), SAID, USER),
+    "calls of a Gemini that signs none": to("gemini-2.5-pro", USER, calls("a"), result("a")),
+    "what the user says as a list": to("deepseek-chat", {**USER, "content": LISTED}),
+    "a list for Groq that is no instruction": to("groq/llama-3.3-70b-versatile", {**USER, "content": LISTED}),
 }

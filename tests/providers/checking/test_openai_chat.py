@@ -6,7 +6,7 @@ import pytest
 
 from quire.providers.checking.openai_chat import RULES, check
 from tests.providers.checking.openai_chat_cases import ALL_BAD, GOOD, USER
-from tests.providers.checking.openai_service_cases import OF_SERVICES
+from tests.providers.checking.openai_service_cases import OF_SERVICES, TAKEN_BY_SERVICES
 
 EVERY_BAD = {**ALL_BAD, **OF_SERVICES}
 
@@ -20,6 +20,11 @@ def test_a_good_history_has_no_fault(name: str) -> None:
 def test_a_bad_history_is_named_by_its_rules_and_places_and_by_no_other(name: str) -> None:
     payload, expected = EVERY_BAD[name]
     assert [(fault.place, fault.rule) for fault in check(payload)] == expected
+
+
+@pytest.mark.parametrize("name", TAKEN_BY_SERVICES)
+def test_what_a_service_takes_has_no_fault(name: str) -> None:
+    assert check(TAKEN_BY_SERVICES[name]) == []
 
 
 def test_every_rule_is_broken_by_some_history_and_told_in_a_sentence() -> None:

@@ -65,6 +65,32 @@ def test_pieces_of_calls_without_places_go_by_their_ids() -> None:
     assert calls(streamed(*chunks)) == [("a", "look", '{"x":1}'), ("b", "find", '{"y":2}')]
 
 
+@pytest.mark.parametrize("first", ["{}", '{"y": 1}'])
+def test_a_piece_that_names_nothing_goes_on_with_the_call_spoken_of_last(first: str) -> None:
+    begun = [piece("look", first, id="a", index=0), piece("find", "", id="b", index=1)]
+    parsed = streamed(*begun, piece(None, '{"x":'), piece(None, "1}"))
+    assert calls(parsed) == [("a", "look", first), ("b", "find", '{"x":1}')]
+    parsed = streamed(*begun, piece(None, "{}"), piece(None, '{"y":2}', index=0), piece(None, ""))
+    assert calls(parsed)[1] == ("b", "find", "{}")
+
+
+def test_places_may_be_told_later_than_the_calls() -> None:
+    told = [piece("look", "", id="a"), piece(None, '{"x":1}', index=0), piece("find", "", id="b", index=1)]
+    parsed = streamed(*told, piece(None, '{"y":2}', index=1))
+    assert calls(parsed) == [("a", "look", '{"x":1}'), ("b", "find", '{"y":2}')]
+
+
+@pytest.mark.parametrize("index", [{"index": 0}, {}])
+def test_another_name_after_whole_arguments_is_another_call(index: Json) -> None:
+    told = [piece("look", "{}", **index), piece("find", "", **index), piece(None, '{"y":2}', **index)]
+    assert [call[1:] for call in calls(streamed(*told))] == [("look", "{}"), ("find", '{"y":2}')]
+
+
+def test_a_name_may_come_after_the_arguments() -> None:
+    told = [piece(None, "{}", id="a", index=0), piece("look", None, id="a", index=0)]
+    assert calls(streamed(*told)) == [("a", "look", "{}")]
+
+
 @pytest.mark.parametrize("arguments", [{"arguments": "{}"}, {"arguments": {}}, {}])
 def test_calls_of_one_list_that_only_names_tell_apart_are_each_their_own(arguments: Json) -> None:
     told = [{"function": {"name": name, **arguments}} for name in ("look", "find", "look")]

@@ -19,6 +19,13 @@ LOOK: list[dict[str, Any]] = [{"name": "look"}]
 HELLO = Message("user", "Hello.")
 STRICT = ["qwen3.6-27b", "MiniMax-M2", "ollama/gpt-oss:20b", "deepseek-v4-pro", "gemini-3-pro", "in-house"]
 OPENAIS = ["gpt-5.6", "azure/gpt-5.6", "gpt-9", "gpt-4o"]
+THINKING = [
+    "kimi-k2.5",
+    "moonshot.kimi-k2-thinking",
+    "deepseek-reasoner",
+    "deepseek-v4-flash",
+    "mimo-v2.5-pro",
+]
 MISTRALS = [
     *("mistral-large-latest", "mistral/mistral-large-latest", "mistralai/mistral-small-4-119b-2603"),
     *("ministral-8b", "magistral-medium-latest", "devstral-small-latest", "open-mixtral-8x7b", "pixtral-12b"),
@@ -186,13 +193,56 @@ def test_strict_services_find_no_fault(steps: list[Step]) -> None:
     talk = Talk()
     talk.play(steps)
     view = talk.transcript.view
-    for model in (*STRICT, *MISTRALS, "kimi-k2", "glm-4.6", "grok-3", "groq/llama-3.3-70b-versatile"):
+    for model in (
+        *STRICT,
+        *MISTRALS,
+        "kimi-k2",
+        "glm-4.6",
+        "grok-3",
+        "groq/llama-3.3-70b-versatile",
+        *THINKING,
+    ):
         assert CHAT.check(CHAT.render(view, model=model).payload, model) == []
     assert mistral_refuses(CHAT.render(view, model="mistral-large-latest").payload["messages"]) == []
     sent = CHAT.render(view, model="qwen3.6-27b").payload["messages"]
     assert "system" not in [message["role"] for message in sent[1:]]
     for call in (call for one in sent for call in one.get("tool_calls") or () if "function" in call):
         assert isinstance(json.loads(call["function"]["arguments"]), dict)
+
+
+CALLED: dict[str, Any] = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+}
+
+
+@pytest.mark.parametrize("model", [*THINKING, "ollama:kimi-k2.5", "gemini-3-pro", "google/gemini-3.1-pro"])
+def test_a_history_of_others_is_mended_for_services_that_want_their_state(model: str) -> None:
+    history = [
+        {"role": "user", "content": "Rain?"},
+        CALLED,
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+    ]
+    (fault,) = CHAT.check(history, model)
+    assert fault.rule in ("thoughts_for_model", "signature_for_model")
+    assert CHAT.check(CHAT.render(CHAT.read_history(history), model=model).payload, model) == []
+
+
+@pytest.mark.parametrize("model", ["deepseek-chat", "deepseek-v4-pro", "groq/llama-3.3-70b-versatile"])
+def test_what_comes_in_parts_is_a_text_where_a_list_is_refused(model: str) -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    history = [
+        {"role": "system", "content": parts},
+        {"role": "user", "content": "Rain?"},
+        {**CALLED, "content": parts},
+        {"role": "tool", "tool_call_id": "c1", "content": parts},
+        {"role": "assistant", "content": parts},
+        {"role": "user", "content": "So?"},
+    ]
+    assert "text_for_model" in [fault.rule for fault in CHAT.check(history, model)]
+    sent = messages(CHAT.read_history(history), model)
+    assert all(type(message["content"]) is str for message in sent)
 
 
 def ids(items: list[Item], model: str) -> list[str]:

@@ -17,6 +17,7 @@ from quire.models import AnyModel, asking
 from quire.providers import Parsed
 from quire.session import Session
 from quire.session.metering import Metered
+from quire.stores.tombstones import is_tombstone
 
 _NO_LIMITS = Limits(requests=None, seconds=None)
 """Of a task: the agent has its own, and who gave it has others."""
@@ -85,7 +86,8 @@ class Member:
     @property
     def is_waiting(self) -> bool:
         """Whether a person is asked something by it."""
-        return any(standing == "waiting" for _, standing in self.agent.session.standing())
+        standings = self.agent.session.standing()
+        return any(standing == "waiting" and not is_tombstone(call) for call, standing in standings)
 
     def _asks(self, call: ToolCall) -> bool:
         return any(tool.name == call.name and tool.asks_person for tool in self.agent.tools)

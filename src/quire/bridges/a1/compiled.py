@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from quire.bridges.a1.agents import Agent
@@ -11,7 +12,8 @@ from quire.bridges.a1.tools import Tool
 from quire.programs.events import nobody
 from quire.programs.keeping import KeptProgram
 from quire.programs.performing import Stage, perform_as_tool, perform_in_main
-from quire.programs.recording import record_run
+from quire.programs.recording import done_within, record_run
+from quire.session import Session
 
 if TYPE_CHECKING:
     from quire.bridges.a1.runtime import Runtime
@@ -21,8 +23,9 @@ class Compiled(Tool):
     """An agent's program. Called, it records what the program calls; `execute` records input and output too.
 
     Both record in `main` of the runtime that is at work, or of the one that compiled it where none is, and
-    only what succeeded; of what failed, calls are in an `attempt_*`. As a tool of others it records nothing:
-    the call of it and what it gave are theirs to record, in the conversation that it is called in.
+    only what succeeded; of what failed, calls are in an `attempt_*`. As a tool of others it records nothing
+    itself: the call of it and what it gave are theirs to record, in the conversation that it is called in,
+    and where a program calls it, what it called is too.
     """
 
     def __init__(self, agent: Agent, program: KeptProgram, runtime: "Runtime") -> None:
@@ -33,7 +36,7 @@ class Compiled(Tool):
             input_schema=agent.input_schema,
             output_schema=agent.output_schema,
         )
-        self.function = program.function
+        self.function = _within_others(program)
         self.__dict__["signature"] = program.signature
         self.agent = agent
         self.program = program
@@ -73,3 +76,15 @@ class Compiled(Tool):
 
     def _input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         return self.program.task.read(self.agent.given(self._by_name(args, kwargs)))
+
+
+def _within_others(program: KeptProgram) -> Any:
+    """The program as a function of others: what it does is left to be recorded with their calls of it."""
+
+    @wraps(program.function)
+    async def called(values: dict[str, Any], session: Session | None = None) -> Any:
+        done = await program.performed(values, session)
+        done_within(done.deeds)
+        return done.value
+
+    return called

@@ -11,10 +11,12 @@ from typing import Any
 from quire.agent import Tool as Function
 from quire.bridges.a1.giving import check_data
 from quire.bridges.a1.strategies import Executor
+from quire.items import Message
 from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
 from quire.programs.events import nobody
 from quire.programs.faults import ProgramFault
+from quire.programs.recording import record_run
 from quire.programs.sandbox import HostFunction, Ran, Sandbox
 from quire.programs.sandbox.source import tree_of
 from quire.programs.task import Task
@@ -30,6 +32,8 @@ async def executed(tool: Function, given: Mapping[str, Any], session: Session, t
     calls = Calls(task, session, transcript, None, nobody)
     (call,) = calls.functions.values()
     told = await call(**given)
+    # What it called is recorded with the call itself; what it asked is when all of it succeeded.
+    await record_run(session, transcript, (item for item in calls.deeds if isinstance(item, Message)))
     return values[0] if values else told
 
 

@@ -1,6 +1,5 @@
 """Loom's context manager: a template of the engine, in the page's order, asked for one task at a time."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
@@ -16,6 +15,7 @@ from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Message, now
 from quire.sections import Ask, Custom, History, Input, Instructions, Section
 from quire.state import Transcript
+from quire.stores.threads import RECALLING
 from quire.tokens import Budget
 from quire.tokens.numbers import whole
 
@@ -89,7 +89,7 @@ class TaskContextManager:
         found: dict[str, Task] = {}
         for source in self._sources:
             if isinstance(source, MemoryContextSource):
-                given: Sequence[Task] = await asyncio.to_thread(source.recent, current_task)
+                given: Sequence[Task] = await RECALLING.do(source.recent, current_task)
             elif isinstance(source, EventBusContextSource):
                 continue
             else:

@@ -1,6 +1,5 @@
 """Loom's memory: four tiers of what a node did, over sessions of the engine and what it remembers of them."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -19,6 +18,7 @@ from quire.memory.memory import Memory
 from quire.memory.tiers import Tier
 from quire.state import View
 from quire.stores import Store
+from quire.stores.threads import RECALLING
 from quire.tokens.numbers import number, whole
 
 Fetch = Callable[[int], Sequence[Leaf]]
@@ -104,7 +104,7 @@ class LoomMemory:
             found = self._memory.search(query, tiers=tier, conversation=within, limit=many)
             return [hit.leaf for hit in found.hits]
 
-        return await asyncio.to_thread(self._enough, most, fetch)
+        return await RECALLING.do(self._enough, most, fetch)
 
     def _weighty(self, within: str | None, many: int) -> Iterator[Leaf]:
         weightiest = self._memory.working(within, many)

@@ -1,10 +1,10 @@
 """HTML: what a reader of the page would call its text, in blocks, without what is there to get about."""
 
 import re
-from html.parser import HTMLParser
 
 from quire.memory.documents.document import Draft, Kind
 from quire.memory.documents.lists import LISTS, Lists
+from quire.memory.documents.tags import Tag, Tokens
 from quire.memory.documents.unseen import IN_LINE, Attributes, Unseen
 
 _ITEMS = frozenset(("li", "dt", "dd"))
@@ -15,15 +15,17 @@ _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 def read_html(text: str) -> Draft:
     """The blocks of a page."""
-    page = _Page()
-    page.feed(text)
+    page, tokens = _Page(), Tokens(text)
+    for token in tokens:
+        page.take(token)
     page.finish()
+    if tokens.is_cut_off:
+        page.draft.notes.append("a comment is never closed: what follows it is not read")
     return page.draft
 
 
-class _Page(HTMLParser):
+class _Page:
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.draft = Draft()
         self._words: list[str] = []
         self._kind: Kind = "paragraph"
@@ -37,8 +39,18 @@ class _Page(HTMLParser):
         self._is_in_cell = False
         self._is_header = False
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes, was_seen = dict(attrs), not self._unseen.is_inside
+    def take(self, token: str | Tag) -> None:
+        """What comes next on the page."""
+        if isinstance(token, str):
+            self._say(token)
+            return
+        if token.begins:
+            self._begin_tag(token.name, token.attributes)
+        if token.ends:
+            self._end_tag(token.name)
+
+    def _begin_tag(self, tag: str, attributes: Attributes) -> None:
+        was_seen = not self._unseen.is_inside
         if self._is_title(tag):
             self._title = []
         elif self._unseen.begins(tag, attributes):
@@ -73,7 +85,7 @@ class _Page(HTMLParser):
         elif tag not in IN_LINE:
             self._between()
 
-    def handle_endtag(self, tag: str) -> None:
+    def _end_tag(self, tag: str) -> None:
         was_left_out = self._unseen.ends(tag)
         if tag == "title":
             self._end_title()
@@ -95,15 +107,14 @@ class _Page(HTMLParser):
         elif tag not in IN_LINE:
             self._between()
 
-    def handle_data(self, data: str) -> None:
+    def _say(self, text: str) -> None:
         if self._title is not None:
-            self._title.append(data)
+            self._title.append(text)
         elif not self._unseen.is_inside:
-            self._words.append(data)
+            self._words.append(text)
 
     def finish(self) -> None:
         """What is open at the end is closed there."""
-        self.close()
         self._end_title()
         self._end_row()
         self._flush()

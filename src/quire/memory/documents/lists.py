@@ -6,6 +6,9 @@ LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _LONGEST = 9
 """Digits; what is longer counts nothing."""
 
+_DEEPEST = 20
+"""A list that is deeper in others is told as if it were here: each level is written before each item."""
+
 
 class Lists:
     """Lists within lists. Those that are ordered count their items, as a reader of the page sees them."""
@@ -17,7 +20,7 @@ class Lists:
     @property
     def level(self) -> int:
         """How deep the innermost list is in others."""
-        return max(len(self._open) - 1, 0)
+        return min(max(len(self._open) - 1, 0), _DEEPEST)
 
     def begin(self, tag: str, attributes: Attributes) -> None:
         """A list begins."""

@@ -4,15 +4,16 @@ import re
 
 from quire.memory.documents.document import Draft, Kind
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+# One way to match a line, or none: where there are several, a long run of blanks is tried in all of them.
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})([^`]*)$")
+_FENCE = re.compile(r"([ \t]*)(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|(\d{1,9})([.)]))[ \t]+(\S.*)$")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_RULED = re.compile(r":?-+:?").fullmatch
 _QUOTE = re.compile(r"^(?: {0,3}>[ \t]?)+")
 _CELLS = re.compile(r"(?<!\\)\|")
-_TITLE = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$")
+_TITLE = re.compile(r"title[ \t]*:(.*)$")
 _INDENT = 4
 
 
@@ -56,7 +57,7 @@ class _Reader:
         if end is None or ":" not in "".join(self._lines[1:end]):
             return
         titles = filter(None, map(_TITLE.match, self._lines[1:end]))
-        self.draft.title = next((found[1] for found in titles), "")
+        self.draft.title = next(filter(None, (_unquoted(found[1].strip()) for found in titles)), "")
         self.draft.add("code", "\n".join(self._lines[1:end]))
         self._at = end + 1
 
@@ -75,8 +76,8 @@ class _Reader:
 
     def _table(self, line: str) -> bool:
         rule = self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
-        is_table = "|" in line and "|" in rule and _TABLE_RULE.match(rule)
-        if not is_table or len(_cells(line)) != len(_cells(rule)):
+        ruled = _cells(rule) if "|" in line and "|" in rule else [""]
+        if not all(map(_RULED, ruled)) or len(_cells(line)) != len(ruled):
             return False
         self._close()
         self.draft.add("row", " | ".join(_cells(line)), is_header=True)
@@ -90,7 +91,7 @@ class _Reader:
         found = _HEADING.match(line)
         if found:
             self._close()
-            self.draft.add("heading", found[2] or "", level=len(found[1]))
+            self.draft.add("heading", _unclosed(found[2] or ""), level=len(found[1]))
         elif self._open and self._kind == "paragraph" and (under := _UNDERLINE.match(line)):
             text = " ".join(map(str.strip, self._open))
             self._open = []
@@ -164,6 +165,18 @@ def _wide(line: str) -> str:
 def _less(line: str, indent: int) -> str:
     """A line without so many blanks at its beginning, where it has them."""
     return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]
+
+
+def _unclosed(heading: str) -> str:
+    """A heading without the marks that close it."""
+    plain = heading.rstrip(" \t")
+    unmarked = plain.rstrip("#")
+    return unmarked if not unmarked or unmarked[-1] in " \t" else plain
+
+
+def _unquoted(title: str) -> str:
+    is_quoted = len(title) > 1 and title[0] == title[-1] and title[0] in "'\""
+    return title[1:-1] if is_quoted else title
 
 
 def _cells(line: str) -> list[str]:

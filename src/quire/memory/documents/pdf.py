@@ -101,26 +101,28 @@ def _entries(reader: "PdfReader", outline: Sequence[Any], level: int) -> Iterato
 def _add_page(draft: Draft, text: str, page: int, headings: dict[str, int]) -> None:
     lines = text.split("\n")
     widest = max(map(len, lines))
-    paragraph = ""
+    paragraph: list[str] = []
     for line in (*map(str.strip, lines), ""):
         level = headings.get(_plain(line)) if line else None
         if not line or level:
-            draft.add("paragraph", paragraph, page=page)
-            paragraph = ""
+            draft.add("paragraph", "".join(paragraph), page=page)
+            paragraph = []
         if level:
             draft.add("heading", line, level=level, page=page)
             continue
-        paragraph = _joined(paragraph, line)
+        _join(paragraph, line)
         if line.endswith((".", "!", "?", ":")) and len(line) < _FULL_LINE * widest:
-            draft.add("paragraph", paragraph, page=page)
-            paragraph = ""
+            draft.add("paragraph", "".join(paragraph), page=page)
+            paragraph = []
 
 
-def _joined(paragraph: str, line: str) -> str:
+def _join(paragraph: list[str], line: str) -> None:
     """A paragraph with its next line; a word that was broken at the end of the line is whole again."""
-    if _BROKEN_WORD.search(paragraph) and line[:1].islower():
-        return paragraph[:-1] + line
-    return f"{paragraph} {line}" if paragraph else line
+    if paragraph and _BROKEN_WORD.match(paragraph[-1][-2:]) and line[:1].islower():
+        paragraph[-1] = paragraph[-1][:-1]
+    elif paragraph:
+        paragraph.append(" ")
+    paragraph.append(line)
 
 
 def _plain(line: str) -> str:

@@ -26,7 +26,7 @@ _ENDINGS = {
 }
 _BEGINNING = 1024
 _looks_like_html = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 ).match
 _OPENED = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # nobody may wait for a pipe

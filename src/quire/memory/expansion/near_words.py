@@ -43,12 +43,12 @@ better enhance; increase raise grow; injury hurt sprain; inside indoor; inspire 
 motivation; instrument play guitar piano; invest investment stock; job interview hired position role; job
 work career profession occupation employ; kid child son daughter baby; kind caring compassionate; kind type
 sort style; kitchen cook; knit sew crochet; know acquaint; lake river pond; last final; late delay; law
-legal lawyer; lazy unmotivated; leader lead; learn study; live reside stay; logo design; lonely alone
-isolated; love enjoy fond favorite prefer; lucky fortunate; luggage suitcase bag; make create craft build;
-match game; meaning symbolize represent; medicine pill medication; meditate meditation mindfulness; meet
-introduce encounter; meeting appointment; memory nostalgia remember; mentor guide coach; miss longing;
-mistake error fault bug; money finance financial fund savings; morning sunrise; mountain hike hill trail;
-move relocate; movie film theater; movie film watch cinema; museum exhibit gallery; music song album; near
+legal lawyer; lazy unmotivated; leader lead; learn study; live reside stay move relocate; logo design;
+lonely alone isolated; love enjoy fond favorite prefer; lucky fortunate; luggage suitcase bag; make create
+craft build; match game; meaning symbolize represent; medicine pill medication; meditate meditation
+mindfulness; meet introduce encounter; meeting appointment; memory nostalgia remember; mentor guide coach;
+miss longing; mistake error fault bug; money finance financial fund savings; morning sunrise; mountain hike
+hill trail; movie film theater; movie film watch cinema; museum exhibit gallery; music song album; near
 close nearby; negative bad difficult hurt; neighbor neighbour neighborhood; neighborhood area community;
 nickname name call; north northern; nurse doctor; often frequent regularly usually; old age year birthday;
 outside outdoor; paint canvas brush artwork; participate partake involved join attend part; party celebrate

@@ -1,12 +1,13 @@
 """Which index a scope has: a small one in this process, a large one in tables beside the store.
 
 What is kept in memory, in JSON or sealed has its index in this process, however large: it is never written
-down in plain words where the store does not.
+down in plain words where the store does not. So has what can be read where its index cannot be written.
 """
 
+import logging
 import os
 
-from quire.errors import StoreDamaged
+from quire.errors import StoreDamaged, StoreError, StoreFailed
 from quire.memory.index.aside import set_aside
 from quire.memory.index.in_process import InProcess
 from quire.memory.index.index import Index
@@ -21,8 +22,29 @@ is quicker than in tables."""
 ENDING = "-index"
 
 
+logger = logging.getLogger("quire.memory")
+
+
 def opened_index(store: Store, scope: str) -> Index:
     """The index that goes with what a store keeps of a scope. One that lasts goes on, however small."""
+    try:
+        return _opened(store, scope)
+    except StoreFailed as fault:
+        return index_after(store, scope, fault)
+
+
+def index_after(store: Store, scope: str, fault: StoreError) -> Index:
+    """The index in the place of one that failed, for it is only a copy; the fault, where it is another's."""
+    if not _is_of_index(store, fault):
+        raise fault
+    if isinstance(fault, StoreDamaged):
+        set_aside(fault.filename)
+        return opened_index(store, scope)
+    logger.warning("%s: what is kept is indexed in this process, and read again by the next", fault)
+    return InProcess()
+
+
+def _opened(store: Store, scope: str) -> Index:
     kept = kept_index(store, scope)
     if kept is not None:
         return kept
@@ -37,16 +59,15 @@ def kept_index(store: Store, scope: str) -> Index | None:
     try:
         return _kept(store, scope)
     except StoreDamaged as fault:
-        take_away(store, fault)
+        if not _is_of_index(store, fault):
+            raise
+        set_aside(fault.filename)
         return None
 
 
-def take_away(store: Store, fault: StoreDamaged) -> None:
-    """Make room for an index in the place of one that is damaged; the fault, where it is another's."""
-    path = fault.filename
-    if not isinstance(path, str) or path != f"{getattr(store, 'path', '')}{ENDING}":
-        raise fault
-    set_aside(path)
+def _is_of_index(store: Store, fault: StoreError) -> bool:
+    path: object = fault.filename
+    return isinstance(path, str) and path == f"{getattr(store, 'path', '')}{ENDING}"
 
 
 def _kept(store: Store, scope: str) -> Index | None:
@@ -75,7 +96,7 @@ def _beside_file(store: Store, *, is_made: bool) -> Tables | None:
     if not isinstance(store, SQLiteStore):
         return None
     path = store.path + ENDING
-    return SQLiteTables(path) if is_made or os.path.exists(path) else None
+    return SQLiteTables(path) if is_made or os.path.isfile(path) else None
 
 
 def _in_database(store: Store, *, is_made: bool) -> Tables | None:

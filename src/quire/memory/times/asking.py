@@ -10,6 +10,7 @@ from quire.memory.times import names
 from quire.memory.times.calendar_dates import DATES, Asked, readable
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import DAY, Period, Span, day_of
+from quire.memory.times.stretches import STRETCHES
 from quire.memory.words.dates import date_terms, weekday_term
 from quire.memory.words.folding import same_length
 
@@ -64,7 +65,7 @@ def spans_of(question: str, now: float) -> list[Span]:
         return []
     written = question[:_READ]
     asked = Asked(same_length(written).replace("\u2019", "'"), written, now, today)
-    read = _apart(readable(asked, (*DATES, *RELATIVE)))
+    read = _apart(readable(asked, (*STRETCHES, *DATES, *RELATIVE)))
     return list(_ranges(read, asked)) or [_opened(one, asked) for one in _both(read)]
 
 

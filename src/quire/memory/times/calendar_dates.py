@@ -23,16 +23,16 @@ class Asked(NamedTuple):
 
 Reader = Callable[["re.Match[str]", Asked], Period | None]
 
-_MONTH = rf"(?P<month>{names.either(names.MONTH_NUMBERS)})\b\.?"
-_YEAR = r"(?P<year>(?:1[89]|20)[0-9]{2})(?![0-9]|[.,:][0-9]|-[0-9])"
+MONTH = rf"(?P<month>{names.either(names.MONTH_NUMBERS)})\b\.?"
+YEAR = r"(?P<year>(?:1[89]|20)[0-9]{2})(?![0-9]|[.,:][0-9]|-[0-9])"
 # Of a day or a month the year may be told from now, or by its last two digits.
 _AWAY = names.either(names.YEARS_AWAY)
-_ITS_YEAR = rf"(?P<year>(?:1[89]|20)[0-9]{{2}}(?![0-9]|[.,:][0-9]|-[0-9])|'[0-9]{{2}}(?!\w)|(?:{_AWAY})\b)"
-_OF = r"(?:of\s+(?:the\s+)?|del?\s+|des\s+)"
+ITS_YEAR = rf"(?P<year>(?:1[89]|20)[0-9]{{2}}(?![0-9]|[.,:][0-9]|-[0-9])|'[0-9]{{2}}(?!\w)|(?:{_AWAY})\b)"
+OF = r"(?:of\s+(?:the\s+)?|del?\s+|des\s+)"
 # Or it is told first: last year in March.
 _YEAR_FIRST = rf"(?P<year>{_AWAY}),?\s+(?:in|on|im|am|en|le|el)\s+(?:the\s+)?"
 _NO_YEAR = r"(?!,?\s+(?:(?:of|de|del)\s+)?(?:1[89]|20)[0-9]{2})"
-_DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|er|\.)?"
+DAY_OF_MONTH = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|er|\.)?"
 _THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 1, "late": 2, "end of": 2}
 _NTHS = {"first": 0, "second": 1, "third": 2}
 _WEEKS = {f"{nth} week {of}": back for nth, back in _NTHS.items() for of in ("of", "in")}
@@ -50,11 +50,15 @@ _WITHIN = re.compile(
 _WITHIN_A_NAMESAKE = re.compile(
     r"\b(?:in|since|before|after|until|till|during|through|throughout|last|this|im|seit|en|depuis|desde|early|late|mid)$"
 )
+_OPENED = (
+    rf"(?:from|between|zwischen|entre)\b[^?!;]{{0,20}}{MONTH}[^?!;]{{0,20}}\s(?:and|to|through|und|et|y)"
+)
 _ON = re.compile(
-    r"\b(?:on|since|before|after|until|till|by|from|around|am|le|el|seit|bis|depuis|desde)(?: the)?$"
+    r"\b(?:on|since|before|after|until|till|by|from|between|around|am|le|el|seit|bis|depuis|desde|zwischen|entre"
+    rf"|{_OPENED})(?: the)?$"
 )
 _VERSION = re.compile(r"\b(?:version|versions|release|build|ver|v)\.?$")
-_ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
+ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
 
 
 def _numeric(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -63,7 +67,7 @@ def _numeric(found: "re.Match[str]", asked: Asked) -> Period | None:
     return days(date(int(found["year"]), int(found["number"]), int(found["day"])), 1, 1.0)
 
 
-def _its_year(said: str, asked: Asked) -> int:
+def its_year(said: str, asked: Asked) -> int:
     """The year that a day or a month is said to be of; of two digits the last one that ends so."""
     if said.isdigit():
         return int(said)
@@ -88,22 +92,27 @@ def _day_and_month(found: "re.Match[str]", asked: Asked) -> Period:
 
 
 def _dated(found: "re.Match[str]", asked: Asked) -> Period | None:
+    is_doubtful = found["month"] in names.DOUBTFUL_MONTHS and not found["year"]
+    return None if is_doubtful and not is_dated(found, asked) else day_named(found, asked)
+
+
+def day_named(found: "re.Match[str]", asked: Asked) -> Period:
+    """The day of a month and, where it is said, of a year."""
     month, day = names.MONTH_NUMBERS[found["month"]], int(found["day"])
     if found["year"]:
-        return days(date(_its_year(found["year"], asked), month, day), 1, 0.95)
-    if found["month"] in names.DOUBTFUL_MONTHS and not _is_dated(found, asked):
-        return None
+        return days(date(its_year(found["year"], asked), month, day), 1, 0.95)
     return days(date(latest_year(asked.today, month, day), month, day), 1, 0.8)
 
 
-def _is_dated(found: "re.Match[str]", asked: Asked) -> bool:
+def is_dated(found: "re.Match[str]", asked: Asked) -> bool:
+    """Whether a number beside a word that may be a month is that of a day."""
     if _ON.search(asked.before(found.start())):
         return True
-    return asked.written[found.start("month")].isupper() and _ENDS.match(asked.plain, found.end()) is not None
+    return asked.written[found.start("month")].isupper() and ENDS.match(asked.plain, found.end()) is not None
 
 
 def _month_of_year(found: "re.Match[str]", asked: Asked) -> Period:
-    return _part(_its_year(found["year"], asked), names.MONTH_NUMBERS[found["month"]], found["part"], 0.9)
+    return _part(its_year(found["year"], asked), names.MONTH_NUMBERS[found["month"]], found["part"], 0.9)
 
 
 def _month_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -130,43 +139,18 @@ def _part(number: int, month: int, part: str | None, sure: float) -> Period:
     return third if part not in ("late", "end of") else third._replace(end=whole.end)
 
 
-def _two_days(found: "re.Match[str]", asked: Asked) -> Period | None:
-    last = _dated(found, asked)
-    month = names.MONTH_NUMBERS[found["month"]]
-    said = found["year"]
-    number = _its_year(said, asked) if said else latest_year(asked.today, month, int(found["day"]))
-    first = days(date(number, month, int(found["first"])), 1, 0.9)
-    return None if last is None or first.start > last.start else last._replace(start=first.start)
-
-
-def _two_months(found: "re.Match[str]", asked: Asked) -> Period:
-    first, last = names.MONTH_NUMBERS[found["month"]], names.MONTH_NUMBERS[found["last"]]
-    said, until = found["year"], found["until"]
-    closing = _its_year(until, asked) if until else latest_year(asked.today, last)
-    opening = _its_year(said, asked) if said else closing if first <= last else closing - 1
-    return months(opening, first, (closing - opening) * 12 + last - first + 1, 0.9 if until else 0.6)
-
-
-def _two_years(found: "re.Match[str]", asked: Asked) -> Period:
-    return Period(year(int(found["year"]), 0.8).start, year(int(found["until"]), 0.8).end, 0.8)
-
-
 def _season_of_year(found: "re.Match[str]", asked: Asked) -> Period:
-    return months(_its_year(found["year"], asked), names.SEASON_STARTS[found["season"]], 3, 0.8)
+    return months(its_year(found["year"], asked), names.SEASON_STARTS[found["season"]], 3, 0.8)
 
 
 def _quarter(found: "re.Match[str]", asked: Asked) -> Period:
-    return months(_its_year(found["year"], asked), 3 * int(found["quarter"]) - 2, 3, 0.9)
+    return months(its_year(found["year"], asked), 3 * int(found["quarter"]) - 2, 3, 0.9)
 
 
 def _year_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
     return year(int(found["year"]), 0.7) if _WITHIN.search(asked.before(found.start())) else None
 
 
-_FIRST_DAY = _DAY.replace("day", "first")
-_LAST_MONTH = _MONTH.replace("month", "last")
-_UNTIL = _YEAR.replace("year", "until")
-_ITS_UNTIL = _ITS_YEAR.replace("<year>", "<until>")
 DATES: tuple[tuple[str, Reader], ...] = (
     (
         r"\b(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<number>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})(?![0-9])",
@@ -178,30 +162,16 @@ DATES: tuple[tuple[str, Reader], ...] = (
         _day_and_month,
     ),
     (r"\b(?P<year>(?:19|20)[0-9]{2})-(?P<number>[01][0-9])(?![0-9-])", _numeric_month),
-    (
-        rf"\b(?:between|from|zwischen|entre)\s+{_MONTH}(?:,?\s+(?:{_OF})?{_ITS_YEAR})?\s+"
-        rf"(?:and|to|until|till|through|und|bis|et|y)\s+{_LAST_MONTH}(?:,?\s+(?:{_OF})?{_ITS_UNTIL})?",
-        _two_months,
-    ),
-    (
-        rf"\b(?:between|from|zwischen|entre)\s+{_YEAR}\s+(?:and|to|until|till|through|und|bis|et|y)\s+{_UNTIL}",
-        _two_years,
-    ),
-    (
-        rf"\b(?:between|from|zwischen|entre)\s+(?:the\s+)?{_FIRST_DAY}\s+(?:and|to|until|till|through|und|bis|et|y)"
-        rf"\s+(?:the\s+)?{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_ITS_YEAR})?",
-        _two_days,
-    ),
-    (rf"\b{_YEAR_FIRST}{_DAY}\s+(?:{_OF})?{_MONTH}{_NO_YEAR}", _dated),
-    (rf"\b{_YEAR_FIRST}{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9]){_NO_YEAR}", _dated),
-    (rf"\b{_YEAR_FIRST}{_PART}{_MONTH}(?!\w){_NO_YEAR}", _month_of_year),
-    (rf"\b{_DAY}\s+(?:{_OF})?{_MONTH}(?:,?\s+(?:{_OF})?{_ITS_YEAR})?", _dated),
-    (rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}\b(?![:%]|[.,]?[0-9])(?:,?\s+(?:{_OF})?{_ITS_YEAR})?", _dated),
-    (rf"\b{_PART}{_MONTH},?\s+(?:{_OF})?{_ITS_YEAR}", _month_of_year),
-    (rf"\b(?P<season>{names.either(names.SEASON_STARTS)})\s+(?:{_OF})?{_ITS_YEAR}", _season_of_year),
-    (rf"\bq(?P<quarter>[1-4])\s+(?:{_OF})?{_ITS_YEAR}", _quarter),
-    (rf"\b{_PART}{_MONTH}(?!\w)", _month_alone),
-    (rf"\b{_YEAR}{_COUNTED}(?!\w)", _year_alone),
+    (rf"\b{_YEAR_FIRST}{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}{_NO_YEAR}", _dated),
+    (rf"\b{_YEAR_FIRST}{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b(?![:%]|[.,]?[0-9]){_NO_YEAR}", _dated),
+    (rf"\b{_YEAR_FIRST}{_PART}{MONTH}(?!\w){_NO_YEAR}", _month_of_year),
+    (rf"\b{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}(?:,?\s+(?:{OF})?{ITS_YEAR})?", _dated),
+    (rf"\b{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b(?![:%]|[.,]?[0-9])(?:,?\s+(?:{OF})?{ITS_YEAR})?", _dated),
+    (rf"\b{_PART}{MONTH},?\s+(?:{OF})?{ITS_YEAR}", _month_of_year),
+    (rf"\b(?P<season>{names.either(names.SEASON_STARTS)})\s+(?:{OF})?{ITS_YEAR}", _season_of_year),
+    (rf"\bq(?P<quarter>[1-4])\s+(?:{OF})?{ITS_YEAR}", _quarter),
+    (rf"\b{_PART}{MONTH}(?!\w)", _month_alone),
+    (rf"\b{YEAR}{_COUNTED}(?!\w)", _year_alone),
 )
 
 

@@ -19,6 +19,7 @@ _ASKING = frozenset(_ASKING_WORDS.split())
 _SAID = re.compile(r"[.!?\uff1f\u061f\u3002]")
 _ASKED_AT_END = re.compile(r"[?\uff1f\u061f][\s\"')\]]*$|(?:吗|呢|か)[\u3002.!\s]*$")
 _WORD = re.compile(r"[^\W\d_][^\W_]*(?:['-][^\W_]+)*")
+_PART = re.compile(r"\w+")
 # What begins a sentence: the start, a mark that ends the one before, an opening quotation mark.
 _BEGINNING = re.compile(r"(?:^|[.!?;:\n\u2026\u3002])[\s\"(*_\u00bf\u00a1-]*$")
 _REACH = 6
@@ -43,12 +44,12 @@ def names(text: str) -> set[str]:
 
 
 def _named(text: str) -> Iterator[str]:
-    common = stop_words(language_of(text))
+    common, spoken = stop_words(language_of(text)), set(_PART.findall(text))
     for found in _WORD.finditer(text):
         word = found[0].partition("'")[0]
         if len(word) == 1 or not word[0].isupper() or folded(word) in common:
             continue
-        if not _begins(text, found.start()) or _is_uncommon(word, text):
+        if not _begins(text, found.start()) or _is_uncommon(word, spoken):
             yield found[0]
 
 
@@ -56,12 +57,12 @@ def _begins(text: str, at: int) -> bool:
     return _BEGINNING.search(text[max(0, at - _REACH) : at]) is not None if at else True
 
 
-def _is_uncommon(word: str, text: str) -> bool:
+def _is_uncommon(word: str, spoken: set[str]) -> bool:
     """Whether a word that may owe its capital to its place looks like a name all the same."""
     lowered = word.lower()
     if stem(folded(word)) in COMMON_STEMS or lowered.endswith(_INFLECTED):
         return False
-    return re.search(rf"\b{re.escape(lowered)}\b", text) is None
+    return not spoken.issuperset(_PART.findall(lowered))
 
 
 def numbers(text: str) -> set[str]:

@@ -28,6 +28,8 @@ _MARKS = _APOSTROPHES | _HYPHENS | _UNSEEN | _DIGITS
 _MARK = re.compile(f"[{re.escape(''.join(map(chr, _MARKS)))}]")
 _LETTERS = str.maketrans(_APART)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+# To bring marks on one letter in order takes time by the square of how many there are.
+_PILE = re.compile(r"([^\w\s\x00-\x7f]{30})(?=[^\w\s\x00-\x7f])")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 
 
@@ -36,7 +38,8 @@ def composed(text: str) -> str:
     if text.isascii():
         return text
     # Few characters are such marks: to look for them is faster than to ask a table for each.
-    return _MARK.sub(lambda mark: _MARKS[ord(mark[0])] or "", unicodedata.normalize("NFKC", text))
+    plain = "".join(unicodedata.normalize("NFKC", part) for part in _PILE.split(text))
+    return _MARK.sub(lambda mark: _MARKS[ord(mark[0])] or "", plain)
 
 
 def folded(word: str) -> str:

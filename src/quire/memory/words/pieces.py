@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from quire.memory.words import scripts
 from quire.memory.words.dates import date_terms
-from quire.memory.words.latin import compound, quoted
+from quire.memory.words.latin import LONGEST, compound, quoted
 
 _LATIN = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u1e00-\u1eff"
 _LETTER = f"[{_LATIN}0-9]"
@@ -13,7 +13,7 @@ _LETTER = f"[{_LATIN}0-9]"
 _UNSPACED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_THOUSANDS = r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+\.[0-9]+"
+_THOUSANDS = r"[0-9]{1,3}(?:,[0-9]{3}){1,9}(?:\.[0-9]+)?|[0-9]+\.[0-9]+"
 # By name, first to match: the name is how it is cut.
 _KINDS = {
     "date": rf"[0-9]{{4}}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])(?!-?{_LETTER})",
@@ -30,7 +30,7 @@ _KINDS = {
 }
 _PIECE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 # Of an address: how it is fetched, and characters it could not hold.
-_UNSAID = re.compile(r"[A-Za-z]+://(?:www\.)?|%[0-9A-Fa-f]{2}")
+_UNSAID = re.compile(r"(?<![A-Za-z])[A-Za-z]+://(?:www\.)?|%[0-9A-Fa-f]{2}")
 _PAIR, _TRIPLE = 2, 3
 
 Cut = Callable[[str], Iterator[str]]
@@ -65,6 +65,8 @@ _CUTS: dict[str, Cut] = {
     "hangul": _pairs,
     "unspaced": scripts.unspaced,
     "stacked": _triples,
+}
+_WORDS: dict[str, Cut] = {
     "cyrillic": scripts.cyrillic,
     "arabic": scripts.arabic,
     "hebrew": scripts.hebrew,
@@ -80,7 +82,7 @@ def cut(chunk: str, language: str) -> tuple[str, ...]:
 
 
 def _terms_of(piece: "re.Match[str]", language: str) -> Iterator[str]:
-    kind, text = piece.lastgroup, piece[0]
+    kind, text = piece.lastgroup or "other", piece[0]
     if kind == "latin":
         return quoted(text, language) if "'" in text else compound(text, language)
-    return _CUTS[kind or "other"](text)
+    return _WORDS[kind](text[:LONGEST]) if kind in _WORDS else _CUTS[kind](text)

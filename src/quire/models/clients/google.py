@@ -1,8 +1,10 @@
 """Google's Gemini over the official SDK."""
 
+import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
@@ -38,6 +40,10 @@ _DAMAGED = ("JSONDecodeError", "UnicodeDecodeError", "DecodingError")
 _RESPONSES: ContextVar[list[Any]] = ContextVar("the responses of the stream that is asked for")
 _VERSION = re.compile(r"v\d\w*")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+_BESIDE = re.compile(r":|(event|id|retry)\s*:")
+"""Lines of a stream that are no data: comments that keep it open, and names that its events have."""
+
+_DATA = "data:"
 
 
 class GoogleClient:
@@ -117,14 +123,46 @@ class GoogleClient:
     async def _look(self, response: Any) -> None:
         # The SDK makes an empty answer of an error that comes with a good status, and cannot read a page.
         body = await body_of(response) if response.is_success else None
-        error = None if body is None else response_in(body).get("error")
+        if body is not None:
+            self._raise_error(response_in(body), response)
+        elif response.is_success:
+            response.aiter_lines = partial(self._data, response.aiter_lines, response)
+
+    async def _data(
+        self, lines: Callable[[], AsyncIterator[str]], response: Any
+    ) -> AsyncGenerator[str, None]:
+        """The lines of a stream as the SDK reads them: it takes those that are no data for errors.
+
+        And of an error it reads only those whose code is a number.
+        """
+        async for line in lines():
+            if _BESIDE.match(line):
+                continue
+            if not line.startswith(_DATA):
+                yield line
+                continue
+            data = line.removeprefix(_DATA).lstrip(" ")
+            if '"error"' in data:
+                self._raise_error(_object_of(data), response)
+            yield f"{_DATA} {data}"
+
+    def _raise_error(self, told: Mapping[str, Any], response: Any) -> None:
+        """Raise the error that something tells of, if it does."""
+        error = told.get("error")
         if error:
-            told = object_in(error) or {"status": error, "message": error}
-            raise self._sdk.errors.APIError(0, {"error": told}, response)
+            inner = object_in(error) or {"status": error, "message": error}
+            raise self._sdk.errors.APIError(0, {"error": inner}, response)
 
 
 async def _opened(response: Any) -> None:
     _RESPONSES.get([]).append(response)
+
+
+def _object_of(data: str) -> Mapping[str, Any]:
+    try:
+        return object_in(json.loads(data))
+    except ValueError:  # the rest of it is on other lines
+        return {}
 
 
 def _versioned(address: str) -> Json:
@@ -146,7 +184,14 @@ def _told(fault: Any) -> Told:
     if after is None:
         after = next(_delays(fault.details), None)
     status = fault.code if isinstance(fault.code, int) and fault.code >= 400 else None
-    return Told(status, codes_in(fault.status), words_in(fault.details) or str(fault.message or ""), after)
+    inner = object_in(object_in(fault.details).get("error"))
+    named = (code for code in (inner.get("type"), inner.get("code")) if isinstance(code, str))
+    return Told(
+        status,
+        codes_in(fault.status, *named),
+        words_in(fault.details) or str(fault.message or ""),
+        after,
+    )
 
 
 def _delays(details: Any) -> Iterator[float]:

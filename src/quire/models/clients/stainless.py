@@ -15,7 +15,7 @@ from quire.models.clients.client import (
     sdk,
     seconds_for,
 )
-from quire.models.clients.unstreamed import body_of, response_in
+from quire.models.clients.unstreamed import answer_in, body_of, response_in
 from quire.models.failing import (
     Failure,
     Told,
@@ -50,7 +50,7 @@ class SdkClient:
         arguments.setdefault("timeout", self._sdk.Timeout(**seconds_for(self._place.patience, stream=stream)))
         response = await call(**arguments)
         if not stream:
-            yield plain(response)
+            yield answer_in(plain(response))
             return
         try:
             http: Any = getattr(response, "response", None)  # who made the client may give something else

@@ -4,10 +4,13 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from quire.models.clients.bodies import words_in
 from quire.models.clients.client import Json, NoResponse
+
+_ANSWERED_UNDER = ("choices", "output", "content", "candidates", "error")
+"""What is said under one of these is read with the wire, errors too."""
 
 _LARGEST = 64 * 1024 * 1024
 """Bytes of a body; an answer with media may be long, and one without an end is none."""
@@ -47,7 +50,15 @@ def response_in(body: bytes) -> Json:
         raise NoResponse(words_in(text)) from None
     if not isinstance(found, dict):
         raise NoResponse(words_in(found))
-    return found  # pyright: ignore[reportUnknownVariableType]
+    return answer_in(cast("Json", found))
+
+
+def answer_in(response: Json) -> Json:
+    """A response that may be an answer; one of nothing but words on what went wrong is none."""
+    is_read = response.get("object") == "error" or any(response.get(name) for name in _ANSWERED_UNDER)
+    if not is_read and (words := words_in(response)):
+        raise NoResponse(words)
+    return response
 
 
 async def _again(

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from time import perf_counter
@@ -15,14 +15,15 @@ from quire.programs.faults import ProgramFault
 from quire.programs.sandbox.awaited import AHEAD_OF_ALL, functions_ahead
 from quire.programs.sandbox.diagnosing import Found, typed_fault
 from quire.programs.sandbox.lacking import check_lacking
-from quire.programs.sandbox.loosening import LOOSE
-from quire.programs.sandbox.marking import Place
+from quire.programs.sandbox.loose_calls import LOOSE
+from quire.programs.sandbox.marking import Faulty
 from quire.programs.sandbox.plain import NotPlain
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
 from quire.programs.sandbox.running import HostFunction, Run, given_values
 from quire.programs.sandbox.source import answering, declaring, tree_of
 from quire.programs.sandbox.workers import Seat, Workers, until_checked
+from quire.stores.threads import STORE
 
 if TYPE_CHECKING:
     from pydantic_monty import MontySession
@@ -68,8 +69,8 @@ class Sandbox:
         begun = perf_counter()
         tree_of(code)
         # What is large takes its time: beside the loop it holds up nobody.
-        values = await asyncio.to_thread(given_values, inputs or {})
-        text = await asyncio.to_thread(answering, code, bounds.answer, {*values, *(functions or {})})
+        values = await STORE.do(given_values, inputs or {})
+        text = await STORE.do(answering, code, bounds.answer, {*values, *(functions or {})})
         workers = await self._workers.get()
         async with workers.admitted(bounds.wall) as until:
             seat = workers.seat(bounds)
@@ -88,24 +89,23 @@ class Sandbox:
 
     async def check(self, code: str, stubs: str) -> None:
         """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
-        await asyncio.to_thread(check_lacking, code, tree_of(code), stubs)
+        await STORE.do(check_lacking, code, tree_of(code), stubs)
         found = await self._looked_at(code, stubs)
         if found is None:
             return
         if found.fault.kind != "types":
             raise found.fault
-        again = await self._looked_at(code, stubs, found.refused)
+        again = await self._looked_at(code, stubs, found.places)
         if again is not None:
-            # What is ours means nothing to who wrote the program.
-            raise found.fault if LOOSE in str(again.fault) else again.fault
+            # What is ours means nothing to who wrote the program; it may make too much of it to be read, too.
+            is_ours = LOOSE in str(again.fault) or again.fault.kind == "syntax"
+            raise found.fault if is_ours else again.fault
 
-    async def _looked_at(
-        self, code: str, stubs: str, refused: Collection[Place] | None = None
-    ) -> Found | None:
+    async def _looked_at(self, code: str, stubs: str, first: Faulty | None = None) -> Found | None:
         """What the type checker finds, at the first look and at the one after it was refused."""
         from pydantic_monty import MontyError
 
-        text, declared = await asyncio.to_thread(declaring, code, stubs, refused)
+        text, declared = await STORE.do(declaring, code, stubs, first)
         workers = await self._workers.get()
 
         def fault(session: "MontySession") -> Found | None:

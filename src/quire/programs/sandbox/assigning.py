@@ -15,6 +15,9 @@ _SAID = (
     re.compile(r"Invalid .* declared type `(?P<wanted>[^`]+)` on .*: value of type `(?P<found>[^`]+)`"),
 )
 _LONGEST = 1_000
+_STAR = re.compile(r"""("(?:[^"\\]|\\.)*")|(?<=\w)\*(?=[],| ]|$)""")
+"""A star after the name of a type says that nobody said it. Within a text it is a part of that."""
+
 _ANY = ("Any", "Unknown", "object")
 _AS_LISTS = ("frozenset", "list", "set", "tuple")
 _AS_TEXTS = ("Decimal", "date", "datetime", "time")
@@ -23,11 +26,15 @@ _AS_TEXTS = ("Decimal", "date", "datetime", "time")
 
 def may_do(message: str, records: frozenset[str]) -> bool:
     """Whether a complaint of one type in place of another is only about how a value is said."""
-    for said in _SAID:
-        found = said.match(message)
-        if found and len(message) <= _LONGEST:
-            return _may_be(found["found"], found["wanted"], records)
-    return False
+    said = said_in(message)
+    return said is not None and len(message) <= _LONGEST and _may_be(*said, records)
+
+
+def said_in(message: str) -> tuple[str, str] | None:
+    """The type that a complaint says was found, and the one that was wanted."""
+    matches = (said.match(message) for said in _SAID)
+    found = next((one for one in matches if one), None)
+    return None if found is None else (found["found"], found["wanted"])
 
 
 @lru_cache(256)
@@ -42,7 +49,7 @@ def _read(said: str) -> ast.expr:
     """A type as it is said, without what is in its dicts: their keys are looked at in the end."""
     kept: list[str] = []
     depth = 0
-    for part in re.split(r"(\bdict\[|[\[\]])", said):
+    for part in re.split(r"(\bdict\[|[\[\]])", _STAR.sub(r"\1", said)):
         if depth:
             depth += part.endswith("[")
             depth -= part == "]"
@@ -70,7 +77,7 @@ class _Fitting:
             return True
         if "Literal" in (kind, other):
             return self._fits_values(found, wanted)
-        if kind in _AS_TEXTS and other == "str":
+        if _is_read_as(kind, other):
             return True
         if kind in _AS_LISTS and other == "list":
             return all(self.fits(one, inner) for one in _inner(found) for inner in _inner(wanted))
@@ -81,7 +88,8 @@ class _Fitting:
         if values and named:
             return values <= named
         if values:
-            return all(type(value).__name__ == self._kind(wanted) for value in values)
+            kinds, other = {type(value).__name__ for value in values}, self._kind(wanted)
+            return all(kind == other or _is_read_as(kind, other) for kind in kinds)
         return any(type(value).__name__ == self._kind(found) for value in named)
 
     def _kind(self, said: ast.expr) -> str:
@@ -95,6 +103,11 @@ class _Fitting:
         if self._kind(said) != "Literal":
             return set()
         return {one.value for one in _inner(said) if isinstance(one, ast.Constant)}
+
+
+def _is_read_as(kind: str, wanted: str) -> bool:
+    """Whether a value of one kind is read as another."""
+    return (kind in _AS_TEXTS and wanted == "str") or (kind, wanted) == ("int", "float")
 
 
 def _members(said: ast.expr) -> list[ast.expr]:

@@ -9,9 +9,12 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from quire.errors import cut
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox.assigning import may_do
-from quire.programs.sandbox.marking import Place, Span, Text
+from quire.programs.sandbox.loose_calls import LOOSE_CALL, LOOSE_SHOWN
+from quire.programs.sandbox.loose_results import Results
+from quire.programs.sandbox.marking import Faulty, Place, Span, Text
 from quire.programs.sandbox.naming import bindings, declared_in
 from quire.programs.sandbox.raising import fault_of
 from quire.programs.sandbox.source import AHEAD, parsed, tree_of
@@ -19,6 +22,7 @@ from quire.programs.sandbox.source import AHEAD, parsed, tree_of
 if TYPE_CHECKING:
     from pydantic_monty import MontyError
 
+_Row = dict[str, Any]
 _MOST_TOLD = 8
 _MOST_NAMES = 30
 _KINDS: dict[str, Kind] = {
@@ -32,6 +36,8 @@ _OF_RECORDS = ("missing-typed-dict-key", "invalid-key")
 _TO_WHAT_IT_MADE = "Argument to bound method"
 """Of a list of its own, which may hold other kinds than it began with. One of the answer is known by name."""
 
+_UNMATCHED = "no-matching-overload"
+_TO_BE_SHOWN = f"{LOOSE_SHOWN}(".encode()
 _COMPUTED = re.compile(
     r"TypedDict .* can only be subscripted .*, got key of type `(str|LiteralString|Any|Unknown)`"
 )
@@ -43,10 +49,10 @@ _FOR_NOW = re.compile(r"""output *= *(None|\[ *\]|""|'') *(#.*)?$""")
 
 
 class Found(NamedTuple):
-    """What is wrong with a program, and the places of values that do not fit what they are declared to be."""
+    """What is wrong with a program, and where."""
 
     fault: ProgramFault
-    refused: frozenset[Place]
+    places: Faulty
 
 
 def typed_fault(error: "MontyError", code: str, checked: str, stubs: str) -> Found | None:
@@ -57,16 +63,21 @@ def typed_fault(error: "MontyError", code: str, checked: str, stubs: str) -> Fou
     from pydantic_monty import MontyTypingError
 
     if not isinstance(error, MontyTypingError):
-        return Found(fault_of(error, code, ""), frozenset())
-    rows = list(_Reading(code, checked, stubs).counting(json.loads(error.display())))
+        return Found(fault_of(error, code, ""), Faulty())
+    reading, said = _Reading(code, checked, stubs), json.loads(error.display())
+    shown = [row for row in said if reading.is_shown(row)]
+    rows = list(reading.counting(row for row in said if row not in shown))
     if not rows:
         return None
-    refused = frozenset(_place(row) for row in rows if _is_refused(row))
-    return Found(_fault(rows, code, stubs), refused)
+    refused = [_place(row) for row in rows if _is_refused(row)]
+    unmatched = [_place(row) for row in rows if row["code"] == _UNMATCHED]
+    return Found(_fault(rows, shown, code, stubs), Faulty(refused, unmatched))
 
 
-def _fault(rows: list[dict[str, Any]], code: str, stubs: str) -> ProgramFault:
-    told = [at_line(code, _line(row), _told(row, stubs)) for row in rows[:_MOST_TOLD]]
+def _fault(rows: list[_Row], shown: list[_Row], code: str, stubs: str) -> ProgramFault:
+    told = [
+        at_line(code, _line(row), _told(row, stubs) + _given_there(row, shown)) for row in rows[:_MOST_TOLD]
+    ]
     if len(rows) > _MOST_TOLD:
         told.append("and more")
     return ProgramFault(_KINDS.get(rows[0]["code"], "types"), "\n".join(told), _line(rows[0]))
@@ -79,6 +90,7 @@ class _Reading:
         self._lines = code.split("\n")
         self._checked, self._text = checked, Text(checked)
         self._records = declared_in(stubs).records
+        self._results = Results(tree_of(code), stubs)
         self._sets_again = sum(name == "output" for _, name in bindings(tree_of(code))) > 1
 
     @cached_property
@@ -100,11 +112,16 @@ class _Reading:
         said = (node.target for node in nodes if isinstance(node, ast.AnnAssign))
         return {"output", *own, *(target.id for target in said if isinstance(target, ast.Name))}
 
-    def counting(self, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    def is_shown(self, row: _Row) -> bool:
+        """Whether this is no fault: it says of what type a value is that we have it say."""
+        start = min(start for start, _ in self._text.spans_at(_place(row)))
+        return row["code"] == "revealed-type" and self._text.data[:start].endswith(_TO_BE_SHOWN)
+
+    def counting(self, rows: Iterable[_Row]) -> Iterable[_Row]:
         """The rows without those of what a program may do all the same."""
         return (row for row in rows if not self._is_forgiven(row))
 
-    def _is_forgiven(self, row: dict[str, Any]) -> bool:
+    def _is_forgiven(self, row: _Row) -> bool:
         stands = self._lines[max(0, min(_line(row), len(self._lines)) - 1)]
         if row["code"] == "missing-typed-dict-key":
             # Its keys come later, or from another dict.
@@ -124,30 +141,48 @@ class _Reading:
             into = _INTO.match(stands.strip())
             return into is not None and into[1] not in self._declared
         for_now = self._sets_again and _FOR_NOW.match(stands.strip())
-        return bool(for_now) or may_do(str(row["message"]), self._records)
+        if for_now or not may_do(str(row["message"]), self._records):
+            return bool(for_now)
+        return not self._is_alone(row) or self._results.may_do(str(row["message"]))
 
-    def _is_in_lambda(self, row: dict[str, Any]) -> bool:
+    def _is_alone(self, row: _Row) -> bool:
+        """Whether this is of what a call gives that was looked at by itself."""
+        place = _place(row)
+        lines = self._checked.split("\n")[place.line - 1 : place.end_line]
+        return any(LOOSE_CALL in line for line in lines)
+
+    def _is_in_lambda(self, row: _Row) -> bool:
         """Whether this is of what a lambda is given: where any value will do, the checker knows no more."""
         spans = self._text.spans_at(_place(row))
         return any(begin <= start and end <= until for start, end in spans for begin, until in self._lambdas)
 
 
-def _is_refused(row: dict[str, Any]) -> bool:
+def _is_refused(row: _Row) -> bool:
     """Whether this is of a value that does not fit."""
     is_own = str(row["message"]).startswith(_TO_WHAT_IT_MADE)
     return row["code"] in _OF_RECORDS or (row["code"] in _OF_TYPES and not is_own)
 
 
-def _place(row: dict[str, Any]) -> Place:
+def _place(row: _Row) -> Place:
     start, end = row["location"], row["end_location"]
     return Place(start["row"], start["column"], end["row"], end["column"])
 
 
-def _line(row: dict[str, Any]) -> int:
+def _line(row: _Row) -> int:
     return int(row["location"]["row"]) - AHEAD
 
 
-def _told(row: dict[str, Any], stubs: str) -> str:
+def _given_there(row: _Row, shown: list[_Row]) -> str:
+    """What a call was given that fits none of the ways to call its function: the checker says only that."""
+    if row["code"] != _UNMATCHED:
+        return ""
+    place = _place(row)
+    within = (one for one in shown if place[:2] <= _place(one)[:2] and _place(one)[2:] <= place[2:])
+    given = [cut(str(one["message"]).removeprefix("Revealed type: ")) for one in within]
+    return f": it is given {', '.join(given)}" if given else ""
+
+
+def _told(row: _Row, stubs: str) -> str:
     message = str(row["message"])
     unknown = _UNKNOWN.match(message)
     if not unknown:

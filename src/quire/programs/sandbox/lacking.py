@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from quire.programs.faults import ProgramFault, at_line
 from quire.programs.sandbox.attributes import attributes_lacking
+from quire.programs.sandbox.gathering import gathering_in
 from quire.programs.sandbox.naming import bindings, declared_in, uses
 
 BUILTINS = frozenset(
@@ -56,27 +57,4 @@ def _builtins_lacking(tree: ast.Module, stubs: str) -> Iterator[tuple[int, str]]
 
 def _keywords_lacking(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Calls of `gather` that say how: it would refuse them once all that it gathers has begun."""
-    imported = [(node, one) for node in ast.walk(tree) for one in _imports(node)]
-    modules = {one.asname or one.name for node, one in imported if isinstance(node, ast.Import)}
-    gathers = {one.asname or one.name for node, one in imported if isinstance(node, ast.ImportFrom)}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(ast.Name(id=name), "gather"), keywords=[_, *_]) if (
-                name in modules
-            ):
-                yield node.lineno, _GATHERING
-            case ast.Call(func=ast.Name(id=name), keywords=[_, *_]) if name in gathers:
-                yield node.lineno, _GATHERING
-            case _:
-                pass
-
-
-def _imports(node: ast.AST) -> Iterator[ast.alias]:
-    """What a statement imports of `asyncio`, or that itself; of `asyncio` only what gathers."""
-    match node:
-        case ast.Import(names=names):
-            yield from (one for one in names if one.name == "asyncio")
-        case ast.ImportFrom(module="asyncio", names=names):
-            yield from (one for one in names if one.name == "gather")
-        case _:
-            pass
+    return ((call.lineno, _GATHERING) for call in gathering_in(tree) if call.keywords)

@@ -1,8 +1,9 @@
 """Records that a program was given and puts keys of its own into: they are plain dicts when it is run."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from quire.programs.sandbox.loose_owned import Owned
 from quire.programs.sandbox.parsing import expression_of
 
 TYPING = "quire_typing"
@@ -11,26 +12,32 @@ TYPING = "quire_typing"
 _ANYTHING = f"{TYPING}.NotRequired[{TYPING}.Any]"
 
 
-def keys_put(program: ast.Module) -> set[str]:
-    """The keys that a program puts into dicts that are there."""
-    keys = (key for node in ast.walk(program) for key in _keys_put_by(node))
+def keys_put(program: ast.Module, given: Collection[str]) -> set[str]:
+    """The keys that a program puts into dicts that are there, but for those that it made itself.
+
+    `given` are the names of what it has from elsewhere.
+    """
+    own = Owned(program, given)
+    stores = (store for node in ast.walk(program) if (store := _store_of(node)) is not None)
+    keys = (key for into, keys in stores if not own.has(into) for key in keys)
     return {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 
 
-def _keys_put_by(node: ast.AST) -> list[ast.expr | None]:
+def _store_of(node: ast.AST) -> tuple[ast.expr, Sequence[ast.expr | None]] | None:
+    """What keys are put into, and the keys."""
     match node:
-        case ast.Subscript(slice=key, ctx=ast.Store()):
-            return [key]
-        case ast.Call(func=ast.Attribute(attr="setdefault"), args=[key, *_]):
-            return [key]
-        case ast.Call(func=ast.Attribute(attr="update"), args=[], keywords=keywords):
-            return [ast.Constant(one.arg) for one in keywords]
-        case ast.Call(func=ast.Attribute(attr="update"), args=[ast.Dict(keys=keys)]):
-            return keys
-        case ast.AugAssign(op=ast.BitOr(), value=ast.Dict(keys=keys)):
-            return keys
+        case ast.Subscript(value=into, slice=key, ctx=ast.Store()):
+            return into, [key]
+        case ast.Call(func=ast.Attribute(value=into, attr="setdefault"), args=[key, *_]):
+            return into, [key]
+        case ast.Call(func=ast.Attribute(value=into, attr="update"), args=[], keywords=keywords):
+            return into, [ast.Constant(one.arg) for one in keywords]
+        case ast.Call(func=ast.Attribute(value=into, attr="update"), args=[ast.Dict(keys=keys)]):
+            return into, keys
+        case ast.AugAssign(target=into, op=ast.BitOr(), value=ast.Dict(keys=keys)):
+            return into, keys
         case _:
-            return []
+            return None
 
 
 def with_keys(record: ast.stmt, keys: set[str]) -> ast.stmt:
@@ -38,17 +45,38 @@ def with_keys(record: ast.stmt, keys: set[str]) -> ast.stmt:
 
     It is written as a call: in a class not every key can be, and one of the name of a type would hide that.
     """
-    match record:
-        case ast.ClassDef(name=name, bases=[kind], body=body):
-            types = dict(_of_class(body))
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=kind, args=[_, ast.Dict() as rows])):
-            types = dict(_of_dict(rows))
-        case _:
-            return record
+    found = _record_in(record)
+    if found is None:
+        return record
+    name, kind, types = found
     types |= {key: expression_of(_ANYTHING) for key in sorted(keys - {*types})}
     every = ast.Dict([ast.Constant(key) for key in types], [*types.values()])
     call = ast.Call(kind, [ast.Constant(name), every], [])
     return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), record)
+
+
+def keys_in(stubs: ast.Module) -> dict[str, tuple[set[str], set[str]]]:
+    """The keys of each record, and those of them that it has to have."""
+    records = (found for node in stubs.body if (found := _record_in(node)) is not None)
+    return {name: ({*types}, {*_needed(types)}) for name, _, types in records}
+
+
+def _needed(types: dict[str, ast.expr]) -> Iterator[str]:
+    for key, kind in types.items():
+        name = kind.value if isinstance(kind, ast.Subscript) else kind
+        if "NotRequired" not in (getattr(name, "id", ""), getattr(name, "attr", "")):
+            yield key
+
+
+def _record_in(node: ast.stmt) -> tuple[str, ast.expr, dict[str, ast.expr]] | None:
+    """The name of a record, what it is said to be, and the types under its keys."""
+    match node:
+        case ast.ClassDef(name=name, bases=[kind], body=body):
+            return name, kind, dict(_of_class(body))
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=kind, args=[_, ast.Dict() as rows])):
+            return name, kind, dict(_of_dict(rows))
+        case _:
+            return None
 
 
 def _of_class(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

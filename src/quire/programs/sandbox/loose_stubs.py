@@ -3,21 +3,44 @@
 import ast
 from collections.abc import Iterator
 
+from quire.programs.sandbox.loose_calls import LOOSE, LOOSE_CALL, LOOSE_KEY, LOOSE_SHOWN, TAKEN
 from quire.programs.sandbox.loose_records import TYPING, keys_put, with_keys
-from quire.programs.sandbox.loosening import LOOSE, LOOSE_RECORD
+from quire.programs.sandbox.loosening import LOOSE_RECORD, LOOSE_WITHIN
+from quire.programs.sandbox.naming import declared_in
 from quire.programs.sandbox.parsing import module_of
 
+_DICT = f"quire_builtins.dict[quire_builtins.str, {TYPING}.Any]"
+_LIST = f"quire_builtins.list[{TYPING}.Any]"
+_ROW = f"quire_builtins.tuple[{TYPING}.Any, ...]"
+_RECORD = f"{TYPING}.Mapping[quire_builtins.str, {TYPING}.Any]"
 _OURS = f"""
 import builtins as quire_builtins
 import typing as {TYPING}
 def {LOOSE}(value): ...
 quire_kind = {TYPING}.TypeVar("quire_kind")
+quire_other = {TYPING}.TypeVar("quire_other")
 @{TYPING}.overload
 def {LOOSE_RECORD}(value: quire_builtins.dict[quire_builtins.str, quire_builtins.object]) -> {TYPING}.Any: ...
 @{TYPING}.overload
 def {LOOSE_RECORD}(value: quire_kind) -> quire_kind: ...
+@{TYPING}.overload
+def {LOOSE_WITHIN}(value: {_DICT}) -> {_DICT}: ...
+@{TYPING}.overload
+def {LOOSE_WITHIN}(value: {_LIST}) -> {_LIST}: ...
+@{TYPING}.overload
+def {LOOSE_WITHIN}(value: {_ROW}) -> {_ROW}: ...
+def {LOOSE_CALL}(value: quire_kind) -> quire_kind: ...
+{LOOSE_SHOWN} = {TYPING}.reveal_type
 """
 """A dict that is made of a record holds objects for the checker. One of a single kind of values does not."""
+
+
+def _taking(kinds: str) -> str:
+    """A function that takes dicts, as one that takes records in their place."""
+    dicts = ", ".join(_DICT if kind == "r" else "quire_other" for kind in kinds)
+    records = dicts.replace(_DICT, _RECORD)
+    called = f"{TYPING}.Callable[[{{}}], quire_kind]"
+    return f"def {LOOSE_KEY}_{kinds}(value: {called.format(dicts)}) -> {called.format(records)}: ...\n"
 
 
 def loose_stubs(stubs: str, program: ast.Module) -> str:
@@ -32,11 +55,11 @@ def loose_stubs(stubs: str, program: ast.Module) -> str:
             node.returns = _Loosening().visit(node.returns)
         elif isinstance(node, ast.AnnAssign):
             node.annotation = _Loosening().visit(node.annotation)
-    keys, given = keys_put(program), _given_by_programs(tree)
+    keys, given = keys_put(program, declared_in(stubs).variables), _given_by_programs(tree)
     tree.body = [
         with_keys(node, keys) if given.isdisjoint(_names_of_type(node)) else node for node in tree.body
     ]
-    return f"{ast.unparse(tree)}\n{_OURS}"
+    return f"{ast.unparse(tree)}\n{_OURS}{''.join(map(_taking, TAKEN))}"
 
 
 def _loose_declarations(tree: ast.Module) -> Iterator[ast.stmt]:

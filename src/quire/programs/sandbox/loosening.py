@@ -15,36 +15,54 @@ from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
 from quire.programs.sandbox.functions import called_as
+from quire.programs.sandbox.loose_calls import LOOSE, Calls
 from quire.programs.sandbox.marking import Span, Text
 
-LOOSE = "quire_of_any_kind"
 LOOSE_RECORD = f"{LOOSE}_if_a_record"
+LOOSE_WITHIN = f"{LOOSE}_within"
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def loosened(text: Text, tree: ast.Module, refused: Collection[Span]) -> Iterator[tuple[int, str]]:
-    """Marks that make anything of what a program made of several kinds, but of nothing that was refused."""
-    held = _held(text, tree, refused)
+def loosened(
+    text: Text, tree: ast.Module, refused: Collection[Span], unmatched: Collection[Span]
+) -> Iterator[tuple[int, str]]:
+    """Marks that make anything of what a program made of several kinds, but of nothing that was refused.
+
+    Calls that fit none of the ways to call their functions are looked at by themselves.
+    """
+    held, calls = _held(text, tree, refused), Calls(text, tree, unmatched)
+    defaults = {one for node in ast.walk(tree) for one in _stands_in_for_none(node)}
     waiting: list[ast.AST] = [tree]
     ends = list[tuple[int, str]]()
     while waiting:
         node = waiting.pop()
-        marks = _marks_of(node) if isinstance(node, ast.expr) and node not in held else None
-        if isinstance(node, ast.expr) and marks is not None:
-            (start, end), (ahead, behind) = text.span(node), marks
-            yield start, ahead
-            ends.append((end, behind))
+        if isinstance(node, ast.expr):
+            start, end = text.span(node)
+            of_kinds = () if node in held else _marks_of(node, is_default=node in defaults)
+            for ahead, behind in (*of_kinds, *calls.marks_of(node)):
+                yield start, ahead
+                ends.append((end, behind))
         if not isinstance(node, ast.JoinedStr):  # where the text may not be what the tree says
             waiting += ast.iter_child_nodes(node)
     yield from reversed(ends)  # where a part ends with what it is a part of, its mark comes first
 
 
-def _marks_of(node: ast.expr) -> tuple[str, str] | None:
+def _marks_of(node: ast.expr, *, is_default: bool) -> Iterator[tuple[str, str]]:
     """What is put ahead of an expression and behind it. A row may stand without parentheses of its own."""
     if _is_of_several_kinds(node):
-        return f"{LOOSE}((", "))"
-    # Out of a row: the checker would take a dict by itself for what the parameter is to be.
-    return (f"{LOOSE_RECORD}(*((", "),))") if _may_be_of_a_record(node) else None
+        yield f"{LOOSE_WITHIN if is_default else LOOSE}((", "))"
+    elif _may_be_of_a_record(node):
+        # Out of a row: the checker would take a dict by itself for what the parameter is to be.
+        yield f"{LOOSE_RECORD}(*((", "),))"
+
+
+def _stands_in_for_none(node: ast.AST) -> list[ast.expr]:
+    """What a dict is to hold where it held nothing: the checker would take anything at all for None."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, default]):
+            return [default]
+        case _:
+            return []
 
 
 def _held(text: Text, tree: ast.Module, refused: Collection[Span]) -> set[ast.AST]:

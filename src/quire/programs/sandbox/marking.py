@@ -1,7 +1,7 @@
 """Places in the text of a program, and texts of ours that are put there: all lines stay where they are."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -19,6 +19,17 @@ class Place(NamedTuple):
     column: int
     end_line: int
     end_column: int
+
+
+class Faulty(NamedTuple):
+    """Where the type checker found fault.
+
+    `refused` are values that do not fit what they are declared to be, `unmatched` calls that fit none of the
+    ways to call their functions.
+    """
+
+    refused: Collection[Place] = ()
+    unmatched: Collection[Place] = ()
 
 
 class Text:

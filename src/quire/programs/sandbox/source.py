@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from quire.programs.faults import ProgramFault, at_line
 from quire.programs.sandbox.iterating import iterating_ahead, iterators_marked
+from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.loose_stubs import loose_stubs
 from quire.programs.sandbox.loosening import loosened
-from quire.programs.sandbox.marking import Place, Text
+from quire.programs.sandbox.marking import Faulty, Text
 from quire.programs.sandbox.naming import declared_in
 from quire.programs.sandbox.parsing import module_of
 
@@ -89,11 +90,11 @@ def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     return f"{iterating_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
 
 
-def declaring(code: str, stubs: str, refused: Collection[Place] | None = None) -> tuple[str, str]:
+def declaring(code: str, stubs: str, first: Faulty | None = None) -> tuple[str, str]:
     """A program whose answer is declared as the `Output` of the stubs, where they have one, and the stubs.
 
     It begins with one line of ours, which is run before all others. Once it was refused, it is looked at less
-    exactly: but not what did not fit, at these places of the text that it was then.
+    exactly: but not what did not fit. `first` are the places of that, in the text that it was then.
     """
     tree, text = tree_of(code), Text(code)
     sets, last = _answers(tree)
@@ -103,10 +104,10 @@ def declaring(code: str, stubs: str, refused: Collection[Place] | None = None) -
     elif declares_output(stubs) and last is not None:
         marks += _named(text, last, "_quire_last: Output")
     declared = ahead + _without_future(text.marked(marks), tree)
-    if refused is not None:
+    if first is not None:
         again = Text(declared)
-        spans = {span for place in refused for span in again.spans_at(place)}
-        declared = again.marked(loosened(again, parsed(declared), spans))
+        refused, unmatched = ({span for one in places for span in again.spans_at(one)} for places in first)
+        declared = again.marked(loosened(again, parsed(declared), refused, unmatched))
         stubs = loose_stubs(stubs, tree)
     return declared, f"{stubs}\ndef {STOP}() -> None: ...\n{_shown(stubs)}"
 
@@ -117,7 +118,8 @@ def _shown(stubs: str) -> str:
     given = [*declared.functions, *declared.variables]
     if not any(name.startswith("_") for name in given):
         return ""
-    return f"__all__ = {[*given, *sorted(declared.records), 'Output', STOP]}\n"
+    ours = {name for name in declared.types if name.startswith(LOOSE)}
+    return f"__all__ = {[*given, *sorted(declared.records | ours), 'Output', STOP]}\n"
 
 
 def declares_output(stubs: str) -> bool:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from quire.providers.routes import Cloud, cloud_of
-from quire.tokens.facts import ImageLimits, facts_for
+from quire.tokens.facts import UNKNOWN, ImageLimits, facts_for
 
 NAME = "anthropic"
 
@@ -37,13 +37,15 @@ def abilities_of(model: str | None) -> Abilities:
         return Abilities()
     facts, cloud = facts_for(model), cloud_of(model)
     routed = Abilities(fetches=cloud is None, largest=LARGEST[cloud])
-    if facts.provider != NAME:
+    if facts is UNKNOWN:
         return routed
-    return routed._replace(
+    # Also of others that speak this wire: a model is no less blind on it.
+    able = routed._replace(sees="image_input" in facts.features, reads="pdf_input" in facts.features)
+    if facts.provider != NAME:
+        return able
+    return able._replace(
         steered="mid_instructions" in facts.features,
         bound="bound_thinking" in facts.features,
-        sees="image_input" in facts.features,
-        reads="pdf_input" in facts.features,
         images=_limited(facts.images),
         cache_minimum=facts.cache_minimum or 0,
     )

@@ -6,11 +6,12 @@ import msgspec
 
 from quire.providers.anthropic.reading import is_call
 from quire.providers.json_values import entries_in
-from quire.providers.pieces import joined
+from quire.providers.pieces import is_whole, joined
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import mended
 
+_NAMED = ("type", "id", "name")
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
@@ -26,6 +27,24 @@ class Block:
         self.is_broken = False  # whether it is a call that did not come whole
         self._arguments = ""
         self._given = False  # whether arguments came, and whole
+
+    def is_begun_by(self, place: int | None, fields: Json) -> bool:
+        """Whether it is only said again to begin: it has the same id and name at the same place.
+
+        Without places all calls may have one id, so that where one has come another begins. What has no id
+        is begun anew, unless nothing of it came since.
+        """
+        if self.place != place or any(self.fields.get(name) != fields.get(name) for name in _NAMED):
+            return False
+        if fields.get("id"):
+            return place is not None or (self.is_open and not is_whole(self._arguments))
+        return self.is_open and place is not None and self.fields == fields and not is_call([fields])
+
+    def begin_again(self, fields: Json) -> None:
+        """It is said to begin once more; what came whole stands until it comes again."""
+        self.fields |= {name: value for name, value in fields.items() if value}
+        if not self.is_open:
+            self.is_open, self._arguments = True, ""
 
     def grow(self, delta: Json) -> None:
         """Take a piece."""
@@ -49,13 +68,15 @@ class Block:
             self.fields["input"] = _decoded(self._arguments)
             self._given = True
         except msgspec.DecodeError:
-            # Blocks are ended also where the model ran out of room in the middle of one.
-            self.is_broken = is_call([self.fields])
-            self.fields = {}
+            if not self._given:
+                # Blocks are ended also where the model ran out of room in the middle of one.
+                self.is_broken = is_call([self.fields])
+                self.fields = {}
 
     def is_kept(self) -> bool:
         """Whether it is whole, or the beginning of it is worth something."""
-        return bool(self.fields) and (not self.is_open or self.fields.get("type") in ("text", "thinking"))
+        has_come = not self.is_open or self._given
+        return bool(self.fields) and (has_come or self.fields.get("type") in ("text", "thinking"))
 
     def takes(self, delta: Json) -> bool:
         """Whether a piece may be of it though it names another place: arguments, and it is an open call."""

@@ -13,7 +13,7 @@ from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.sources import PDF, inlined, is_place, placed, seems_pdf, side, uploaded
 from quire.providers.anthropic.weighing import inner_weight, kept_weight, weight_of
 from quire.providers.json_values import entries_in, fields_in
-from quire.providers.media import base64_of, file_text, media_type
+from quire.providers.media import as_text, base64_of, file_text, media_type
 from quire.providers.native import BESIDE, fields_beside, file_id, native_block
 from quire.providers.sheet import Json, Sheet
 
@@ -211,7 +211,7 @@ class Blocks:
 
     def _text_file(self, part: File, text: str) -> Json:
         if not self._abilities.reads:
-            return {"type": "text", "text": text}
+            return {"type": "text", "text": as_text(part)}
         self.weight += len(text)
         return _titled(
             {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": text}}, part

@@ -9,10 +9,11 @@ from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.calling import beside_call
 from quire.providers.anthropic.thinking import CONTAINER, named_container, reasoning_of
 from quire.providers.endings import failure_in, settled
+from quire.providers.hearing import fault_in
 from quire.providers.json_values import json_text
 from quire.providers.native import beside
 from quire.providers.pieces import made_id
-from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
+from quire.providers.provider import Answer, Finish, Parsed, failed, plain_json, words_in
 from quire.providers.sheet import Json
 from quire.tokens.usage import Usage
 
@@ -31,7 +32,7 @@ def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response, as JSON or as the client gives it."""
     body = plain_json(response)
     content = body.get("content")
-    error = error_in(body.get("error"))
+    error = fault_in(body)
     if not isinstance(content, list) and error is not None:
         return failed(body.get("model"), error)
     if not isinstance(content, list):

@@ -6,12 +6,12 @@ from quire.providers.anthropic.arriving import Block, begun_by
 from quire.providers.anthropic.reading import finish_of, outputs, usage_of
 from quire.providers.anthropic.thinking import CONTAINER, named_container
 from quire.providers.endings import settled
+from quire.providers.hearing import Hearing
 from quire.providers.pieces import made_id
 from quire.providers.provider import (
     Answer,
     Finish,
     Parsed,
-    error_in,
     in_their_places,
     place_of,
     plain_json,
@@ -19,6 +19,12 @@ from quire.providers.provider import (
 )
 from quire.providers.sheet import Json
 
+_KNOWN = frozenset(
+    (
+        *("message_start", "message_delta", "message_stop"),
+        *("content_block_start", "content_block_delta", "content_block_stop"),
+    )
+)
 _UNSAID = "unknown"  # why an answer ended that is said to have ended, and not why
 
 
@@ -33,12 +39,15 @@ class MessageStream:
         self._usage: Json = {}
         self._stopped: str | None = None
         self._error: str | None = None
+        self._hearing = Hearing("an event of Messages")
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
         """Take an event; the words that it added, if any."""
         told = plain_json(event)
-        match told.get("type"):
+        kind = words_in(told.get("type"))
+        self._error = self._hearing.fault(event, told, is_known=kind in _KNOWN) or self._error
+        match kind:
             case "message_start":
                 self._start(_object(told, "message"))
             case "content_block_start":
@@ -52,10 +61,8 @@ class MessageStream:
                 self._used(told.get("usage"))
             case "message_stop":
                 self._stopped = self._stopped or _UNSAID
-            case "error":
-                self._error = error_in(told.get("error") or told)
             case _:
-                pass  # a ping, or what is not known here
+                pass  # a ping, an error, or what is not known here
         return ""
 
     def close(self) -> Parsed:
@@ -66,6 +73,7 @@ class MessageStream:
             items = outputs(held, self._answer, self._model, "$.content", self._container, made_id)
             lost = any(block.is_broken for block in self._blocks)
             items, error = settled(items, self._stopped, finish, self._error, lost=lost)
+            error = error or self._hearing.unheard()
             usage = usage_of(self._usage) if self._usage else None
             self._parsed = Parsed(tuple(items), usage, finish, self._model or None, error)
         return self._parsed
@@ -93,6 +101,10 @@ class MessageStream:
         self._container = named_container(delta.get(CONTAINER)) or self._container
 
     def _begin(self, place: int | None, fields: Json) -> str:
+        again = next((block for block in self._blocks if block.is_begun_by(place, fields)), None)
+        if again is not None:
+            again.begin_again(fields)
+            return ""
         self._blocks.append(Block(place, dict(fields)))
         return words_in(fields.get("text")) if fields.get("type") == "text" else ""
 

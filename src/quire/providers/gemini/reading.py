@@ -17,10 +17,12 @@ from quire.providers.gemini.blocks import (
     signature_in,
     text_in,
 )
+from quire.providers.gemini.called import Called, add_called
 from quire.providers.gemini.partial import PartialCall
 from quire.providers.gemini.signing import sealed, spoken, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
+from quire.providers.hearing import Hearing, fault_in
 from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, error_in, plain_json, words_in
 from quire.tokens.usage import Usage
@@ -39,15 +41,8 @@ _FAILURES = frozenset(
 )
 """Ends that are an error of the model: what it meant to call or to say did not come."""
 
-_ANSWERED = ("error", "candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+_ANSWERED = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _FINISHES: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
-
-
-class _Called(NamedTuple):
-    call: Mapping[str, Any]
-    signature: str | None
-    in_pieces: bool = False
-    """Whether it came in pieces, and so said where it ends."""
 
 
 class _Left(NamedTuple):
@@ -63,24 +58,27 @@ class AnswerReader:
     def __init__(self, answer: Answer, *, whole: bool = False) -> None:
         self._answer = answer
         self._whole = whole
-        self._outputs: list[Speech | _Called | _Left] = []
+        self._outputs: list[Speech | Called | _Left] = []
         self._partial: PartialCall | None = None
+        self._chunks = 0
         self._usage: dict[str, Any] = {}
         self._finish: str | None = None
         self._blocked = False
         self._error: str | None = None
+        self._hearing = Hearing("a chunk of Gemini")
         self._model: str | None = None
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
         """Take a response, or a piece of one; the words that it added."""
-        event = plain_json(event)
-        self._model = text_in(event, "modelVersion", "$") or self._model
-        self._error = error_in(event.get("error")) or self._error
-        self._usage |= mapped(field(event, "usageMetadata") or {}, "$.usageMetadata")
-        feedback = mapped(field(event, "promptFeedback") or {}, "$.promptFeedback")
+        told = plain_json(event)
+        self._chunks += 1
+        self._model = text_in(told, "modelVersion", "$") or self._model
+        self._error = self._hearing.fault(event, told, is_known=_is_answer(told)) or self._error
+        self._usage |= mapped(field(told, "usageMetadata") or {}, "$.usageMetadata")
+        feedback = mapped(field(told, "promptFeedback") or {}, "$.promptFeedback")
         self._blocked = self._blocked or field(feedback, "blockReason") is not None
-        candidates = listed(field(event, "candidates") or [], "$.candidates")
+        candidates = listed(field(told, "candidates") or [], "$.candidates")
         return self._candidate(mapped(candidates[0], "$.candidates[0]")) if candidates else ""
 
     def close(self) -> Parsed:
@@ -92,6 +90,7 @@ class AnswerReader:
             # A response in one piece came to its end, also where it does not say why.
             reason = self._finish or ("" if self._whole else None)
             items, error = settled(read, reason, finish, self._error, lost=self._partial is not None)
+            error = error or self._hearing.unheard()
             self._parsed = Parsed(tuple(items), _usage(self._usage), finish, model, error)
         return self._parsed
 
@@ -101,10 +100,10 @@ class AnswerReader:
         That is a call which is the last thing of an answer without room, or of one that failed.
         """
         if self._finish in _FAILURES:
-            self._outputs = [output for output in self._outputs if not isinstance(output, _Called)]
+            self._outputs = [output for output in self._outputs if not isinstance(output, Called)]
         last = self._outputs[-1] if self._outputs else None
         cut = self._finished() == "length" or failure_in(self._finish)
-        if cut and isinstance(last, _Called) and not last.in_pieces:
+        if cut and isinstance(last, Called) and not last.in_pieces:
             self._outputs.pop()
 
     def _candidate(self, candidate: Mapping[str, Any]) -> str:
@@ -151,20 +150,21 @@ class AnswerReader:
     def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> None:
         more, pieces = field(call, "willContinue"), field(call, "partialArgs")
         if self._partial is None and not more and pieces is None:
-            self._outputs.append(_Called(call, signature))
+            add_called(self._outputs, Called(call, signature, self._chunks))
             return
         if self._partial is None or field(call, "name"):
             self._partial = PartialCall(call, signature)
         self._partial.add(call, path)
         if not more:
             signature = self._partial.signature or signature
-            self._outputs.append(_Called(self._partial.whole(), signature, in_pieces=True))
+            whole_call = self._partial.whole()
+            add_called(self._outputs, Called(whole_call, signature, self._chunks, in_pieces=True))
             self._partial = None
 
     def _items(self) -> list[Item]:
         items: list[Item] = []
         for output in self._outputs:
-            if isinstance(output, _Called):
+            if isinstance(output, Called):
                 items.append(self._tool_call(output))
             elif isinstance(output, _Left):
                 items.append(Reasoning("", self._whole_part(output)))
@@ -183,7 +183,7 @@ class AnswerReader:
     def _thoughts(self, said: Speech) -> list[Item]:
         return thoughts(said, self._owner, self._answer.prefix)
 
-    def _tool_call(self, called: _Called) -> ToolCall:
+    def _tool_call(self, called: Called) -> ToolCall:
         call = called.call
         name = self._answer.tool(text_in(call, "name", "functionCall") or "unnamed")
         call_id = text_in(call, "id", "functionCall") or made_id()
@@ -199,14 +199,18 @@ class AnswerReader:
         if self._blocked or self._finish in _REFUSALS:
             return "refused"
         finish = _FINISHES.get(self._finish or "", "other")
-        called = any(isinstance(output, _Called) for output in self._outputs)
+        called = any(isinstance(output, Called) for output in self._outputs)
         return "calls" if finish == "stop" and called else finish
+
+
+def _is_answer(event: Mapping[str, Any]) -> bool:
+    return any(field(event, name) is not None for name in _ANSWERED)
 
 
 def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response as items."""
     body = plain_json(response)
-    if body and all(field(body, name) is None for name in _ANSWERED):
+    if body and not _is_answer(body) and fault_in(body) is None:
         raise Damaged("not a response: it has no candidates, nor says why there are none", "$.candidates")
     reader = AnswerReader(answer, whole=True)
     reader.feed(body)

@@ -5,6 +5,7 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, ToolCall
 from quire.providers.endings import settled, spelled
+from quire.providers.hearing import fault_in
 from quire.providers.json_values import fields_in
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.outputs import outputs_of
@@ -40,12 +41,6 @@ def parse(response: Any, answer: Answer) -> Parsed:
     model = _text(body.get("model"))
     error = error or error_in(choice.get("error"))
     return assembled(message, choice.get("finish_reason"), usage_of(body), model, answer, error)
-
-
-def fault_in(body: Json) -> str | None:
-    """What a response or a chunk says went wrong; one of vLLM says so of itself."""
-    told = body.get("error")
-    return error_in(body if told is None and body.get("object") == "error" else told)
 
 
 def usage_of(body: Json) -> Usage | None:

@@ -20,10 +20,6 @@ BLANK = " "
 THOUGHTS = ("reasoning_content", "reasoning")
 """The names that thoughts have in words; a service has one of them, or both for the same words."""
 
-_THINKING = re.compile(
-    r"deepseek-(?:v[4-9]|flash|pro|reasoner)|kimi-(?:k(?:2[.p][5-9]|2-thinking|[3-9])|for-coding)"
-    r"|(?:xiaomi-)?mimo-v[2-9]"
-)
 _ONLY_WITH_CALLS = re.compile(r"deepseek-(?:reasoner|r1)")
 
 
@@ -48,10 +44,10 @@ def wishes_of(model: str | None) -> Wishes:
     """What a service wants, by the name of its model."""
     if model is None:
         return Wishes()
-    name = bare_name(model).rpartition("/")[2]
+    features, name = facts_for(model).features, bare_name(model).rpartition("/")[2]
     return Wishes(
-        _THINKING.match(name) is not None,
-        "thought_signatures" in facts_for(model).features,
+        "thoughts_with_calls" in features,
+        "thought_signatures" in features,
         _ONLY_WITH_CALLS.match(name) is not None,
     )
 

@@ -17,6 +17,7 @@ CALLED = {"function_call": "arguments", "custom_tool_call": "input"}
 """The kinds of calls that the caller runs, and what each is made with."""
 
 _MESSAGE = "message"
+_NAMED = ("type", "call_id", "name")
 
 
 class Arrival:
@@ -33,6 +34,16 @@ class Arrival:
         self.done: Json | None = None
         self._said = ""
         self._closed = 0  # of the words, those that were said to be whole
+
+    def is_begun_by(self, place: int | None, item: Json) -> bool:
+        """Whether it is a call that is only said again to begin: the same one at the same place.
+
+        Without places all calls may be named alike, so that where one has come another begins.
+        """
+        if not item.get("call_id") or any(self.begun.get(name) != item.get(name) for name in _NAMED):
+            return False
+        has_come = self.done is not None or is_whole(self.given)
+        return self.place == place and (place is not None or not has_come)
 
     def finish(self, item: Json, said: str) -> None:
         """It is whole, with this in it."""
@@ -104,9 +115,12 @@ class Arrivals:
         self._all: list[Arrival] = []
 
     def begin(self, place: int | None, item: Json) -> Arrival:
-        """An item begins."""
-        self._all.append(Arrival(place, item))
-        return self._all[-1]
+        """An item begins, which may be said more than once."""
+        again = next((arrival for arrival in self._all if arrival.is_begun_by(place, item)), None)
+        if again is None:
+            again = Arrival(place, item)
+            self._all.append(again)
+        return again
 
     def say(self, place: int | None, item_id: Any, words: str) -> None:
         """Words of a message."""

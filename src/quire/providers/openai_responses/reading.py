@@ -6,11 +6,12 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import Item, ToolCall
 from quire.providers.endings import settled
+from quire.providers.hearing import fault_in
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.usage import read_usage
 from quire.providers.openai_responses.outputs import Maker, outputs_of
 from quire.providers.pieces import made_id
-from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json, words_in
+from quire.providers.provider import Answer, Finish, Parsed, failed, plain_json, words_in
 from quire.providers.sheet import Json
 
 _DONE = "completed"
@@ -20,7 +21,7 @@ _CUTS: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "re
 def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response."""
     body = plain_json(response)
-    error = error_in(body.get("error"))
+    error = fault_in(body)
     if not isinstance(body.get("output"), list | tuple):
         if error is not None:
             return failed(body.get("model"), error)

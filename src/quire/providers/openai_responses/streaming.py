@@ -3,6 +3,7 @@
 from typing import Any
 
 from quire.providers.endings import HALF_CALL
+from quire.providers.hearing import Hearing
 from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_responses.arriving import CALLED, Arrivals
 from quire.providers.openai_responses.ending import kind_of, output_of
@@ -25,12 +26,15 @@ class ResponsesStream:
         self._response: Json = {}
         self._ended: str | None = None  # the status of an answer whose end was told
         self._error: str | None = None
+        self._hearing = Hearing("an event of Responses")
         self._parsed: Parsed | None = None
 
     def feed(self, event: Any) -> str:
         """Take an event; the words of the answer that it added."""
         values = plain_json(event)
         kind, place = words_in(values.get("type")), place_of(values.get("output_index"), "output_index")
+        fault = self._hearing.fault(event, values, is_known=kind.startswith("response."))
+        self._error = fault or self._error
         if kind in _WORDS:
             words = words_in(values.get("delta"))
             self._items.say(place, values.get("item_id"), words)
@@ -41,8 +45,6 @@ class ResponsesStream:
             )
         if kind == "response.output_item.added":
             self._items.begin(place, fields(values.get("item") or {}, "item"))
-        elif kind == "error":
-            self._error = error_in(values.get("error") or values)
         elif kind == "response.output_item.done":
             self._items.finish(place, fields(values.get("item"), "item"))
         elif called := _GIVEN.get(kind.rpartition(".")[0]):
@@ -64,7 +66,8 @@ class ResponsesStream:
         """The answer so far; one that had not come to its end is marked as interrupted."""
         if self._parsed is None:
             error = error_in(self._response.get("error")) or self._error
-            self._parsed = self._whole(self._ended, error) if self._ended else self._cut_off(error)
+            parsed = self._whole(self._ended, error) if self._ended else self._cut_off(error)
+            self._parsed = parsed._replace(error=parsed.error or self._hearing.unheard())
         return self._parsed
 
     def _whole(self, status: str, error: str | None) -> Parsed:

@@ -10,20 +10,30 @@ from typing import TypeVar
 
 import msgspec
 
-from quire.errors import QuireError, StoreDamaged, StoreError
+from quire.errors import QuireError, StoreDamaged, StoreError, StoreFailed
 from quire.memory.index.lasting.tables import APPLICATION, SCHEMA, TABLES, VERSION, Asked, Row, Tables
 from quire.stores.sqlite_file import PATIENCE, SQLiteFile
+from quire.stores.store import Durability
 
 _CACHE = -32_000
 """Kibibytes of pages that a connection holds at most."""
 
-_NAP = 0.02
+_LOG_PAGES = 4000
+"""How far the log grows before it is worked into the file, as for a store: that waits for the disk."""
+
+_NAP = 0.005
+"""How long who waits for others sleeps before trying again: much less than a rest."""
+
+_STINT, _REST = 0.5, 0.02
+"""After so many seconds of writing, so many are left to others, who would starve: SQLite has no queue."""
 
 _NONSENSE = (LookupError, ValueError, TypeError, OverflowError, AssertionError, msgspec.MsgspecError)
 """What comes of rows that are not as they were written, or not there."""
 
 _UNLIKELY = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG)
 """What our statements meet in tables that are not as they were made."""
+
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _Result = TypeVar("_Result")
 
@@ -33,6 +43,7 @@ class SQLiteTables(Tables):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = _IndexFile(path, "process")
+        self._written = 0.0
 
     def read(self, work: Callable[[Asked], _Result]) -> _Result:
         file = self._file
@@ -41,14 +52,23 @@ class SQLiteTables(Tables):
 
     def write(self, work: Callable[[Asked], _Result]) -> _Result:
         file = self._file
+        if self._written > _STINT:
+            self._written = 0.0
+            time.sleep(_REST)
         with file.guarded(), file.writing:
-            return _within(file.writer(), "BEGIN IMMEDIATE", work)
+            connection = file.writer()
+            _patiently(connection, "BEGIN IMMEDIATE")
+            begun = time.monotonic()
+            try:
+                return _ended(connection, work)
+            finally:
+                self._written += time.monotonic() - begun
 
     def wipe(self) -> None:
         # SQLite overwrites what it deletes, but not the copies it left when it moved rows between pages.
         file = self._file
         with file.guarded(), file.writing:
-            file.writer().execute("VACUUM")
+            _patiently(file.writer(), "VACUUM")
         file.empty_log()
 
     def close(self) -> None:
@@ -56,7 +76,19 @@ class SQLiteTables(Tables):
 
 
 class _IndexFile(SQLiteFile):
-    """A file of which only the tables are others than those of a store."""
+    """A file of which only the tables are others than those of a store.
+
+    An error that is its own, and does not pass as that of one who waits for others does, has it as its
+    `filename`: so a faulty index is told from a faulty store.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
+        try:
+            super().__init__(path, durable)
+        except StoreFailed as fault:
+            if not isinstance(fault.__cause__, sqlite3.Error):  # it cannot even be made
+                fault.filename = self.path
+            raise
 
     @contextmanager
     def guarded(self) -> Generator[None, None, None]:
@@ -75,7 +107,8 @@ class _IndexFile(SQLiteFile):
         is_unread = code is None and isinstance(error, sqlite3.OperationalError)  # no text, by its bytes
         if is_unread or code == sqlite3.SQLITE_IOERR_SHORT_READ or (code or 0) & 0xFF in _UNLIKELY:
             found = self._damaged(getattr(error, "sqlite_errorname", type(error).__name__))
-        found.filename = self.path  # by which a damaged index is told from a damaged store
+        if (code or 0) & 0xFF not in _PASSING:
+            found.filename = self.path
         return found
 
     def _damaged(self, why: str) -> StoreDamaged:
@@ -89,6 +122,7 @@ class _IndexFile(SQLiteFile):
         connection.execute(f"PRAGMA cache_size = {_CACHE}")
         _settle(connection, self.path)
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
 
 class _Asked(Asked):
@@ -118,6 +152,10 @@ def _listed(value: object) -> object:
 
 def _within(connection: sqlite3.Connection, begin: str, work: Callable[[Asked], _Result]) -> _Result:
     connection.execute(begin)
+    return _ended(connection, work)
+
+
+def _ended(connection: sqlite3.Connection, work: Callable[[Asked], _Result]) -> _Result:
     try:
         result = work(_Asked(connection))
         connection.execute("COMMIT")
@@ -131,7 +169,7 @@ def _settle(connection: sqlite3.Connection, path: str) -> None:
     """Make the tables where there are none of this version."""
     if _within(connection, "BEGIN", lambda asked: _is_settled(asked, path)):
         return
-    _keep_a_log(connection)
+    _patiently(connection, "PRAGMA journal_mode = WAL")
     _within(connection, "BEGIN IMMEDIATE", lambda asked: _make(asked, path))
 
 
@@ -159,14 +197,24 @@ def _make(asked: Asked, path: str) -> None:
     asked.rows(f"PRAGMA user_version = {VERSION}")
 
 
-def _keep_a_log(connection: sqlite3.Connection) -> None:
-    # SQLite does not wait when two switch at once, so we do.
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Run what nobody else may run meanwhile, as soon as they let us."""
+    # SQLite does not wait where two switch to a log at once; else it tries ten times a second, and so misses
+    # the rest that others take.
     until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while not _is_run(connection, statement, is_last=time.monotonic() > until):
             time.sleep(_NAP)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def _is_run(connection: sqlite3.Connection, statement: str, *, is_last: bool) -> bool:
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_last:
+            raise
+        return False
+    return True

@@ -1,10 +1,8 @@
 """What Claude does not take by way of a cloud: media that are elsewhere, marks for a whole request, much."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
-from quire.providers.checking.anthropic.history import Message
+from quire.providers.checking.anthropic.history import Block, Message, within
 from quire.providers.checking.anthropic.media import LONGEST_IMAGE
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.faults import Findings
@@ -28,12 +26,11 @@ def check_clouds(body: Fields, messages: list[Message], model: Model) -> None:
                 body.findings.add(f"tools[{index}].strict", "cloud_strict", "the model refuses it there")
     for message in messages:
         for block in message.blocks:
-            values = {key: block.fields.get(key) for key in ("type", "source", "content")}
-            _check_block(body.findings, block.place, values)
+            _check_block(body.findings, block)
 
 
-def _check_block(findings: Findings, place: str, block: dict[str, Any]) -> None:
-    for at, value in _within(place, block):
+def _check_block(findings: Findings, block: Block) -> None:
+    for at, value in within(block):
         source = as_object(value.get("source")) or {}
         kind, data = source.get("type"), source.get("data")
         if value.get("type") == "container_upload":
@@ -48,15 +45,3 @@ def _check_block(findings: Findings, place: str, block: dict[str, Any]) -> None:
 def _is_long(data: str) -> bool:
     """Whether an image is too long here; one that is too long anywhere is noted elsewhere."""
     return LONGEST_ON_CLOUDS < len(data) <= LONGEST_IMAGE
-
-
-def _within(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A block and what it holds: the parts of a result, and those of a document."""
-    block = as_object(value)
-    if block is None:
-        return
-    yield place, block
-    source = as_object(block.get("source")) or {}
-    for path, inner in ((f"{place}.content", block), (f"{place}.source.content", source)):
-        for index, part in enumerate(as_list(inner.get("content")) or ()):
-            yield from _within(f"{path}[{index}]", part)

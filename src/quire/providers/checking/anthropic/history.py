@@ -1,11 +1,11 @@
 """The messages of a request as far as they can be read: blocks with their places, and turns of one role."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from quire.providers.checking.faults import Findings
-from quire.providers.checking.reading import Fields, as_list, each, opened, short, type_of
+from quire.providers.checking.reading import Fields, as_list, as_object, each, opened, short, type_of
 
 ROLES = ("user", "assistant", "system")
 
@@ -81,6 +81,23 @@ def read_blocks(findings: Findings, place: str, value: Any, index: int) -> Itera
         kind = fields.text("type") if fields else None
         if fields and kind is not None:
             yield Block(at, kind, fields, index)
+
+
+def within(block: Block) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A block and what it holds, the parts of a result and those of a document, each with its place."""
+    values = {key: block.fields.get(key) for key in ("type", "source", "content")}
+    yield from _within(block.place, values)
+
+
+def _within(place: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    block = as_object(value)
+    if block is None:
+        return
+    yield place, block
+    source = as_object(block.get("source")) or {}
+    for path, inner in ((f"{place}.content", block), (f"{place}.source.content", source)):
+        for index, part in enumerate(as_list(inner.get("content")) or ()):
+            yield from _within(f"{path}[{index}]", part)
 
 
 def in_turns(messages: list[Message]) -> list[Turn]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from quire.errors import InvalidValue
 from quire.providers.routes import Cloud, cloud_of
 from quire.providers.thinkers import is_unsealed
-from quire.tokens.facts import facts_for
+from quire.tokens.facts import UNKNOWN, ModelFacts, facts_for
 
 _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 _PREVIEW = "mythos-preview"
@@ -29,6 +29,7 @@ class Model:
         self.name = (name or "").lower()
         self.cloud: Cloud | None = cloud_of(self.name)
         found = _NAME.search(self.name)
+        self._facts = _facts_of(self.name)
         self._version = (int(found[1]), int(found[2] or 0)) if found else None
 
     def refuses_prefill(self) -> bool:
@@ -51,20 +52,33 @@ class Model:
         """Bytes of a request, counted here in characters, of which none has less than one."""
         return _LARGEST[self.cloud] * 1024 * 1024
 
+    def refused_media(self) -> tuple[str, ...]:
+        """The kinds of blocks that the model is known not to take: images, where it takes words alone.
+
+        A model of others takes no document either, unless it is known to. Which of Anthropic's take which
+        documents is not told here.
+        """
+        facts = self._facts
+        if facts is UNKNOWN:
+            return ()
+        blind = "image_input" not in facts.features
+        unread = "pdf_input" not in facts.features and facts.provider != "anthropic"
+        return ("image",) * blind + ("document",) * unread
+
     def image_limits(self) -> ImageLimits:
         """How large images may be."""
-        try:
-            known = facts_for(self.name).images
-        except InvalidValue:
-            return ImageLimits()
-        most = ImageLimits()
+        known, most = self._facts.images, ImageLimits()
         return ImageLimits(
             known.side or most.side, known.many or most.many, known.many_side or most.many_side
         )
 
     def most_images(self) -> int:
         """How many images a request may have."""
-        try:
-            return facts_for(self.name).images.count or _MOST_IMAGES
-        except InvalidValue:  # a name that is empty once prefixes are off
-            return _MOST_IMAGES
+        return self._facts.images.count or _MOST_IMAGES
+
+
+def _facts_of(name: str) -> ModelFacts:
+    try:
+        return facts_for(name)
+    except InvalidValue:  # a name that is empty once prefixes are off
+        return UNKNOWN

@@ -1,11 +1,11 @@
-"""Pictures that are in the request itself: what their bytes say of their type and of their size."""
+"""Pictures: whether the model sees them, and what the bytes of one say of its type and of its size."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Iterator
 from typing import Any
 
-from quire.providers.checking.anthropic.history import Message
+from quire.providers.checking.anthropic.history import Message, within
 from quire.providers.checking.anthropic.media import IMAGE_TYPES
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.faults import Findings
@@ -34,6 +34,16 @@ def check_pictures(findings: Findings, messages: list[Message], model: Model, im
         elif crowded and side > limits.many_side:
             text = f"{side} pixels in one of {images} images, more than {limits.many_side}"
             findings.add(place, "image_side", text)
+
+
+def check_sight(findings: Findings, messages: list[Message], model: Model) -> None:
+    """Note images and documents for a model that is known not to take them."""
+    refused = model.refused_media()
+    for block in (block for message in messages if refused for block in message.blocks):
+        for place, held in within(block):
+            if held.get("type") in refused:
+                text = f"{short(held['type'])}, which the model does not take"
+                findings.add(place, "media_for_model", text)
 
 
 def _inline(messages: list[Message]) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from quire.providers.checking.anthropic.clouds import check_clouds
 from quire.providers.checking.anthropic.history import Message, in_turns, read_blocks, read_messages
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
-from quire.providers.checking.anthropic.pictures import check_pictures
+from quire.providers.checking.anthropic.pictures import check_pictures, check_sight
 from quire.providers.checking.anthropic.programs import Programs, names_container
 from quire.providers.checking.anthropic.rules import RULES
 from quire.providers.checking.anthropic.settings import check_citations, check_edits
@@ -62,6 +62,7 @@ def _check_messages(body: Fields, model: Model, *, contained: bool) -> list[Mess
     messages = read_messages(findings, body.get("messages"))
     images = sum(check_blocks(message, signed=model.signs_thinking()) for message in messages)
     check_citations(findings, messages)
+    check_sight(findings, messages, model)
     check_pictures(findings, messages, model, images)
     if images > model.most_images():
         findings.add("messages", "image_count", f"{images} images, more than {model.most_images()}")

@@ -43,6 +43,8 @@ RULES: dict[str, str] = {
     "media_type": "Images are JPEG, PNG, GIF or WebP, as their bytes are, documents PDF or plain text.",
     "media_data": "Inline data is base64 without a data URL in front.",
     "media_size": "An image in base64 has at most 10 MiB of text, 5 MiB on Bedrock and on Vertex AI.",
+    "media_for_model": "DeepSeek and other models of words alone take neither images nor documents; those of "
+    "others that see take no document, except OpenAI's and Google's.",
     "cloud_source": "On Bedrock and on Vertex AI, media come with their bytes: no url, no file that was "
     "uploaded.",
     "image_side": "An image has at most 8,000 pixels a side, 2,000 where a request has more than 20 images.",

@@ -62,6 +62,18 @@ RULES: dict[str, str] = {
         "DeepSeek and other models of words alone take no image; no model of those that OpenAI does not make "
         "takes a file, except Claude and Gemini."
     ),
+    "text_for_model": (
+        "DeepSeek takes what the model and its tools said as a text, Groq the instructions; a list of parts "
+        "is refused there."
+    ),
+    "thoughts_for_model": (
+        "Models of DeepSeek, Kimi and MiMo that think want reasoning_content beside each call, or the fields "
+        "that a gateway has for it, unless the request is one without thinking."
+    ),
+    "signature_for_model": (
+        "For Gemini 3 and later, the first call of each message since the user spoke carries its signature, "
+        "in extra_content or where a gateway has it."
+    ),
     "name_for_model": "Mistral and Groq take no name of a message's author, xAI only that of a user.",
     "custom_for_model": "Only OpenAI's own models take custom tools, calls of them, and audio by its id.",
 }

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from quire.errors import InvalidValue
+from quire.providers.checking.gemini.models import Model as Gemini
+from quire.providers.checking.openai_chat.state import check_signatures, check_thoughts
 from quire.providers.checking.reading import Fields, as_list, as_object
 from quire.tokens.facts import UNKNOWN, facts_for
 
@@ -19,6 +21,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 _NOT_THE_USER = tuple(role for role in _ROLES if role != "user")
 _FILES = ("file",)
 _MEDIA = ("file", "image_url")
+_ANSWERS = ("assistant", "tool")
 
 
 class _Service(NamedTuple):
@@ -34,6 +37,12 @@ class _Service(NamedTuple):
     """The roles whose messages have no name of an author."""
     parts: tuple[str, ...] = ()
     """The kinds of parts that are not taken."""
+    texts: tuple[str, ...] = ()
+    """The roles whose content is a text, and never a list of parts."""
+    thoughts: bool = False
+    """Whether thoughts go back with calls."""
+    signatures: bool = False
+    """Whether signatures do."""
 
 
 def check_service(body: Fields, model: str | None) -> None:
@@ -41,7 +50,12 @@ def check_service(body: Fields, model: str | None) -> None:
     service = None if model is None else _service(model)
     if service is None:
         return
-    _Messages(body, service).check()
+    messages = [*_objects(body.get("messages"))]
+    _Messages(body, service, messages).check()
+    if service.thoughts:
+        check_thoughts(body, messages)
+    if service.signatures:
+        check_signatures(body, messages)
     if service.known:
         for index, tool in enumerate(_objects(body.get("tools"))):
             if tool.get("type") == "custom":
@@ -57,30 +71,34 @@ def _service(model: str) -> _Service | None:
         return None  # there is no name in it
     on_groq = _GROQ.search(model.lower()) is not None
     if facts is UNKNOWN:
-        return _Service(nameless=_ROLES) if on_groq else None
+        return _Service(nameless=_ROLES, texts=_INSTRUCTIONS) if on_groq else None
     if facts.provider is not None and "open_weights" not in facts.features:
-        return None
+        return _Service(signatures=True) if Gemini(model).wants_signatures() else None
     mistral = "nine_letter_ids" in facts.features
     nameless = _ROLES if mistral or on_groq else ()
+    deepseek = facts.prefix.startswith("deepseek")
     return _Service(
         known=True,
         mistral=mistral,
         first=mistral or facts.prefix.startswith(("qwen", "qwq", "qvq")),
         nameless=_NOT_THE_USER if facts.prefix.startswith("grok") else nameless,
         parts=_FILES if "image_input" in facts.features else _MEDIA,
+        texts=(_INSTRUCTIONS if on_groq else ()) + (_ANSWERS if deepseek else ()),
+        thoughts="thoughts_with_calls" in facts.features,
     )
 
 
 class _Messages:
     """The messages of a request, each by itself and after the one before it."""
 
-    def __init__(self, body: Fields, service: _Service) -> None:
+    def __init__(self, body: Fields, service: _Service, messages: list[Mapping[str, Any]]) -> None:
         self._body = body
         self._service = service
+        self._messages = messages
 
     def check(self) -> None:
         """Note all that is refused in them."""
-        messages = [*_objects(self._body.get("messages"))]
+        messages = self._messages
         for place, message in enumerate(messages):
             self._check_turn(place, message.get("role"), messages[place - 1].get("role") if place else None)
             self._check_message(place, message, message.get("role"))
@@ -103,6 +121,8 @@ class _Messages:
     def _check_message(self, place: int, message: Mapping[str, Any], role: Any) -> None:
         if role in self._service.nameless and message.get("name") is not None:
             self._add(place, ".name", "name_for_model", "is not taken here")
+        if role in self._service.texts and as_list(message.get("content")) is not None:
+            self._add(place, ".content", "text_for_model", "is a list, where a text is wanted")
         for index, part in enumerate(_objects(message.get("content"))):
             if part.get("type") in self._service.parts:
                 text = f"is {part['type']}, which the model does not take"

@@ -1,0 +1,44 @@
+"""Schemas that programs give to models, looked at before one is asked: a wrong one holds it to nothing."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from quire.errors import cut
+from quire.programs.values import size_of
+from quire.providers.checking.faults import Findings
+from quire.providers.checking.reading import Fields
+from quire.providers.checking.schemas import check_within
+from quire.providers.keywords import HOLDS, INNER
+
+_RULE = "tool_schema"
+_NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
+_SAYING = frozenset((*HOLDS, *INNER, "type", "const")) - _NOTES
+
+_LONGEST = 100_000
+"""Characters of a schema: it is made ready for a service here, where nothing else goes on meanwhile."""
+
+
+def checked_schema(schema: object) -> Mapping[str, Any] | None:
+    """The schema that a program gave, if it gave one; a `TypeError` where it is none of JSON Schema."""
+    if schema is None:
+        return None
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
+    given = cast("Mapping[str, Any]", schema)
+    if size_of(given) > _LONGEST:
+        raise TypeError(f"output_schema is longer than the {_LONGEST} characters it may have")
+    fault = _fault_in(given)
+    if fault is not None:
+        raise TypeError(f"output_schema is no JSON schema: {fault}")
+    return given
+
+
+def _fault_in(schema: Mapping[str, Any]) -> str | None:
+    unknown = next((name for name in schema if name not in _SAYING and name not in _NOTES), None)
+    if unknown is not None and _SAYING.isdisjoint(schema):
+        # Fields by their types are what models write for short, and any value fits that.
+        return f"it says nothing, and {cut(unknown)!r} is no keyword: write fields as `properties`"
+    findings = Findings({_RULE: ""})
+    check_within(Fields(findings, "", {"output_schema": schema}), "output_schema")
+    found = next(iter(findings.faults), None)
+    return None if found is None else f"{cut(found.place)}: {found.text}"

@@ -1,0 +1,61 @@
+"""What models that think want back with their calls, on services that are not OpenAI's."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quire.providers.checking.reading import Fields, as_list, as_object
+
+_HOLDERS = ("extra_content", "provider_specific_fields")
+_SIGNATURES = ("thought_signature", "thought_signatures")
+_IN_ID = "__thought__"
+"""What one gateway has between the id of a call and its signature."""
+
+Messages = Sequence[Mapping[str, Any]]
+
+
+def check_thoughts(body: Fields, messages: Messages) -> None:
+    """Note calls without the thoughts that came before them, unless the request is one without thinking."""
+    extra = as_object(body.get("extra_body")) or {}
+    settings = (as_object(holder.get("thinking")) or {} for holder in (body, extra))
+    if any(one.get("type") == "disabled" for one in settings):
+        return
+    for place, message in enumerate(messages):
+        if _first_call(message) is not None and not _is_thought(message):
+            text = "is missing beside a call"
+            body.add(f"messages[{place}].reasoning_content", "thoughts_for_model", text)
+
+
+def check_signatures(body: Fields, messages: Messages) -> None:
+    """Note messages since the user spoke whose first call has no signature."""
+    spoken = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    for place in range(spoken[-1] if spoken else 0, len(messages)):
+        message = messages[place]
+        call = _first_call(message)
+        if call is not None and not _is_signed(message, call):
+            body.add(f"messages[{place}].tool_calls[0]", "signature_for_model", "has no signature")
+
+
+def _first_call(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    calls = as_list(message.get("tool_calls")) if message.get("role") == "assistant" else None
+    return as_object(calls[0]) if calls else None
+
+
+def _is_thought(message: Mapping[str, Any]) -> bool:
+    """Whether a message has its thoughts, of which there may be none, or has them where a gateway does."""
+    texts = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    return any(isinstance(text, str) for text in texts) or bool(as_list(message.get("reasoning_details")))
+
+
+def _is_signed(message: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether a call has its signature, or its message has it where a gateway puts it."""
+    call_id = call.get("id")
+    if as_list(message.get("reasoning_details")) or (isinstance(call_id, str) and _IN_ID in call_id):
+        return True
+    return any(one.get(name) for holder in (call, message) for one in _held(holder) for name in _SIGNATURES)
+
+
+def _held(holder: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The objects that may have a signature, which some services have one object deeper."""
+    for field in (as_object(holder.get(name)) or {} for name in _HOLDERS):
+        yield field
+        yield from (inner for value in field.values() if (inner := as_object(value)) is not None)
