@@ -246,7 +246,15 @@ class Refused(ModelFailed):
 
 
 class WindowExceeded(ModelFailed, OverBudget):
-    """More was sent than the model reads at once; `over` is by how many tokens, and zero where unknown."""
+    """More was sent than the model reads at once; `over` is by how many tokens, and zero where unknown.
+
+    `limit` is how many the model says that it reads, and zero where it does not.
+    """
+
+    def __init__(self, message: str, over: int = 0, parts: tuple[str, ...] = (), limit: int = 0) -> None:
+        super().__init__(message, over, parts)
+        self.args = (message, over, parts, limit)
+        self.limit = limit
 
 
 class ModelTimeout(ModelFailed, TimeoutError):

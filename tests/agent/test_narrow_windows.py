@@ -186,21 +186,3 @@ def test_what_sections_are_promised_stays_theirs() -> None:
         assert (await Agent(filled(100), template, model=model).ask("hello")).text == "Fine."
 
     run(talk)
-
-
-@pytest.mark.parametrize(
-    ("words", "over"),
-    [
-        (
-            "maximum context length is 8192 tokens. However, you requested 9000 tokens "
-            "(8000 in the messages, 1000 in the completion).",
-            808,
-        ),
-        ("exceed context limit: 188240 + 21333 > 200000, decrease input length", 9_573),
-        ("prompt is too long: 210,000 tokens > 200,000 maximum", 10_000),
-        ("maximum context length: of 12345, 23456 or 34567", 0),
-    ],
-)
-def test_by_how_much_it_was_too_much(words: str, over: int) -> None:
-    error = failure_of("m", Told(400, "invalid_request_error", words)).error
-    assert isinstance(error, WindowExceeded) and error.over == over

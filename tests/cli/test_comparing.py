@@ -5,6 +5,8 @@ import os
 import pty
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -149,9 +151,19 @@ def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from quire.cli.door import main; main()", *asked]
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, timeout=300)
-    os.close(theirs)
-    shown = os.read(ours, 1_000_000).decode(errors="replace")  # one read may end within a letter
+    with ThreadPoolExecutor(1) as reader:  # a terminal holds little, and who draws much waits for it
+        shown = reader.submit(_drawn, ours)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, timeout=300)
+        os.close(theirs)
     os.close(ours)
     assert json.loads(done.stdout)["calls"] == 40
-    assert "%" in shown and "keep-all" in shown
+    assert "%" in shown.result() and "keep-all" in shown.result()
+
+
+def _drawn(terminal: int) -> str:
+    """All that is drawn on a terminal, until the last who may draw has closed it."""
+    drawn = b""
+    with suppress(OSError):  # so Linux tells that nobody is left
+        while piece := os.read(terminal, 65_536):
+            drawn += piece
+    return drawn.decode(errors="replace")

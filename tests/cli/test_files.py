@@ -72,3 +72,34 @@ def test_no_messages_at_all_is_an_error(command: list[str], given: str) -> None:
 
 def test_a_wrong_format_is_an_error() -> None:
     assert refused(["convert", "-", "--from", "gemini", "--to", "openai"], HELLO)
+
+
+MESSAGE = {"role": "user", "content": "hi"}
+REQUEST = {"model": "gpt-5.6", "messages": [MESSAGE]}
+ENVELOPES = {
+    "body": {"custom_id": "r1", "method": "POST", "url": "/v1/chat/completions", "body": REQUEST},
+    "params": {"custom_id": "r1", "params": REQUEST},
+    "request": {"key": "r1", "request": {"contents": [{"parts": [{"text": "hi"}]}]}},
+    "message": {"type": "user", "message": MESSAGE, "uuid": "a"},
+}
+
+
+@pytest.mark.parametrize("command", [["check", "--provider", "openai"], FIX[:1] + FIX[2:], ["tokens"]])
+@pytest.mark.parametrize("field", ENVELOPES)
+def test_what_holds_a_history_and_is_none_is_said_once(
+    command: list[str], field: str, tmp_path: Path
+) -> None:
+    one, other = json.dumps(ENVELOPES[field]), json.dumps({"type": "summary", "summary": "hi"})
+    for number, lines in enumerate(([one], [one, one], [other, one])):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text("\n".join(lines))
+        said = refused([*command, str(file)], "")
+        assert f"that is under '{field}'" in said.replace("\n", " ")
+    assert "it is not a message" in refused([*command, "-"], one)
+
+
+def test_a_message_may_have_a_field_that_holds_another(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text("\n".join(json.dumps({**MESSAGE, "message": MESSAGE}) for _ in range(2)))
+    run = CliRunner().invoke(app, ["check", str(file), "--provider", "openai"])
+    assert "under" not in run.output

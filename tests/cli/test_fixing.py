@@ -197,6 +197,29 @@ def test_values_in_the_wrong_form_are_put_right(provider: str, history: Any, rep
     assert repaired in json.dumps(again)
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_calls_and_results_without_ids_get_the_same_ones(nothing: str | None) -> None:
+    call = {"id": nothing, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": nothing, "content": "r"}
+    again, _ = fixed([USER, {"role": "assistant", "tool_calls": [call]}, answer], "openai")
+    assert again[1]["tool_calls"][0]["id"] == again[2]["tool_call_id"]
+    assert again[2]["content"] == "r"
+
+
+def test_a_name_that_is_refused_is_changed_and_that_is_said() -> None:
+    again, said = fixed([{**USER, "name": "Ann Lee"}], "openai")
+    assert again[0]["name"].startswith("Ann_Lee_")
+    assert "name_renamed" in said
+
+
+@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use"])
+def test_a_question_to_a_server_tool_without_its_result_is_left_out(kind: str) -> None:
+    asked = {"type": kind, "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
+    said = {"role": "assistant", "content": [asked, {"type": "text", "text": "I look."}]}
+    again, _ = fixed([ASKED, said, USER], "anthropic")
+    assert [block["type"] for message in again for block in message["content"]] == ["text"] * 3
+
+
 def test_histories_on_lines_are_each_repaired(tmp_path: Path) -> None:
     lines = [[{"role": "system", "content": "S"}, USER], [USER], {"max_tokens": 3, "messages": [USER]}]
     target = tmp_path / "fixed.jsonl"

@@ -1,6 +1,7 @@
 """A stretch of time is read from its first day to its last, however it is written."""
 
 from datetime import UTC, datetime
+from time import process_time
 
 import pytest
 
@@ -41,6 +42,39 @@ def _day(at: float) -> str:
         ("zwischen dem 3. und 7. Mai", "2025-05-03", "2025-05-07"),
         ("du 3 au 7 juin", "2025-06-03", "2025-06-07"),
         ("del 3 al 7 de junio", "2025-06-03", "2025-06-07"),
+        ("May 3 to May 9", "2025-05-03", "2025-05-09"),
+        ("May 3 - May 9", "2025-05-03", "2025-05-09"),
+        ("may 3\u2013may 9 with Bob", "2025-05-03", "2025-05-09"),
+        ("3 May to 9 May", "2025-05-03", "2025-05-09"),
+        ("May 3 through May 9", "2025-05-03", "2025-05-09"),
+        ("May 3 until May 9 with Bob", "2025-05-03", "2025-05-09"),
+        ("since May 3 until May 9", "2025-05-03", "2025-05-09"),
+        ("April 30 - May 5", "2025-04-30", "2025-05-05"),
+        ("28 Dec - 3 Jan", "2024-12-28", "2025-01-03"),
+        ("May 3, 2024 - May 7, 2024", "2024-05-03", "2024-05-07"),
+        ("May 3 - May 7, 2024", "2024-05-03", "2024-05-07"),
+        ("2025-05-03 to 2025-05-07", "2025-05-03", "2025-05-07"),
+        ("2025-05-03 - 2025-05-07", "2025-05-03", "2025-05-07"),
+        ("03.05.2025 bis 07.05.2025", "2025-05-03", "2025-05-07"),
+        ("03.05.2025 bis zum 07.05.2025", "2025-05-03", "2025-05-07"),
+        ("5/30/2025 - 6/2/2025", "2025-05-30", "2025-06-02"),
+        ("vom 3. Mai bis zum 9. Mai", "2025-05-03", "2025-05-09"),
+        ("du 3 mars au 9 mars", "2025-03-03", "2025-03-09"),
+        ("entre le 3 mai et le 9 mai", "2025-05-03", "2025-05-09"),
+        ("del 3 de mayo al 9 de mayo", "2025-05-03", "2025-05-09"),
+        ("after May 3 and before May 9", "2025-05-04", "2025-05-08"),
+        ("after May 3, but before May 9", "2025-05-04", "2025-05-08"),
+        ("nach dem 3. Mai und vor dem 9. Mai", "2025-05-04", "2025-05-08"),
+        ("from May until now", "2025-05-01", "2025-06-18"),
+        ("from May 3 to today", "2025-05-03", "2025-06-18"),
+        ("from 2024 till now", "2024-01-01", "2025-06-18"),
+        ("nach dem 3. Mai", "2025-05-04", "2025-06-18"),
+        ("the week of May 7", "2025-05-05", "2025-05-11"),
+        ("in the week of may 4 with Bob", "2025-05-04", "2025-05-10"),
+        ("the week of 2025-05-07", "2025-05-05", "2025-05-11"),
+        ("the week starting May 7", "2025-05-07", "2025-05-13"),
+        ("day before yesterday", "2025-06-16", "2025-06-16"),
+        ("antes de ayer", "2025-06-16", "2025-06-16"),
         ("in April and May", "2025-04-01", "2025-05-31"),
         ("in May or June", "2025-05-01", "2025-06-30"),
         ("in December and January", "2024-12-01", "2025-01-31"),
@@ -60,9 +94,29 @@ def test_months_that_do_not_follow_each_other_are_both_meant() -> None:
     ]
 
 
+def test_a_stretch_between_days_that_may_be_two_is_read_in_one_manner() -> None:
+    assert meant("What happened 5/3/2025 - 5/7/2025?") == [
+        ("2025-03-05", "2025-07-05"),
+        ("2025-05-03", "2025-05-07"),
+    ]
+
+
+def test_two_days_with_and_between_them_are_no_stretch() -> None:
+    assert meant("What happened on 3 June 2024 and 9 June 2024?") == [("2024-06-03", "2024-06-03")]
+    assert meant("What happened on 9 June 2024 to 3 June 2024?") == [("2024-06-09", "2024-06-09")]
+
+
+@pytest.mark.parametrize("words", ["may 3 to may 9 ", "may 3 - ", "3 may until the ", "from may to now "])
+def test_stretches_without_end_are_read_at_once(words: str) -> None:
+    started = process_time()
+    spans_of(words * 200, NOW)
+    assert process_time() - started < 2
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        *("What did June say until now?", "a gift from May to Bob", "I may 3 to 4 times"),
         *("I may 3 times", "from 3 to 5 may be enough", "between us and may 3 people come"),
         *("pages 3-7 may help", "What did April and May say?", "3 to 7 march on"),
     ],

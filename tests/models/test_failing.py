@@ -6,7 +6,15 @@ from email.utils import format_datetime
 
 import pytest
 
-from quire.errors import ModelFailed, ModelTimeout, NotAuthorized, Overloaded, RateLimited, Refused
+from quire.errors import (
+    ModelFailed,
+    ModelTimeout,
+    NotAuthorized,
+    Overloaded,
+    RateLimited,
+    Refused,
+    WindowExceeded,
+)
 from quire.items import use_clock
 from quire.models.failing import Told, failure_of, seconds_until
 
@@ -66,3 +74,35 @@ def test_errors_can_be_sent_to_other_processes() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again)) == (type(error), str(error))
     assert pickle.loads(pickle.dumps(RateLimited("slow", 2.5))).retry_after == 2.5
+    exceeded = pickle.loads(pickle.dumps(WindowExceeded("too long", 5, limit=100)))
+    assert (str(exceeded), exceeded.over, exceeded.parts, exceeded.limit) == ("too long", 5, (), 100)
+
+
+@pytest.mark.parametrize(
+    ("words", "over", "limit"),
+    [
+        (
+            "maximum context length is 8192 tokens. However, you requested 9000 tokens "
+            "(8000 in the messages, 1000 in the completion).",
+            808,
+            8_192,
+        ),
+        ("maximum context length is 4096 tokens. However, your messages resulted in 9921", 5_825, 4_096),
+        ("exceed context limit: 188240 + 21333 > 200000, decrease input length", 9_573, 200_000),
+        ("prompt is too long: 210,000 tokens > 200,000 maximum", 10_000, 200_000),
+        (
+            "The input token count (1050000) exceeds the maximum number of tokens allowed (1048576).",
+            1_424,
+            1_048_576,
+        ),
+        ("Your request exceeded model token limit: 262144 (requested: 269030)", 6_886, 262_144),
+        ("This model's maximum context length is 4096 tokens.", 0, 4_096),
+        ("my-model-0613 has a maximum context length, which maximum context length is 8192", 0, 8_192),
+        ("max_tokens is 8000; maximum context length is 4096, you have 100 (8000 > 4096 - 100)", 0, 4_096),
+        ("maximum context length: of 12345, 23456 or 34567", 0, 0),
+        ("Input is too long for requested model.", 0, 0),
+    ],
+)
+def test_what_is_said_of_a_window(words: str, over: int, limit: int) -> None:
+    error = failure_of("m", Told(400, "invalid_request_error", words)).error
+    assert isinstance(error, WindowExceeded) and (error.over, error.limit) == (over, limit)

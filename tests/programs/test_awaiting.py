@@ -86,6 +86,39 @@ AWAITED = {
     "of an object": "work.call = look(1)\nawait work.call",
 }
 
+SENDING = "async def send(n):\n    return look(n)\n"
+STARTING = "def send(n):\n    return look(n)\n"
+ONCE = {
+    "as a statement": "await send(1)",
+    "in rows": "rows = [await send(n) for n in x]\noutput = len(rows)",
+    "together": "rows = await asyncio.gather(*[send(n) for n in x])\noutput = sum(1 for row in rows if row)",
+    "together, later": "calls = [send(n) for n in x]\nrows = await asyncio.gather(*calls)\n"
+    "output = len(rows)",
+    "side by side": "rows = await asyncio.gather(send(1), send(2))\noutput = len(rows)",
+    "as the answer": "output = await send(1)",
+    "in rows that grow": "for n in x:\n    rows.append(await send(n))\noutput = len(rows)",
+    "by another function": "async def other(n):\n    return await send(n)\noutput = await other(1)",
+}
+TWICE = {
+    "at once": "await (await send(1))",
+    "by a name": "call = await send(1)\noutput = await call",
+    "in a loop": "for n in x:\n    call = await send(n)\n    await call",
+    "together": "calls = [await send(n) for n in x]\noutput = await asyncio.gather(*calls)",
+    "together twice": "calls = await asyncio.gather(*[send(n) for n in x])\nawait asyncio.gather(*calls)",
+    "by whom it is given to": "await keep(await send(1))",
+}
+NOT_STARTED = {
+    "a statement": "send(1)",
+    "rows": "rows = [send(n) for n in x]\noutput = len(rows)",
+    "the answer": "output = send(1)",
+}
+STARTED = {
+    "at once": "await send(1)",
+    "together": "output = await asyncio.gather(*[send(n) for n in x])",
+    "together, later": "calls = [send(n) for n in x]\noutput = await asyncio.gather(*calls)",
+    "over a list": "output = await asyncio.gather(*map(send, x))",
+}
+
 
 def lines(code: str) -> list[int]:
     """Where an `await` is missing."""
@@ -120,3 +153,30 @@ def test_what_is_awaited_is_not_found(code: str) -> None:
 def test_a_name_that_may_be_another_function_is_not_looked_at() -> None:
     assert lines(OWN + "own = len\nawait save(own('a'))") == []
     assert lines("def own(n): return n\nawait save(own(1))") == []
+
+
+@pytest.mark.parametrize("code", ONCE.values(), ids=ONCE)
+def test_a_call_that_an_async_function_gives_back_is_found(code: str) -> None:
+    for ahead in ("", "def start(n):\n    return look(n)\n"):
+        sending = SENDING.replace("look", "start") if ahead else SENDING
+        told = [*unawaited(ast.parse(f"import asyncio\n{ahead}{sending}{code}"), {"look", "save"})]
+        assert told == ([(5, "start")] if ahead else [(3, "look")])
+    either = SENDING.replace("    return", "    if not n:\n        return None\n    return")
+    assert lines(f"import asyncio\n{either}{code}") == [5]
+
+
+@pytest.mark.parametrize("code", TWICE.values(), ids=TWICE)
+def test_one_that_is_awaited_by_who_has_it_is_not(code: str) -> None:
+    assert lines(f"import asyncio\n{SENDING}{code}") == []
+
+
+@pytest.mark.parametrize("code", NOT_STARTED.values(), ids=NOT_STARTED)
+def test_a_function_that_gives_calls_has_to_be_awaited(code: str) -> None:
+    for ahead in (STARTING, "send = lambda n: look(n)\n\n", STARTING.replace("look", "save")):
+        assert lines(ahead + code) == [3]
+    assert lines(f"{STARTING}{STARTING.replace('send', 'other').replace('look', 'send')}other(1)") == [5]
+
+
+@pytest.mark.parametrize("code", STARTED.values(), ids=STARTED)
+def test_one_that_is_awaited_is_not_found(code: str) -> None:
+    assert lines(f"import asyncio\n{STARTING}{code}") == []

@@ -1,5 +1,6 @@
 """Answers of models in programs: read in a fence or without, held to a schema, always on the record."""
 
+import json
 import threading
 from time import perf_counter
 from typing import Any
@@ -90,6 +91,23 @@ def test_what_a_run_may_take_is_taken_once_and_long_answers_pay_for_themselves()
     rows = [{"a": number} for number in range(5_000)]
     either = {"items": {"anyOf": [{"type": "null"}, OBJECT]}}
     assert fitted(str(rows).replace("'", '"'), either, steps) == rows
+
+
+def test_long_lists_of_values_cost_no_more_than_short_ones() -> None:
+    codes = [f"C{number:04d}" for number in range(1_000)]
+    labels, one = {"items": {"enum": codes}}, {"enum": codes}
+    steps, rows = Steps(), codes * 5
+    assert fitted(json.dumps(rows), labels, steps) == rows
+    assert all(fitted('"C0999"', one, steps) == "C0999" for _ in range(300))
+    with pytest.raises(ValueError, match="one of"):
+        fitted(json.dumps([*rows, "C1000"]), labels, steps)
+
+
+@pytest.mark.parametrize(("words", "listed"), [("true", 1), ("1", True), ("0", False), ("false", 0)])
+def test_a_number_is_no_truth(words: str, listed: Any) -> None:
+    for schema in ({"enum": [listed]}, {"const": listed}, {"items": {"enum": ["x", listed]}}):
+        with pytest.raises(ValueError, match="one of"):
+            fitted(f"[{words}]" if "items" in schema else words, schema)
 
 
 def test_an_answer_is_looked_at_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.errors import Damaged
-from quire.items import Message, ToolCall
+from quire.items import Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, Parsed
 from tests.providers.feeding import fed
 
@@ -60,3 +60,58 @@ def test_of_responses(nothing: Json, own: Json) -> None:
     checked(fed(wire, [*done, ended]), "look")
     with pytest.raises(Damaged):
         wire.read_history(output)
+
+
+CHAT = PROVIDERS["openai"]
+ASKED: Json = {"role": "user", "content": "Look."}
+
+
+def called(*names: str, **ids: Any) -> Json:
+    calls = [{"type": "function", "function": {"name": name, "arguments": "{}"}, **ids} for name in names]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def gave(text: str, **fields: Any) -> Json:
+    return {"role": "tool", "content": text, **fields}
+
+
+def paired(*history: Json) -> list[tuple[str, str]]:
+    """What was called and what it gave, in a history that can be sent again."""
+    items = CHAT.read_history([ASKED, *history])
+    calls, again = (
+        [item for item in some if isinstance(item, ToolCall)]
+        for some in (items, CHAT.read_history([ASKED, *history]))
+    )
+    assert [call.call_id for call in calls] == [call.call_id for call in again]
+    assert CHAT.check(CHAT.render(items).payload) == []
+    names = {call.call_id: call.name for call in calls}
+    assert len(names) == len(calls)
+    results = [item for item in items if isinstance(item, ToolResult)]
+    return [(names.get(result.call_id, ""), str(result.content)) for result in results]
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_in_a_history_of_chat_they_are_paired_by_order(nothing: Json) -> None:
+    unnamed = {"tool_call_id": nothing["id"]} if nothing else {}
+    first, second = gave("1", **unnamed), gave("2", **unnamed)
+    assert paired(called("look", "find", **nothing), first, second) == [("look", "1"), ("find", "2")]
+    assert paired(called("look", **nothing), called("find", **nothing), first, second) == [
+        ("look", "1"),
+        ("find", "2"),
+    ]
+    rounds = [called("look", **nothing), first, called("look", **nothing), second]
+    assert paired(*rounds) == [("look", "1"), ("look", "2")]
+
+
+def test_in_a_history_of_chat_a_name_says_which_call_is_meant() -> None:
+    results = [gave("2", name="find"), gave("1", name="look")]
+    assert paired(called("look", "find"), *results) == [("find", "2"), ("look", "1")]
+    assert paired(called("look"), gave("1", name="another")) == [("look", "1")]
+
+
+def test_in_a_history_of_chat_a_result_is_not_of_an_earlier_round() -> None:
+    assert paired(called("look"), ASKED, called("find", id="call_1"), gave("2")) == [("find", "2")]
+    assert paired(called("look", id="call_1"), gave("1", tool_call_id="call_1"), gave("2")) == [
+        ("look", "1"),
+        ("", "2"),
+    ]

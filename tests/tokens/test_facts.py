@@ -167,7 +167,9 @@ def test_models_of_others_are_found_whatever_is_around_their_names(model: str, p
             "mimo-v2.6-pro",
             "mimo-v3",
         ),
-        *("kimi-k2.5", "moonshot-v1-8k-vision-preview"),
+        *("kimi-k2.5", "moonshot-v1-8k-vision-preview", "accounts/fireworks/models/glm-4p6v"),
+        *("accounts/fireworks/models/kimi-k2p5", "accounts/fireworks/models/llama-v3p2-11b-vision-instruct"),
+        *("databricks-claude-sonnet-4-5", "databricks-llama-4-maverick"),
     ],
 )
 def test_lines_that_are_known_to_see(model: str) -> None:
@@ -188,6 +190,11 @@ def test_lines_that_are_known_to_see(model: str) -> None:
         ),
         *("qwen-max", "qwen-turbo", "qwen-mt-plus", "qwen3-max", "qwen3-coder-plus", "qwen3-8b", "qwq-32b"),
         *("MiniMax-M2", "minimax/minimax-m2.5", "MiniMax-M2.7-highspeed", "minimax-m2.1:cloud", "MiniMax-M1"),
+        *(
+            "minimax.minimax-m2",
+            "accounts/fireworks/models/glm-4p6",
+            "databricks-meta-llama-3-3-70b-instruct",
+        ),
         *(
             "mimo-v2-flash",
             "xiaomi/mimo-v2-pro",
@@ -222,6 +229,23 @@ def test_lines_of_words_alone(model: str) -> None:
 )
 def test_who_wants_thoughts_with_calls(model: str, keeps: bool) -> None:
     assert ("thoughts_with_calls" in facts_for(model).features) is keeps
+
+
+@pytest.mark.parametrize(
+    ("model", "keeps"),
+    [
+        *((name, True) for name in ("deepseek-v4-pro", "deepseek-flash", "deepseek-ai/DeepSeek-V4-Flash")),
+        *((name, False) for name in ("deepseek-reasoner", "deepseek-v3.2", "kimi-k2.6", "mimo-v2.5")),
+    ],
+)
+def test_who_wants_thoughts_with_plain_answers(model: str, keeps: bool) -> None:
+    assert ("thoughts_with_answers" in facts_for(model).features) is keeps
+
+
+def test_databricks_is_not_sent_what_openai_and_google_take() -> None:
+    assert facts_for("databricks-claude-sonnet-4-5") is facts_for("claude-sonnet-4-5")
+    for model in ("databricks-gpt-5", "databricks-gemini-3-pro", "databricks-gpt-oss-120b"):
+        assert facts_for(model) is UNKNOWN
 
 
 @each_row

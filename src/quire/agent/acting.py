@@ -1,6 +1,7 @@
 """Running the calls of one reply: those that a person lets be run, and each only once that is noted."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from inspect import isawaitable
 
 from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
@@ -20,7 +21,7 @@ from quire.agent.speaker import Speaker
 from quire.agent.tools import Outcome
 from quire.agent.tools.capping import Room
 from quire.agent.tools.running import run_or_stop
-from quire.errors import WrongType, cut
+from quire.errors import Conflict, TurnBusy, WrongType, cut
 from quire.items import Item, ToolCall, ToolResult
 from quire.session import Session
 
@@ -33,6 +34,9 @@ class Acting:
         self.waiting: list[ToolCall] = []
         self.decided: dict[str, bool | str] = {}
         """What a person said of calls, by the ids of their items."""
+        self.is_second = False
+        """Whether another was first with the calls that were to be run: then all of them are left alone."""
+        self._refused: dict[str, str] = {}
         self._handed: Speaker | None = None
         self._begun: set[str] = set()  # calls that somebody began before, and that are run again
 
@@ -41,6 +45,11 @@ class Acting:
         """Those that wait for a person, by the ids of their items."""
         return {call.id for call in self.waiting}
 
+    @property
+    def unrun(self) -> dict[str, str]:
+        """Why calls that nobody began before are not run, by the ids of their items."""
+        return {call: why for call, why in self._refused.items() if call not in self._begun}
+
     async def act(
         self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell, recorded: list[Item]
     ) -> None:
@@ -48,20 +57,20 @@ class Acting:
 
         What is on the record is added to `recorded`, also where this is broken off.
         """
-        refused: dict[str, str] = {}
+        self._begun = {call.id for call, standing in self._session.standing() if standing == "begun"}
         for call in calls:
             verdict = await self._verdict(call, speaker)
             if isinstance(verdict, str):
-                refused[call.id] = verdict
+                self._refused[call.id] = verdict
             if verdict is None:
                 self.waiting.append(call)
         self.waiting = with_those_behind(calls, self.waiting_ids)
         ready = [call for call in calls if call.id not in self.waiting_ids]
         room = room_for(speaker, len(ready))
-        self._begun = {call.id for call, standing in self._session.standing() if standing == "begun"}
-        async with self._session.running(*(call for call in ready if call.id not in refused)):
+        async with self._own(ready):
             await InOrder(self._session, ready, tell, recorded).run(
-                lambda call, keep: self._do(call, keep, speaker, refused.get(call.id), room)
+                lambda call, keep: self._do(call, keep, speaker, self._refused.get(call.id), room),
+                first=self._refused,
             )
 
     def hand_to(self, speaker: Speaker) -> None:
@@ -72,6 +81,18 @@ class Acting:
         """Who goes on: the one it was handed to, if it was."""
         handed, self._handed = self._handed, None
         return handed or speaker
+
+    @asynccontextmanager
+    async def _own(self, calls: Sequence[ToolCall]) -> AsyncGenerator[None, None]:
+        """Let nobody else run or close calls meanwhile, also those that are refused."""
+        is_own = False
+        try:
+            async with self._session.running(*calls):
+                is_own = True
+                yield
+        except (TurnBusy, Conflict):
+            self.is_second = not is_own
+            raise
 
     async def _verdict(self, call: ToolCall, speaker: Speaker) -> bool | str | None:
         """Whether a call may be run: yes, no with the reason, or nobody has said yet."""

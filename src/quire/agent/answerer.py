@@ -209,9 +209,11 @@ class Answerer:
 
         Whoever breaks off meanwhile what is broken off already waits, and changes nothing about how it ended.
         """
+        if acting.is_second:
+            return
         calls = [*first, *(item for item in loop.items if isinstance(item, ToolCall))]
         closing = asyncio.ensure_future(
-            close_calls(self.session, calls, "the turn was broken off", acting.waiting_ids)
+            close_calls(self.session, calls, "the turn was broken off", acting.waiting_ids, acting.unrun)
         )
         await ended(closing)
         try:

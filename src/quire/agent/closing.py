@@ -1,6 +1,6 @@
 """Calls that will not be run, or of which nobody knows whether they were: each gets a result that says so."""
 
-from collections.abc import Awaitable, Callable, Container, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import TypeVar
 
 from quire.errors import Conflict
@@ -49,12 +49,17 @@ def handed_over(call: ToolCall, by: str, to: str) -> list[Item]:
 
 
 async def close_calls(
-    session: Session, calls: Iterable[ToolCall], why: str, keep: Container[str] = ()
+    session: Session,
+    calls: Iterable[ToolCall],
+    why: str,
+    keep: Container[str] = (),
+    unrun: Mapping[str, str] | None = None,
 ) -> tuple[Item, ...]:
     """Give each of some calls that waits a result, but for those of some ids, and those that another runs.
 
-    Of one that was begun nobody knows whether it was done.
+    Of one that was begun nobody knows whether it was done, unless it is said why it was not run.
     """
+    known = unrun or {}
     own = {call.id for call in calls if call.id not in keep}
 
     async def close() -> tuple[Item, ...]:
@@ -64,8 +69,8 @@ async def close_calls(
         left = [(call, standing) for call, standing in standings if call not in kept]
         results: list[Item] = []
         for call, standing in left:
-            closed = uncertain if standing == "begun" else not_run
-            results += session.held(call) or (closed(call, why),)
+            closed = uncertain if standing == "begun" and call.id not in known else not_run
+            results += session.held(call) or (closed(call, known.get(call.id, why)),)
         closing = [call for call, _ in left]
         return await session.answer(closing, *results, instead=refused, of_none=True) if results else ()
 

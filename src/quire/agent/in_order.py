@@ -1,13 +1,14 @@
 """The calls of one reply side by side, and what they give on the record in their order."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Sequence
 from typing import Any
 
-from quire.agent.closing import refused
+from quire.agent.closing import answered, refused
 from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
 from quire.agent.unbroken import ended, unbroken
+from quire.errors import Conflict, cut
 from quire.items import Item, ToolCall, ToolResult
 from quire.session import Session
 
@@ -17,6 +18,9 @@ Making = Coroutine[Any, Any, Sequence[Item]]
 Keep = Callable[[Making], Awaitable[ToolResult]]
 """Records what is made, whatever is cancelled meanwhile, and gives the result."""
 
+Due = tuple[ToolCall, Sequence[Item]]
+"""A call, and what is recorded for it."""
+
 Do = Callable[[ToolCall, Keep], Awaitable[ToolResult]]
 """Runs a call, and has what came of it kept."""
 
@@ -25,6 +29,7 @@ class InOrder:
     """Runs calls side by side. What ends before its turn is held on the record until it comes.
 
     Whatever breaks it off, what had ended is recorded or held when it is over, and nobody writes any more.
+    That another answered one of them first breaks off none: it is an error once all have ended.
     """
 
     def __init__(self, session: Session, calls: Sequence[ToolCall], tell: Tell, recorded: list[Item]) -> None:
@@ -35,14 +40,22 @@ class InOrder:
         self._recorded = recorded
         self._ended: dict[int, Sequence[Item]] = {}
         self._next = 0
+        self._conflict: Conflict | None = None
         self._recording = asyncio.Lock()
 
-    async def run(self, do: Do) -> None:
-        """Run all of them."""
-        if len(self._calls) == 1:
-            await self._one(0, do)
+    async def run(self, do: Do, first: Container[str] = ()) -> None:
+        """Run all of them, and those of some ids before the others: what is known of them is kept by then."""
+        places = range(len(self._calls))
+        await self._side_by_side([place for place in places if self._calls[place].id in first], do)
+        await self._side_by_side([place for place in places if self._calls[place].id not in first], do)
+        if self._conflict is not None:
+            raise self._conflict
+
+    async def _side_by_side(self, places: Sequence[int], do: Do) -> None:
+        if len(places) == 1:
+            await self._one(places[0], do)
             return
-        tasks = [asyncio.ensure_future(self._one(place, do)) for place in range(len(self._calls))]
+        tasks = [asyncio.ensure_future(self._one(place, do)) for place in places]
         try:
             await asyncio.gather(*tasks)
         except BaseException:
@@ -54,8 +67,12 @@ class InOrder:
     async def _one(self, place: int, do: Do) -> None:
         call = self._calls[place]
         await self._tell(Began(call))
-        result = await do(call, lambda making: unbroken(self._kept(place, making)))
-        await self._tell(Ended(result))
+        try:
+            result = await do(call, lambda making: unbroken(self._kept(place, making)))
+        except Conflict as fault:
+            self._conflict = fault
+        else:
+            await self._tell(Ended(result))
 
     async def _kept(self, place: int, making: Making) -> ToolResult:
         result, *others = await making
@@ -71,12 +88,24 @@ class InOrder:
                 self._ended[place] = await self._session.hold(result, *others, of=call, instead=refused)
                 return self._ended[place][0]
             self._ended[place] = (result, *others)
-            due: list[Item] = []
-            first = self._next
+            due: list[Due] = []
             while self._next in self._ended:
-                due += self._ended.pop(self._next)
+                due.append((self._calls[self._next], self._ended.pop(self._next)))
                 self._next += 1
-            answered = self._calls[first : self._next]
-            recorded = await self._session.answer(answered, *due, instead=refused)
+            recorded, lost = await answered(self._session, lambda: self._answered(due))
             self._recorded += recorded
+            if lost:
+                self._conflict = Conflict(f"call {cut(lost[0].call_id)!r} was answered by another first")
+                if lost[0] is self._calls[place]:
+                    raise self._conflict
             return recorded[0]
+
+    async def _answered(self, due: Sequence[Due]) -> tuple[tuple[Item, ...], list[ToolCall]]:
+        """Record what is due, but for calls that another has answered by now; these come second."""
+        waiting = {call.id for call in self._session.view().pending()}
+        left = [(call, came) for call, came in due if call.id in waiting]
+        lost = [call for call, _ in due if call.id not in waiting]
+        items = [item for _, came in left for item in came]
+        if not left:
+            return (), lost
+        return await self._session.answer([call for call, _ in left], *items, instead=refused), lost

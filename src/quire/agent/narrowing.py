@@ -1,5 +1,6 @@
 """A window that is smaller than it was thought to be: how much less is sent, and what is learnt of it."""
 
+import logging
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
@@ -8,8 +9,17 @@ from quire.agent.speaker import RESERVED, Speaker
 from quire.context import Template
 from quire.errors import WindowExceeded
 from quire.models.failing import is_of_bytes
-from quire.models.windows import drop_window, found_window, keep_window
+from quire.models.windows import (
+    drop_window,
+    found_window,
+    keep_window,
+    most_read,
+    note_read,
+    raise_window,
+)
 from quire.tokens import Budget, Usage
+
+logger = logging.getLogger("quire.agent")
 
 _TRIES = 5
 """How often less is sent, until it is given up."""
@@ -50,14 +60,14 @@ class Narrowing:
         self.exceeded: WindowExceeded | None = None
         """What the model said of the last that was too much."""
         self._left = _TRIES
-        self._sent = self._over = 0
+        self._sent = self._over = self._limit = 0
         self._is_widened = False
 
     def narrow(self, sent: int, exceeded: WindowExceeded) -> bool:
         """Take in that so many tokens were too much; whether less is worth a try."""
         self.exceeded, self._left = exceeded, self._left - 1
-        self._sent, self._over = sent, exceeded.over
-        self.template = _within(self._speaker.template, self._window(1.0))
+        self._sent, self._over, self._limit = sent, exceeded.over, exceeded.limit
+        self.template = _within(self._speaker.template, self._smaller())
         return self._left >= 0 and self.template.budget.available < sent
 
     def widen(self) -> bool:
@@ -69,19 +79,53 @@ class Narrowing:
     def learn(self, sent: int, usage: Usage | None) -> None:
         """Take in that so many tokens went through: then those before were too many for the window.
 
-        Unless they were too many bytes, or more than was thought by the count of the provider, or fewer than
-        it says were too many.
+        A window that the model states is what is learnt, and where it states none, a guess.
         """
+        model, reported = self._speaker.model, 0 if usage is None else usage.input
+        note_read(model, reported)
         if self.exceeded is None:
             if self._is_widened:
-                drop_window(self._speaker.model)
-            return
-        if is_of_bytes(self.exceeded):
-            return
-        reported = 0 if usage is None else usage.input
+                drop_window(model)
+        elif self._limit:
+            self._learn_stated()
+        elif not is_of_bytes(self.exceeded):
+            self._guess(sent, reported)
+
+    def _learn_stated(self) -> None:
+        """Believe what the model states, unless it is no less than was thought.
+
+        Where it counts far more than was counted here, that is of what was sent, such as a long file by its
+        address, and tells nobody else how much to send.
+        """
+        is_like_here = self._limit + self._over <= self._sent * _MOST_OFF
+        if self._limit < self._speaker.template.budget.window and is_like_here:
+            self._keep(self._limit, is_stated=True)
+        else:
+            raise_window(self._speaker.model, self._limit)
+
+    def _guess(self, sent: int, reported: int) -> None:
+        """Take a little less than what was too much for the window.
+
+        Unless that was more than was thought by the count of the provider, or fewer than it says were too
+        many, or than the model has read before.
+        """
+        read = most_read(self._speaker.model)
         rate = reported / sent if sent <= reported * _MOST_OFF and reported <= sent * _MOST_OFF else 1.0
-        if self._over < self._sent * rate <= self._speaker.template.budget.window:
-            keep_window(self._speaker.model, self._window(rate))
+        if max(self._over, read) < self._sent * rate <= self._speaker.template.budget.window:
+            self._keep(max(self._window(rate), read), is_stated=False)
+
+    def _keep(self, window: int, *, is_stated: bool) -> None:
+        model = self._speaker.model
+        if found_window(model) != window:
+            how = "as it says" if is_stated else "by what went through"
+            logger.warning("%s reads %d tokens at once, %s: less than was thought", model.name, window, how)
+        keep_window(model, window, is_stated=is_stated)
+
+    def _smaller(self) -> int:
+        """The window for the next try, in tokens as they are counted here, whatever the provider counts."""
+        asked = self._limit + self._over if self._over else max(self._limit, self._sent)
+        part = self._limit / asked if self._limit else 1.0
+        return max(min(self._window(1.0), int(self._sent * part * _MARGIN)), int(self._sent * _SMALLEST), 1)
 
     def _window(self, rate: float) -> int:
         """The window that what was too much tells of, where a token counts so many of the provider's."""

@@ -15,6 +15,8 @@ from quire.providers.checking import HISTORY
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 _LINES = (".jsonl", ".ndjson")
+_HOLDERS = ("body", "params", "request", "message")
+"""Fields in which others keep a history or a message: requests of a batch, and logs of agents."""
 
 
 class History(NamedTuple):
@@ -113,12 +115,30 @@ def _decoded(lines: list[tuple[int, str]], name: str) -> Iterator[tuple[int, Any
 
 def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
     """Each line a history, if all lines are; else each a message of one history."""
+    _refuse_envelopes([value for _, value in values], name)
     if all(_is_whole(value) for _, value in values):
         return [History(value, number, in_lines=True) for number, value in values]
     for number, value in values:
         if not isinstance(value, dict) or _is_whole(value):
             raise Damaged("lines are messages, or lines are histories, not both", f"{name}, line {number}")
     return [History([value for _, value in values], in_lines=True)]
+
+
+def _refuse_envelopes(values: list[Any], name: str) -> None:
+    """Say it once where nothing is a message or a history, and some of it holds one."""
+    if any(_is_whole(value) or "role" in fields_of(value) for value in values):
+        return
+    holder = next(filter(None, map(_holder, values)), None)
+    if holder is not None:
+        one = "no line of it is" if len(values) > 1 else "it is not"
+        text = f"{one} a message or a history; that is under {holder!r}: jq -c '.{holder} // empty' gives it"
+        raise Damaged(text, name)
+
+
+def _holder(value: Any) -> str | None:
+    """The field in which an object holds a history or a message."""
+    held = {name: fields_of(fields_of(value).get(name)) for name in _HOLDERS}
+    return next((name for name, inner in held.items() if _is_whole(inner) or "role" in inner), None)
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -137,6 +157,7 @@ def _is_whole(value: Any) -> bool:
 
 def _checked(value: Any, name: str) -> Any:
     fields = fields_of(value)
+    _refuse_envelopes([value], name)
     if not _is_whole(value) and ("role" in fields or "type" in fields):
         return [value]  # a single message
     if not isinstance(value, dict | list):

@@ -42,6 +42,11 @@ _SHAPE = re.compile(
 _NUMBERS = re.compile(r"\d{3,}")
 _SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
 _MADE_UP = re.compile(r"\([^()]*\d in (?:the|your) [^()]*\)")
+_STATED = re.compile(
+    "(?:maximum (?:context|prompt) length is|maximum number of tokens allowed|available context size"
+    r"|exceeded model token limit|context window of)[ :(]{0,3}(\d{3,})",
+    re.I,
+)
 _TOO_LARGE = "request_too_large"
 _OF_BYTES = "is_of_bytes"
 _STATUS = re.compile("[45][0-9][0-9]")
@@ -142,7 +147,9 @@ def _code(told: Told) -> str:
 
 
 def _exceeded(model: str, told: Told) -> WindowExceeded:
-    error = WindowExceeded(f"more was sent than {model} reads at once{_code(told)}", _over(told.words))
+    sent, limit = _sent_and_limit(told.words)
+    words = f"more was sent than {model} reads at once{_code(told)}"
+    error = WindowExceeded(words, max(sent - limit, 0), limit=limit)
     error.__dict__[_OF_BYTES] = _TOO_LARGE in told.kinds and not error.over
     return error
 
@@ -152,16 +159,19 @@ def is_of_bytes(exceeded: WindowExceeded) -> bool:
     return bool(getattr(exceeded, _OF_BYTES, False))
 
 
-def _over(words: str) -> int:
-    """By how much, where the words have the two numbers: what was sent and what is allowed.
+def _sent_and_limit(words: str) -> tuple[int, int]:
+    """What was sent and what is allowed, where the words have the numbers; what they do not have is zero.
 
-    What was sent may be said as a sum, or with what it is made up of behind it.
+    What was sent may be said as a sum, or with what it is made up of behind it. Of two numbers of which
+    nothing else is said the smaller is what is allowed.
     """
     said = _MADE_UP.sub("", words.replace(",", ""))
     if found := _SUM.search(said):
-        return max(int(found[1]) + int(found[2]) - int(found[3]), 0)
-    numbers = [int(found) for found in _NUMBERS.findall(said)]
-    return abs(numbers[0] - numbers[1]) if len(numbers) == 2 else 0
+        return int(found[1]) + int(found[2]), int(found[3])
+    numbers = sorted(int(found) for found in _NUMBERS.findall(said))
+    stated = _STATED.search(said)
+    limit = int(stated[1]) if stated else numbers[0] if len(numbers) == 2 else 0
+    return numbers[-1] if limit and len(numbers) == 2 else 0, limit
 
 
 def seconds_until(headers: Mapping[str, str]) -> float | None:

@@ -110,6 +110,5 @@ def _failure(name: str, error: Mapping[str, Any]) -> ModelFailed:
     if kind != "exceed_context_size_error":
         return ModelFailed(f"{name} refused the request: {kind}")
     asked, most = int(error["n_prompt_tokens"]), int(error["n_ctx"])
-    return WindowExceeded(
-        f"the prompt has {asked:,} tokens, and {name} reads and writes {most:,} at most", max(asked - most, 1)
-    )
+    words = f"the prompt has {asked:,} tokens, and {name} reads and writes {most:,} at most"
+    return WindowExceeded(words, max(asked - most, 1), limit=most)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from quire.programs.putting_aside import held_in, left_aside, tells_only
+from quire.programs.returning import giving_calls, lost_returns
 from quire.programs.sandbox.gathering import gathering_in
 from quire.programs.sandbox.naming import bindings, uses
 
@@ -31,13 +32,23 @@ def unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[tuple[in
     """
     bound = Counter(name for _, name in bindings(tree))
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
-    awaited = {*functions, *(name for name in own if bound[name] == 1)}
+    once = {name for name, count in bound.items() if count == 1}
+    awaited = {*functions, *(own & once)}
+    awaited |= giving_calls(tree, awaited, once)
     gathering = {*gathering_in(tree)}
-    is_last_word = bound["output"] == 1 and all(name != "output" for _, name in uses(tree))
-    used = (call for node in ast.walk(tree) for call in _used_by(node, functions, is_last_word))
-    for call in dict.fromkeys((*used, *left_aside(tree))):
-        if call in gathering or (isinstance(call.func, ast.Name) and call.func.id in awaited):
-            yield call.lineno, ast.unparse(call.func)
+    is_last_word = "output" in once and all(name != "output" for _, name in uses(tree))
+
+    def left_in(tree: ast.Module) -> Iterator[ast.Call]:
+        used = (call for node in ast.walk(tree) for call in _used_by(node, functions, is_last_word))
+        return iter(dict.fromkeys((*used, *left_aside(tree))))
+
+    left = (
+        call
+        for call in left_in(tree)
+        if call in gathering or (isinstance(call.func, ast.Name) and call.func.id in awaited)
+    )
+    for call in dict.fromkeys((*left, *lost_returns(tree, awaited, once, left_in))):
+        yield call.lineno, ast.unparse(call.func)
 
 
 def _used_by(node: ast.AST, functions: Collection[str], is_last_word: bool) -> Iterator[ast.Call]:

@@ -88,6 +88,7 @@ class Fitting:
         self._root = root
         self._steps = steps or Steps()
         self._depth = 0
+        self._allowed: dict[int, tuple[frozenset[str], str]] = {}
 
     def check(self, value: Any, schema: Any, place: str) -> None:
         """Raise a `Misfit` that says where a value does not fit."""
@@ -122,10 +123,20 @@ class Fitting:
         names = [kinds] if isinstance(kinds, str) else _listed(schema, "type")
         if names and not any(_is_of(value, name) for name in names):
             raise _misfit(place, f"it is of the type {' or '.join(map(str, names))}")
-        allowed = [schema["const"]] if "const" in schema else _listed(schema, "enum")
-        self._steps.take(len(allowed))
-        if allowed and _told(value) not in map(_told, allowed):
-            raise _misfit(place, f"it is one of {cut(json.dumps(allowed, default=str))}")
+        allowed, words = self._allowed_by(schema)
+        if allowed and _told(value) not in allowed:
+            raise _misfit(place, f"it is one of {words}")
+
+    def _allowed_by(self, schema: Mapping[str, Any]) -> tuple[frozenset[str], str]:
+        """The values that a schema lists, each as JSON, where 1 is not true, and all of them to be told.
+
+        They are made once, and are no longer than the schema: so they take no steps.
+        """
+        if id(schema) not in self._allowed:
+            listed = [schema["const"]] if "const" in schema else _listed(schema, "enum")
+            words = cut(json.dumps(listed, default=str)) if listed else ""
+            self._allowed[id(schema)] = frozenset(map(_told, listed)), words
+        return self._allowed[id(schema)]
 
     def _sized(self, value: Any, schema: Mapping[str, Any], place: str) -> None:
         if _is_of(value, "number"):

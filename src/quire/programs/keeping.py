@@ -41,7 +41,7 @@ class KeptProgram(Tool):
     """A program as a tool. `run` records a run in the main transcript; called, it records nothing.
 
     Where it fails, what it had called is in a transcript `attempt_*` either way, and the fault tells of it.
-    Where that is a fault of its own, it is not kept any longer.
+    Where that is a fault of its own, or its answer did not fit twice in a row, it is not kept any longer.
     """
 
     def __init__(self, task: Task, kept: Kept, stage: Stage, shelf: Shelf) -> None:
@@ -95,14 +95,19 @@ class KeptProgram(Tool):
     async def heeding(self, tell: Tell) -> AsyncGenerator[None, None]:
         """While the program is run: where it fails by a fault of its own, it is kept no longer.
 
-        A fault that a function or what it was given may be the cause of changes nothing.
+        A fault that a function or what it was given may be the cause of changes nothing, unless it is an
+        answer that did not fit twice in a row after calls of tools.
         """
+        unfit = self._shelf.unfit
+        unfit.check(self._kept)
         try:
             yield
         except ProgramFault as fault:
-            if fault.kind in OWN:
+            acted_for_nothing = fault.kind == "answer" and fault.has_acted
+            if fault.kind in OWN or (acted_for_nothing and await unfit.comes_again(self._kept)):
                 await self._shelf.set_aside(self._kept, fault, tell)
             raise
+        await unfit.forget(self._kept)
 
     async def performed(self, values: dict[str, Any], session: Session | None = None) -> Performance:
         """A run for whoever records what it did; nothing is recorded of it, unless it fails."""

@@ -120,4 +120,7 @@ def _fits(value: Mapping[str, Any], held: Mapping[str, Held]) -> bool:
 def _says(kind: Any, value: Any) -> bool:
     """Whether a value is one of those that a type lists, where it lists any."""
     kind = _bare(kind)
-    return get_origin(kind) is not Literal or value in get_args(kind)
+    if get_origin(kind) is not Literal:
+        return True
+    is_truth = isinstance(value, bool)  # which is equal to 1 or 0
+    return any(isinstance(one, bool) is is_truth and one == value for one in get_args(kind))

@@ -55,7 +55,7 @@ def left_aside(tree: ast.Module) -> Iterator[ast.Call]:
     within = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     handed = _Handing(within, own).names()
     for node in ast.walk(tree):
-        names, values = _put(node, own)
+        names, values = put_by(node, own)
         if names and handed.isdisjoint(names) and not isinstance(within.get(node), ast.ClassDef):
             yield from (call for value in values for call in held_in(value))
 
@@ -128,7 +128,7 @@ class _Handing:
                 return set() if name in _TELLING or name in _LOOKING else None
 
 
-def _put(node: ast.AST, own: Collection[str]) -> tuple[set[str], list[ast.expr]]:
+def put_by(node: ast.AST, own: Collection[str]) -> tuple[set[str], list[ast.expr]]:
     """The names that something puts values under or into, and these values."""
     match node:
         case ast.Assign(targets=targets, value=value) if all(map(_is_kept_by_name, targets)):

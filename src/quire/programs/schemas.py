@@ -75,8 +75,7 @@ class _Record:
         self.properties: Json = self.schema["properties"]
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        read = plain(_whole(self._shaped.read(plain(dict(given)))))
-        fields: Json = read if hasattr(read, "get") else dict(zip(self.properties, read, strict=False))
+        fields: Json = plain(_whole(self._shaped.read(plain(dict(given)))))
         return {key: fields.get(key, schema.get("default")) for key, schema in self.properties.items()}
 
 
@@ -133,6 +132,8 @@ def _written_as(kind: Any) -> Json:
     """The schema of values as they are written: a model of pydantic may write other names than it reads."""
     if not _holds_model(kind):
         return Shaped(kind).schema
+    if _holds_named_tuple(kind):
+        return {}  # pydantic takes it for a row
     from pydantic import TypeAdapter
 
     try:
@@ -143,6 +144,11 @@ def _written_as(kind: Any) -> Json:
 
 def _holds_model(kind: Any) -> bool:
     return hasattr(kind, "model_json_schema") or any(map(_holds_model, get_args(kind)))
+
+
+def _holds_named_tuple(kind: Any) -> bool:
+    is_one = isinstance(kind, type) and tuple in kind.__mro__ and hasattr(kind, "_fields")
+    return is_one or any(map(_holds_named_tuple, get_args(kind)))
 
 
 def _whole(value: Any) -> Any:

@@ -14,6 +14,7 @@ from quire.programs.pricing import Price
 from quire.programs.sandbox import Sandbox
 from quire.programs.setting_aside import IsMeant, holds, is_damaged, put_aside
 from quire.programs.task import Task
+from quire.programs.unfit import Unfit
 from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.programs")
@@ -30,6 +31,7 @@ class Shelf:
         self._sandbox = _named(sandbox)
         self._known: dict[str, Kept] = {}
         self._without_place: set[str] = set()
+        self.unfit = Unfit()
 
     async def find(self, task: Task, model: str, check: Checks, tell: Tell) -> Kept | None:
         """The program that was kept for a task, if the checks that hold now let it pass."""
@@ -40,8 +42,9 @@ class Shelf:
             kept = await self._read(self._folder / file_name(task, version), version, task, check, tell)
         else:
             kept = None
-        if kept is not None:
-            tell(Found(kept.path))
+        if kept is None or self.unfit.is_stopped(kept):
+            return None
+        tell(Found(kept.path))
         return kept
 
     async def put(self, task: Task, model: str, program: Program, price: Price) -> Kept:
@@ -49,10 +52,12 @@ class Shelf:
         kept = kept_as(program, price, self._version(task, model))
         if self._folder is None or kept.version in self._without_place:
             self._known[kept.version] = kept
-            return kept
-        path = self._folder / file_name(task, kept.version)
-        await STORE.do(write_kept, path, task, model, kept)
-        return kept._replace(path=path)
+        else:
+            path = self._folder / file_name(task, kept.version)
+            await STORE.do(write_kept, path, task, model, kept)
+            kept = kept._replace(path=path)
+        await self.unfit.forget(kept)
+        return kept
 
     async def _remembered(self, version: str, task: Task, check: Checks) -> Kept | None:
         kept = self._known[version]
@@ -83,7 +88,7 @@ class Shelf:
         return None
 
     async def set_aside(self, kept: Kept, fault: ProgramFault, tell: Tell) -> None:
-        """Keep a program no longer that failed by a fault of its own: the next time another is written."""
+        """Keep a program no longer that failed for good: the next time another is written."""
         known = self._known.get(kept.version)
         if known is not None and known.program == kept.program:
             del self._known[kept.version]

@@ -11,6 +11,7 @@ import msgspec
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Audio, File, Image, Note
+from quire.programs.written import ready
 from quire.providers.wording import mended
 
 _OWN = frozenset(("output", "Output"))
@@ -73,7 +74,8 @@ def _mended_within(value: Any) -> Any:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(msgspec.to_builtins(value, str_keys=True, enc_hook=_plain), ensure_ascii=False)
+    built = msgspec.to_builtins(ready(value), str_keys=True, enc_hook=_plain)
+    return json.dumps(built, ensure_ascii=False)
 
 
 def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = False) -> str:

@@ -47,8 +47,7 @@ class Background(Carrying):
         prices: OwnPrices = NO_PRICES,
         name: str = MAIN,
     ) -> None:
-        super().__init__(ledger, hooks, model, redaction, prices, name)
-        self.compactor = compactor
+        super().__init__(ledger, hooks, compactor, model, redaction, prices, name)
         self._task: SharedTask[Outcome | None] | None = None
         self._beginning = Lock()  # turns may be in several loops, and one begins
 
@@ -56,6 +55,11 @@ class Background(Carrying):
     def model(self) -> AnyModel | None:
         """The model that writes."""
         return self._scribe.model
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is under way, be it in a loop that nobody runs."""
+        return self._task is None or self._task.is_over
 
     async def consider_or_wait(self, shown: Shown, room: Room, *, was_cut: bool, waits: bool = False) -> None:
         """`consider`, and wait for it where there is no beside: as is said, or as it was broken off before.
@@ -79,12 +83,12 @@ class Background(Carrying):
         else:
             self.metrics.hits += 1
         with self._beginning:
-            if not (self._at_work() or self._pauses.is_resting or self._underway.is_others):
+            if not (self._at_work() or self._course.pauses.is_resting or self._underway.is_others):
                 self._begin(shown, room, is_told=False)
 
     async def work(self, shown: Shown, room: Room) -> Outcome | None:
         """Make it smaller now, whoever rests; what came of it, and none where nothing was to be done."""
-        self._rests.end()
+        self._course.rests.end()
         return await self.make_room(shown, room)
 
     async def make_room(self, shown: Shown, room: Room) -> Outcome | None:
@@ -108,7 +112,7 @@ class Background(Carrying):
         With a `timeout` in seconds, what takes longer is handed over.
         """
         task = self._task
-        if task is None or task.is_over:
+        if task is None or self.is_over:
             return
         if how == "wait":
             await task.wait(timeout)
@@ -131,7 +135,7 @@ class Background(Carrying):
     def _begin(self, shown: Shown, room: Room, *, is_told: bool) -> "SharedTask[Outcome | None]":
         """Begin to make it smaller; with `is_told` whoever waits hears of what goes wrong."""
         view, self._since = shown if shown.since.is_all else self._shown()
-        self._is_handing_over = False
+        self._is_handing_over = self._is_given_up = False
         view = view if self._redaction is None else self._redaction.view(view)
         shrinking = self._shrunk(view, room) if is_told else self._work(view, room)
         self._task = SharedTask(shrinking)
@@ -142,7 +146,7 @@ class Background(Carrying):
         try:
             return await self._shrunk(view, room)
         except Exception as fault:
-            self._count_failure(type(fault).__name__, self._pauses.begin())
+            self._count_failure(type(fault).__name__, self._course.pauses.begin())
             return None
 
     async def _shrunk(self, view: View, room: Room) -> Outcome | None:

@@ -28,6 +28,8 @@ Keep = Literal["all", "result", "summary"]
 class Branching(Quoting):
     """The verbs for forks and the past."""
 
+    _writer: AnyModel | None = None  # who writes what nobody else is asked for
+
     def new(self, label: str) -> str:
         """Take a name for another transcript: `label_a`, `label_b`, … the first that is free.
 
@@ -106,15 +108,17 @@ class Branching(Quoting):
     ) -> tuple[Item, ...]:
         """Take in what a fork did: all of it, its final answer, or a summary that a model writes.
 
-        It may as well be any other conversation of the scope in the same store.
+        It may as well be any other conversation of the scope in the same store. The `model` is the one that
+        writes for the session, where none is given.
         """
         if not isinstance(child, Branching):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a session merges a session, not {type(child).__name__}")
         self._check_mergeable(child)
         if keep == "summary":
-            if model is None:
+            writer = model or self._writer
+            if writer is None:
                 raise InvalidValue("a model is needed to write the summary of a fork")
-            return await self._merge_summary(child, model, agent_id)
+            return await self._merge_summary(child, writer, agent_id)
         if keep not in ("all", "result"):
             raise InvalidValue("what is kept of a fork is all, its result or a summary")
         guard, theirs = await aside(lambda: self._guarded(child))

@@ -5,7 +5,7 @@ import logging
 from contextlib import suppress
 from functools import partial
 
-from quire.compactors import Outcome, Plan, Request, record
+from quire.compactors import Compactor, Outcome, Plan, Request, record
 from quire.compactors.recording import TOO_LONG
 from quire.errors import QuireError, StoreError
 from quire.models import AnyModel
@@ -14,7 +14,6 @@ from quire.session.hooks import Hooks
 from quire.session.leases import RENEWAL
 from quire.session.ledger import Ledger
 from quire.session.redacting import Redaction
-from quire.session.resting import Metrics, Rests
 from quire.session.scribe import Scribe
 from quire.session.since import Since
 from quire.session.spending import OwnPrices
@@ -28,6 +27,7 @@ from quire.stores.threads import STORE
 logger = logging.getLogger("quire.session")
 
 _FORGOTTEN = Outcome("discarded", "something was forgotten meanwhile")
+_GIVEN_UP = Outcome("discarded", "it was given up")
 
 
 class Carrying:
@@ -37,6 +37,7 @@ class Carrying:
         self,
         ledger: Ledger,
         hooks: Hooks,
+        compactor: Compactor,
         model: AnyModel | None,
         redaction: Redaction | None,
         prices: OwnPrices,
@@ -44,15 +45,21 @@ class Carrying:
     ) -> None:
         self._ledger = ledger
         self._hooks = hooks
-        self._rests = Rests()  # of whoever writes
-        self._scribe = Scribe(model, self._rests, prices)
+        self.compactor = compactor
+        self._course = ledger.fared.course(name, compactor, model)
+        self._scribe = Scribe(model, self._course, prices)
         self._redaction = redaction
         self._name = name
         self._underway = Underway(ledger, name)
         self._since = Since(ledger)  # of what a plan was made of
         self._is_handing_over = False
-        self._pauses = Rests()  # of all of it, after what nobody foresaw
-        self.metrics = Metrics()
+        self._is_given_up = False
+        self.metrics = ledger.fared.metrics[name]
+
+    def give_up(self) -> None:
+        """Keep nothing of what is under way: what is not on the record by now will not be."""
+        with self._ledger.lock:
+            self._is_given_up = True
 
     async def _carried_out(self, plan: Plan) -> Outcome:
         if plan.request is not None and self._scribe.reads == 0:
@@ -108,16 +115,16 @@ class Carrying:
         outcome = await STORE.do(self._finish, plan, text)
         if outcome:
             self.metrics.completed += 1
-            self._pauses.end()
+            self._course.pauses.end()
             self.metrics.fault = None
             if text is not None:
-                self._rests.end()
+                self._course.rests.end()
         else:
             self.metrics.discarded += 1
             if outcome.reason == TOO_LONG:  # the same model may well write the same again
-                self._rests.begin()
+                self._course.rests.begin()
             elif text is not None:  # words that were paid for, and that others made useless
-                self._pauses.begin()
+                self._course.pauses.begin()
         await self._hooks.fire_and_wait(Compacted(self._ledger.place, self._name, plan, outcome))
         return outcome
 
@@ -129,8 +136,8 @@ class Carrying:
 
         def change(workspace: Workspace) -> list[Written]:
             pool = workspace.pool.fork()
-            if not self._since.is_all:
-                outcomes.append(_FORGOTTEN)
+            if self._is_given_up or not self._since.is_all:
+                outcomes.append(_GIVEN_UP if self._is_given_up else _FORGOTTEN)
                 return spent
             outcome = record(workspace.transcripts[self._name].copy(), plan, text=text, pool=pool)
             outcomes.append(outcome)

@@ -23,6 +23,7 @@ class DraftLedger(Ledger):
         self._is_over = False
         self._counted: set[str] = set()  # what was spent too late: who is told may try to write it alone
         super().__init__(MemoryStore(), left.place, beginning.child)
+        self.fared = left.fared  # it is the same conversation
 
     def end(self) -> list[Written]:
         """All entries of the log; it takes no more. At once, so that none comes in between and is lost."""
@@ -37,11 +38,11 @@ class DraftLedger(Ledger):
                 f"the draft of {self.place} is over: what is written to it now would be kept nowhere"
             )
 
-    def append(self, name: str, item: Item, *, is_new: bool = False) -> Item:
+    def append(self, name: str, item: Item, *, is_new: bool = False, otherwise: Change | None = None) -> Item:
         """Write one item that is no edit to a transcript."""
         with self.lock:
             self.check_goes_on()
-            return super().append(name, item, is_new=is_new)
+            return super().append(name, item, is_new=is_new, otherwise=otherwise)
 
     def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
         """Write a change, and give what was written once it is kept."""

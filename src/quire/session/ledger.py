@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, TurnBusy, cut
 from quire.items import JSON, Item, ToolResult
+from quire.session.resting import Fared
+from quire.session.watching import Watcher
 from quire.session.workspace import Workspace, Written, settled
 from quire.stores import Entry, Place, Store, Stored
 from quire.stores.decoding import items_in
@@ -43,14 +45,6 @@ class Work(Protocol):
 
     async def interrupt(self) -> None:
         """Stop it, and wait until what came of it is on the record."""
-        ...
-
-
-class Watcher(Protocol):
-    """One who has read something, and has yet to write what came of it."""
-
-    def hear(self, ids: Collection[str], words: Collection[str]) -> None:
-        """Some items are forgotten, and these were their words."""
         ...
 
 
@@ -83,6 +77,8 @@ class Ledger:
         self._known = b""  # the last entry that was taken in
         self._mark: int | None = None  # what tells whether all entries are as they were read last
         self.watched_by: WeakSet[Watcher] = WeakSet()
+        self.begun: dict[str, Watcher] = {}  # by call id: who looks at what comes of calls that were begun
+        self.fared = Fared()  # how its compactions went
         _ALL.add(self)
         self.workspace = origin()
         self.catch_up()
@@ -155,10 +151,11 @@ class Ledger:
             self._mark = _mark_of(stored)
             return written
 
-    def append(self, name: str, item: Item, *, is_new: bool = False) -> Item:
+    def append(self, name: str, item: Item, *, is_new: bool = False, otherwise: Change | None = None) -> Item:
         """Write one item that is no edit to a transcript: what happens most, so without a trial.
 
-        One that is new is said now, and shown after what is there; others are shown by their time.
+        One that is new is said now, and shown after what is there; others are shown by their time. Where
+        that is not enough, or others wrote first, a change is made, the one that is given.
         """
         with self.lock:
             workspace = self.workspace
@@ -174,7 +171,7 @@ class Ledger:
                     workspace.take(name, item)
                     self._known = body
                     return item
-            return self.commit(partial(_appended, name, (item,), is_new))[0].item
+            return self.commit(otherwise or partial(_appended, name, (item,), is_new))[0].item
 
     def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
         """Write a change, and give what was written once it is kept.

@@ -38,21 +38,34 @@ class Meanwhile:
         """What may be written of items, given the state that they are written to."""
         if self._since.is_all:
             return list(items)
-        gone = _Gone(self._said(workspace), self._ledger.read_at(workspace.versions(RECALLED)))
+        noted = [*self._begun, *self._ledger.read_at(workspace.versions(FORGOTTEN)[self._known :])]
+        gone = _Gone(_said_by(noted), self._ledger.read_at(workspace.versions(RECALLED)))
         gone.know(self._heard, self._words)
         gone.look_in(self._before)
-        if CREW not in workspace.transcripts:  # nobody was asked who could have told of what is not here
-            gone.leave_out(self._before, workspace)
-        return [tombstone(item) if gone.is_told_by(item) else item for item in items]
+        return gone.left_of(items, self._before, workspace)
 
-    def _said(self, workspace: Workspace) -> list[Mapping[str, Any]]:
-        """What was noted of what is forgotten since, or was being forgotten then."""
-        notes = [*self._begun, *self._ledger.read_at(workspace.versions(FORGOTTEN)[self._known :])]
-        return [
-            note.content
-            for note in notes
-            if isinstance(note, Note) and not is_tombstone(note) and "ids" in note.content
-        ]
+
+def left_since(ledger: Ledger, known: int, items: Iterable[Item], workspace: Workspace) -> list[Item]:
+    """The same for who did not watch: `known` says how often something had been forgotten when it was read.
+
+    So it is in another process, or later. The log tells what was forgotten since, but none of its words.
+    """
+    if workspace.forgotten == known and not workspace.forgetting:
+        return list(items)
+    noted = ledger.read_at(workspace.versions(FORGOTTEN))
+    over = {note.content.get("of") for note in noted[:known] if isinstance(note, Note)}
+    then = [note for note in noted[:known] if note.id not in over]  # it was being forgotten
+    gone = _Gone(_said_by([*then, *noted[known:]]), ledger.read_at(workspace.versions(RECALLED)))
+    return gone.left_of(items, workspace)
+
+
+def _said_by(notes: Iterable[Item]) -> list[Mapping[str, Any]]:
+    """What was noted of what is forgotten."""
+    return [
+        note.content
+        for note in notes
+        if isinstance(note, Note) and not is_tombstone(note) and "ids" in note.content
+    ]
 
 
 class _Gone:
@@ -84,11 +97,13 @@ class _Gone:
             if times is None or item.created_at in times:
                 self.know((item.id,), texts_of(item))
 
-    def leave_out(self, *states: Workspace) -> None:
-        """Look for nothing more that none of some states has."""
-        self._sought = {one for one in self._sought if any(_has(state, one) for state in states)}
+    def left_of(self, items: Iterable[Item], *states: Workspace) -> list[Item]:
+        """What may be written of items, given the states from when they were read until now."""
+        if CREW not in states[-1].transcripts:  # nobody was asked who could have told of what is not here
+            self._sought = {one for one in self._sought if any(_has(state, one) for state in states)}
+        return [tombstone(item) if self._is_told_by(item) else item for item in items]
 
-    def is_told_by(self, item: Item) -> bool:
+    def _is_told_by(self, item: Item) -> bool:
         """Whether something that a tool gave tells of it, or may."""
         texts = texts_of(item) if isinstance(item, ToolResult | Note) else set[str]()
         return any(self._is_in(text) for text in texts)

@@ -6,17 +6,24 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from quire.errors import Forgotten, StoreError
 from quire.items import Note
 from quire.session.ledger import Ledger
+from quire.session.resting import Fared
 from quire.session.workspace import Workspace
 from quire.state import Transcript
 from quire.stores import Durability, Place, Store
 
+T = TypeVar("T")
+
 _MOST_LEDGERS = 64
 """How many conversations of one store stay in memory though nobody holds them, the latest used."""
+
+_MOST_FARED = 4_096
+"""Of how many conversations of one store it is known how their compactions went, the latest used."""
 
 _lock = Lock()
 _DATABASE = "sqlite:///"
@@ -27,6 +34,8 @@ _stores: dict[tuple[str, str, Durability, bytes | None], tuple[Store, Mark]] = {
 _live: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Ledger]]" = WeakKeyDictionary()
 """Every ledger that somebody holds: all sessions of a place have the same one, or one would not see what
 another wrote and forgot."""
+_fared: "WeakKeyDictionary[Store, dict[Place, Fared]]" = WeakKeyDictionary()
+"""How compactions went: that is little, and stays for longer than what was read."""
 
 
 def shared_store(url: str | Path | Store, durable: Durability | None, key: bytes | None) -> Store:
@@ -81,6 +90,7 @@ def shared_ledger(store: Store, place: Place) -> Ledger:
         return ledger
     made = Ledger(store, place, lambda: Workspace(partial(_past, store, place.scope)))
     with _lock:
+        made.fared = _fared.setdefault(store, {}).get(place, made.fared)
         ledger = _live[store].setdefault(place, made)
         _keep(store, ledger)
     return ledger
@@ -88,10 +98,14 @@ def shared_ledger(store: Store, place: Place) -> Ledger:
 
 def _keep(store: Store, ledger: Ledger) -> None:
     """Keep a ledger in memory, and let go of those that were used longest ago."""
-    kept: dict[Place, Ledger] = store.remembered
-    kept.pop(ledger.place, None)
-    kept[ledger.place] = ledger  # the latest used stands last
-    while len(kept) > _MOST_LEDGERS:
+    _use(store.remembered, ledger.place, ledger, _MOST_LEDGERS)
+    _use(_fared.setdefault(store, {}), ledger.place, ledger.fared, _MOST_FARED)
+
+
+def _use(kept: dict[Place, T], place: Place, used: T, most: int) -> None:
+    kept.pop(place, None)
+    kept[place] = used  # the latest used stands last
+    while len(kept) > most:
         del kept[next(iter(kept))]
 
 

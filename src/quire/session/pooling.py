@@ -6,6 +6,7 @@ from functools import cached_property, partial
 
 from quire.errors import InvalidValue, UnknownKey, WrongType
 from quire.items import Item, Note, ToolCall
+from quire.session.calls import left_of
 from quire.session.deciding import FEW_ROUNDS, MOST_ROUNDS, C, Change, Decide, Deciding
 from quire.session.events import (
     Added,
@@ -90,10 +91,11 @@ class Pooling(Verbs):
         self, items: Sequence[Item], calls: Sequence[ToolCall], workspace: Workspace
     ) -> Sequence[Item]:
         """What may be written of what calls gave: of what was forgotten while they were run, tombstones."""
-        running = {call.call_id for call in calls} & self._underway.keys()
+        call_ids = {call.call_id for call in calls}
+        running = call_ids & self._underway.keys()
         for meanwhile in {self._underway[call_id] for call_id in running}:
             items = meanwhile.left_of(items, workspace)
-        return items
+        return left_of(self._ledger, items, call_ids - running, workspace)
 
     def _ready_note(self, note: Note) -> Note:
         if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -4,7 +4,7 @@ from quire.compactors import Request
 from quire.errors import InvalidValue, WindowExceeded
 from quire.models import AnyModel, summarized
 from quire.session.metering import Metered
-from quire.session.resting import Rests
+from quire.session.resting import Course
 from quire.session.spending import NO_PRICES, OwnPrices
 from quire.session.workspace import Written
 from quire.tokens import facts_for
@@ -17,16 +17,16 @@ class Scribe:
     that it was too much. After any other failure it rests.
     """
 
-    def __init__(self, model: AnyModel | None, rests: Rests, prices: OwnPrices = NO_PRICES) -> None:
+    def __init__(self, model: AnyModel | None, course: Course, prices: OwnPrices = NO_PRICES) -> None:
         self.model = model
         self._metered = None if model is None else Metered(model, prices)
-        self._reads = None if model is None else _window(model)
-        self._rests = rests
+        self._window = None if model is None else _window(model)
+        self._course = course
 
     @property
     def reads(self) -> int | None:
         """Tokens that it can read at once, if that is known; none while there is nobody who writes."""
-        return 0 if self._metered is None or self._rests.is_resting else self._reads
+        return 0 if self._metered is None or self._course.rests.is_resting else self._reads
 
     async def words(self, request: Request) -> str:
         """The words that are asked for, or `ModelFailed`."""
@@ -37,11 +37,15 @@ class Scribe:
     def fail(self, request: Request, fault: Exception) -> float:
         """Take in that words were not written; for how many seconds it rests."""
         is_learnt = isinstance(fault, WindowExceeded) and self._learn(request)
-        return 0.0 if is_learnt else self._rests.begin()
+        return 0.0 if is_learnt else self._course.rests.begin()
 
     def spent(self) -> list[Written]:
         """The entries that say what was used since somebody asked last."""
         return [] if self._metered is None else self._metered.written()
+
+    @property
+    def _reads(self) -> int | None:
+        return self._window if self._course.reads is None else self._course.reads
 
     def _learn(self, request: Request) -> bool:
         """Read half as much from now on; not where a request is as short as can be by now."""
@@ -51,7 +55,7 @@ class Scribe:
         told = counter.total(sum(map(counter.count, request.prompt))) + request.size
         if self._reads is not None and told > self._reads:
             return False
-        self._reads = told // 2
+        self._course.reads = told // 2
         return True
 
 

@@ -1,5 +1,6 @@
 """The session: one conversation's workspace, and the only one that writes to it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -36,7 +37,7 @@ class Options(TypedDict, total=False):
     `hooks` hear of what happens, `redact` sees each item before it is kept or sent, `caps` stop a turn before
     it is sent, `prices` say by name what models cost where the list does not or is wrong, and of more notes
     than `pool_limit` the oldest give way. With a `compactor`, and a `model` that writes for it, the main
-    transcript is kept small beside the conversation.
+    transcript is kept small beside the conversation. The `model` writes summaries of forks as well.
     """
 
     hooks: Iterable[Hook | str]
@@ -72,6 +73,8 @@ class Session(Showing):
         self._pool_limit = pool_limit
         self._caps = caps
         self._prices = own_prices(prices or {})
+        self._writer = model
+        self._replaced: list[Background] = []  # what is under way of compactors that were used before
         if compactor is not None:
             self.use(compactor, model)
 
@@ -129,6 +132,7 @@ class Session(Showing):
             "caps": self._caps,
             "prices": self._prices,
             "pool_limit": self._pool_limit,
+            "model": self._writer,
         }
 
     def _options_of_a_fork(self) -> dict[str, Any]:
@@ -142,6 +146,9 @@ class Session(Showing):
         compactor = checked_compactor(compactor)
         if model is not None:
             self._check_writer(model)  # now, not when what it wrote has stopped the conversation
+        self._writer = model or self._writer
+        used = [*self._replaced, *([self.compaction] if self.compaction else [])]
+        self._replaced = [one for one in used if not one.is_over]
         self.compaction = self._compacting(compactor, model)
 
     async def compact(
@@ -172,7 +179,8 @@ class Session(Showing):
         What takes longer than the `timeout`, in seconds, is handed over.
         """
         if self.compaction is not None:
-            await self.compaction.close(how, timeout)
+            all_used = (*self._replaced, self.compaction)
+            await asyncio.gather(*(one.close(how, timeout) for one in all_used))
 
     def __enter__(self) -> "Session":
         enter(self)

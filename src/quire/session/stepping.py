@@ -14,6 +14,7 @@ from typing import Literal, TypedDict
 
 from quire.errors import Conflict, StoreError, TurnBusy, cut
 from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
+from quire.session.calls import answered, watch
 from quire.session.events import Added, Adding
 from quire.session.leases import LEASE, RENEWAL, is_held, lease
 from quire.session.ledger import Work, appending
@@ -45,6 +46,7 @@ class Stepping(Recording):
     async def begin(self, *calls: ToolCall) -> None:
         """Note that calls are about to be run. From here on, who finds them without a result cannot know.
 
+        What they give, by whatever verb it is recorded, tells of nothing that was forgotten since.
         `TurnBusy` where another runs one of them, and `Conflict` where one was answered.
         """
         await self._begun(calls, _claim())
@@ -53,7 +55,7 @@ class Stepping(Recording):
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None, None]:
         """Begin calls, and say for as long as the block takes that they are being run.
 
-        What they give and is recorded within tells of nothing that was forgotten since.
+        As after `begin`, what they give tells of nothing that was forgotten since.
         """
         claim = _claim()
         _running.add(claim["claim"])
@@ -101,11 +103,16 @@ class Stepping(Recording):
             _check_waiting(workspace, calls)
             if of_none:
                 _check_run_by_none(workspace, calls)
-            left = self._left_of(_as_held(ready, workspace), calls, workspace)
+            left = self._left_of(workspace.steps.as_held(ready), calls, workspace)
             return list(appending(MAIN, left, is_new=True)(workspace))
 
+        def recorded() -> tuple[Item, ...]:
+            written = self._ledger.commit(change)
+            answered(self._ledger)
+            return tuple(item for _, item in written)
+
         return await self._aside(
-            lambda: tuple(item for _, item in self._ledger.commit(change)),
+            recorded,
             lambda kept: self.hooks.fire_and_wait(Added(self.place, MAIN, kept)),
         )
 
@@ -151,8 +158,12 @@ class Stepping(Recording):
                 renewing.cancel()
 
     async def _begun(self, calls: Sequence[ToolCall], claim: "_Claim") -> None:
+        def claimed() -> None:
+            self._ledger.commit(partial(_claimed, calls, claim))
+            watch(self._ledger, calls)
+
         if calls:
-            await self._aside(lambda: self._ledger.commit(partial(_claimed, calls, claim)))
+            await self._aside(claimed)
 
     async def _heard(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
         """Items as they may be recorded, once hooks were asked; of what is held they were asked before."""
@@ -178,12 +189,6 @@ class Stepping(Recording):
                 await self._aside(lambda: self._ledger.commit(partial(_renewed, calls, claim)))
             except (StoreError, Conflict) as fault:
                 logger.warning("calls in %s are not known to be run: %s", self.place, type(fault).__name__)
-
-
-def _as_held(items: Sequence[Item], workspace: Workspace) -> list[Item]:
-    """Items, and in place of those that are held what is held: of what was forgotten nothing else is left."""
-    came = {one[0].id: one for one in workspace.steps.held.values()}
-    return [item for given in by_result(items) for item in came.get(given[0].id, given)]
 
 
 def _announced(workspace: Workspace, result: ToolResult, of: ToolCall | None) -> list[Item]:

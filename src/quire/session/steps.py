@@ -16,6 +16,8 @@ class Steps:
         # By the ids of the items of calls, all of it: call ids may come again, in one reply too.
         self.begun: dict[str, Note] = {}
         """What says that calls were about to be run."""
+        self.known: dict[str, int] = {}
+        """How often something had been forgotten when they first were."""
         self.held: dict[str, tuple[Item, ...]] = {}
         """What came before its turn: a result and what came with it."""
         self.heard: set[str] = set()
@@ -23,10 +25,14 @@ class Steps:
         self._last = ""  # the call that what comes next came with
         self._announced: str | None = None  # the call that the next result is of, where it was said
 
-    def take(self, items: Iterable[Item], pending: Collection[ToolCall]) -> None:
-        """Take in what stands in the stream of steps; `pending` are the calls without a result."""
+    def take(self, items: Iterable[Item], pending: Collection[ToolCall], forgotten: int) -> None:
+        """Take in what stands in the stream of steps; `pending` are the calls without a result.
+
+        `forgotten` says how often something was forgotten before.
+        """
         waiting = {call.id for call in pending}
         self.begun = {call: note for call, note in self.begun.items() if call in waiting}
+        self.known = {call: count for call, count in self.known.items() if call in waiting}
         self.held = {call: came for call, came in self.held.items() if call in waiting}
         self.heard &= {came[0].id for came in self.held.values()}
         for item in items:
@@ -38,6 +44,7 @@ class Steps:
                 self._announced = item.content[_HELD]
             else:
                 self.begun |= dict.fromkeys(item.content[_BEGUN], item)
+                self.known = {**dict.fromkeys(item.content[_BEGUN], forgotten), **self.known}
 
     def _hold(self, result: ToolResult, pending: Iterable[ToolCall]) -> None:
         if self._announced is not None:
@@ -45,6 +52,11 @@ class Steps:
         self._last = self._announced or self.call_of(result, pending) or ""
         self._announced = None
         self.held[self._last] = (result,)
+
+    def as_held(self, items: Iterable[Item]) -> list[Item]:
+        """Items, and in place of those that are held what is held: what was forgotten of it is gone."""
+        came = {one[0].id: one for one in self.held.values()}
+        return [item for given in by_result(items) for item in came.get(given[0].id, given)]
 
     def call_of(self, result: ToolResult, pending: Iterable[ToolCall]) -> str | None:
         """The call that a result is of where nobody says it: the last, since the first need not be held."""

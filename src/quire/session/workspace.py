@@ -192,7 +192,7 @@ class Workspace:
         elif stream == POOL:
             self._pool(items)
         elif stream == STEPS:
-            self.steps.take(items, self.pending())
+            self.steps.take(items, self.pending(), self.forgotten)
         elif stream == RECEIPTS:
             self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
         else:

@@ -21,6 +21,7 @@ from quire.items import (
     Undo,
     new_id,
 )
+from quire.session.calls import add_results
 from quire.session.events import Added, Adding
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger, appending
@@ -33,6 +34,9 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 logger = logging.getLogger("quire.session")
+
+_LOOKED_AT = EDITS | {ToolResult}
+"""What is tried before it is written, or looked at."""
 
 NO_FIELDS: Mapping[str, Any] = {}
 
@@ -139,8 +143,10 @@ class Desk:
         return transcripts[name]
 
     def _commit(self, items: Sequence[Item], to: str, expected: int | None, is_new: bool) -> tuple[Item, ...]:
-        if len(items) == 1 and expected is None and type(items[0]) not in EDITS:
+        if len(items) == 1 and expected is None and type(items[0]) not in _LOOKED_AT:
             return (self._ledger.append(to, items[0], is_new=is_new),)
+        if any(type(item) is ToolResult for item in items):
+            return add_results(self._ledger, to, items, expected, is_new=is_new)
         written = self._ledger.commit(appending(to, items, is_new=is_new), expected=expected)
         return tuple(item for _, item in written)
 
@@ -247,7 +253,7 @@ class Verbs(Desk):
 
     def _one(self, item: T, to: str, fields: Mapping[str, Any] = NO_FIELDS) -> T:
         is_new = "created_at" not in fields
-        if self._is_plain and type(item) not in EDITS and to in self._ledger.workspace.transcripts:
+        if self._is_plain and type(item) not in _LOOKED_AT and to in self._ledger.workspace.transcripts:
             return cast(T, self._ledger.append(to, cast(Item, item), is_new=is_new))  # nobody is to be asked
         return cast(T, self._append((cast(Item, item),), to, is_new=is_new)[0])
 

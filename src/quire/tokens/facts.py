@@ -27,7 +27,8 @@ __all__ = [
     "model_named",
 ]
 
-_MAKERS = re.compile(r"^(?:(?:meta|mistral|moonshot(?:ai)?|qwen|xai|zai)\.|labs-|xiaomi-)")
+_MAKERS = re.compile(r"^(?:(?:meta|minimax|mistral|moonshot(?:ai)?|qwen|xai|zai)\.|labs-|xiaomi-)")
+_POINT = re.compile(r"(?<=\d)p(?=\d)")  # one service has no dot in a name: glm-4p6 is GLM-4.6
 _VERSION = re.compile(r"(claude-[a-z]+-\d{1,2})[-.](\d{1,2})(?!\d)")
 
 UNKNOWN = ModelFacts("")
@@ -85,7 +86,8 @@ def _longest(name: str) -> ModelFacts:
 def _other(model: str) -> ModelFacts | None:
     """The row of a model that is none of the three providers', which bare names know nothing of."""
     pieces = pieces_of(model.lower().rpartition("/")[2])
-    known = (row for piece in pieces if (row := _longest(_MAKERS.sub("", piece))) is not UNKNOWN)
+    names = (_POINT.sub(".", _MAKERS.sub("", piece)) for piece in pieces)
+    known = (row for name in names if (row := _longest(name)) is not UNKNOWN)
     row = next(known, UNKNOWN)
     return None if row is UNKNOWN or row.provider is not None else row
 

@@ -80,7 +80,9 @@ _REGIONS = "us|us-gov|eu|uk|ca|sa|me|af|ap|apac|jp|au|in|global|[a-z]{2}(?:-gov)
 _VENDORS = (
     "anthropic|openai|google|azure|azure_ai|microsoft|vertex|vertex_ai|bedrock|amazon|aws|oci|databricks"
 )
-_CHAIN = re.compile(rf"^(?:(?:{_REGIONS}|{_VENDORS})\.)+")
+# Databricks names them so and takes few roles: what is only OpenAI's or Google's is not sent there.
+_HOSTED = "databricks-(?=claude|(?:meta-)?llama|qwen)"
+_CHAIN = re.compile(rf"^(?:(?:{_REGIONS}|{_VENDORS})\.|{_HOSTED})+")
 
 _counters: dict[tuple[str | float, str, str], Counter] = {}
 
@@ -131,7 +133,7 @@ def bare_name(model: str) -> str:
 
 
 def _bare(model: str) -> str:
-    """The name without what comes before it: `provider:`, `vendor/`, `region.vendor.` or `ft:`."""
+    """The name without what comes before it: `provider:`, `vendor/`, `region.vendor.`, `host-` or `ft:`."""
     name = model.strip().lower()
     tuned = _TUNED.search(name)
     if tuned:

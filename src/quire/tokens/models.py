@@ -31,6 +31,7 @@ Feature = Literal[
     "heard_results",  # Mistral: what follows a result is said by the model, and what it answers by another
     "read_ids",  # Kimi: the model reads the ids of calls, and made them
     "thoughts_with_calls",  # DeepSeek, Kimi, MiMo: calls go back with what was thought before them
+    "thoughts_with_answers",  # DeepSeek: so do plain answers, where there are tools
     "mid_instructions",  # Anthropic: the role system in the middle of messages
     "no_prefill",  # Anthropic: the last message is the user's
     "bound_thinking",  # Anthropic: thinking is valid only after the very prefix it was made with
@@ -125,6 +126,7 @@ _KEPT = _STEERED | _features("bound_thinking")
 _ALL = _SEES | _HEARS
 _ANYWHERE = _features("instructions_anywhere")
 _THINKS = _features("thoughts_with_calls")
+_REMEMBERS = _THINKS | _features("thoughts_with_answers")
 _KIMI = _ANYWHERE | _features("read_ids")
 _MISTRAL = _features("nine_letter_ids", "heard_results")
 _TAKES_IN = _PICTURES | _HEARS | _SHAPED
@@ -211,7 +213,8 @@ MODELS: tuple[ModelFacts, ...] = (
     _openai("gpt-oss", 131_072, None, Prices(), _DEVELOPED | _features("open_weights")),
     # Of all that speak OpenAI's wire, this one is known to refuse a schema.
     ModelFacts("deepseek", features=_UNSHAPED),
-    *_lines(_UNSHAPED, (others.SEEING_DEEPSEEKS, _PICTURES), (others.THINKING_DEEPSEEKS, _THINKS)),
+    ModelFacts("deepseek-reasoner", features=_UNSHAPED | _THINKS),
+    *_lines(_UNSHAPED, (others.SEEING_DEEPSEEKS, _PICTURES), (others.THINKING_DEEPSEEKS, _REMEMBERS)),
     # xAI says so; the templates of the others have a mark for it, which that of DeepSeek has not.
     *(ModelFacts(name, features=_ANYWHERE) for name in ("glm", *others.BLIND_GROKS)),
     *(

@@ -22,20 +22,20 @@ SEEING_MISTRALS = (
 SEEING_DEEPSEEKS = ("deepseek-vl", "deepseek-vl2", "deepseek-ocr")
 
 THINKING_DEEPSEEKS = (
-    *("deepseek-reasoner", "deepseek-flash", "deepseek-pro"),
+    *("deepseek-flash", "deepseek-pro"),
     *(f"deepseek-v{version}" for version in range(4, 10)),
 )
 
 SEEING_GLMS = ("glm-4v", "glm-4.1v", "glm-4.5v", "glm-4.6v", "glm-5v")
 
 SEEING_KIMIS = (
-    *("kimi-k2.5", "kimi-k2.6", "kimi-k2.7", "kimi-k2p5", "kimi-k2p6", "kimi-k2p7", "kimi-k3"),
+    *("kimi-k2.5", "kimi-k2.6", "kimi-k2.7", "kimi-k3"),
     *("kimi-for-coding", "kimi-latest", "kimi-thinking", "kimi-vl"),
 )
 
 THINKING_KIMIS = (
     *("kimi-k2-thinking", "kimi-for-coding"),
-    *(f"kimi-k2{point}{minor}" for point in ".p" for minor in range(5, 10)),
+    *(f"kimi-k2.{minor}" for minor in range(5, 10)),
     *(f"kimi-k{version}" for version in range(3, 10)),
 )
 
@@ -56,9 +56,9 @@ BLIND_GROKS = ("grok-1", "grok-2", "grok-3", "grok-beta", "grok-code")
 
 SEEING_GROKS = ("grok", "grok-2-vision")
 
-_QWEN_TWOS = ("qwen2", "qwen-2", "qwen2.5", "qwen-2.5", "qwen2-5", "qwen2p5")
+_QWEN_TWOS = ("qwen2", "qwen-2", "qwen2.5", "qwen-2.5", "qwen2-5")
 
-_QWEN_THREES = ("qwen3.", "qwen-3.", "qwen3p")
+_QWEN_THREES = ("qwen3.", "qwen-3.")
 
 # From 3.5 on they see, but the largest of them only from 3.8 on.
 BLIND_QWENS = ("qwen", "qwq", *(f"{line}{minor}-max" for line in _QWEN_THREES for minor in (5, 6, 7)))
@@ -73,5 +73,5 @@ BLIND_LLAMAS = ("llama-2", "llama2", "llama-3", "llama3", "llama-v3", "meta-llam
 
 SEEING_LLAMAS = (
     *("llama", "llama-3.2-11b", "llama-3.2-90b", "llama3.2-vision", "llama3-2-11b", "llama3-2-90b"),
-    *("llama-v3p2-11b", "llama-v3p2-90b", "llama-3.1-nemotron-nano-vl", "llama3-llava"),
+    *("llama-v3.2-11b", "llama-v3.2-90b", "llama-3.1-nemotron-nano-vl", "llama3-llava"),
 )

@@ -23,7 +23,7 @@ def kinds(document: Document) -> list[tuple[str, str]]:
 )
 def test_nothing_of_a_plain_text_is_lost(text: str, encoding: str) -> None:
     document = read_document(text.encode(encoding), media_type="text/plain")
-    assert said("".join(block.text for block in document.blocks)) == said(text.removeprefix("\ufeff"))
+    assert said("".join(block.text for block in document.blocks)) == said(text.lstrip("\ufeff"))
 
 
 @pytest.mark.laws
@@ -282,7 +282,7 @@ def test_encodings(data: bytes, note: str) -> None:
 
 def test_what_is_not_utf_8_is_guessed_and_told() -> None:
     document = read_document("Grüße".encode("latin-1"))
-    assert document.blocks[0].text == "Grüße" and "latin-1" in document.notes[0]
+    assert document.blocks[0].text == "Grüße" and "cp1252" in document.notes[0]
     page = '<html><meta charset="windows-1251"><p>Маяк</p>'.encode("windows-1251")
     assert read_document(page).blocks[0].text == "Маяк"
     broken = read_document("Grüße".encode("utf-16") + b"\x00")

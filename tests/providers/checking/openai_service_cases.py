@@ -9,6 +9,7 @@ SYSTEM = {"role": "system", "content": "Be brief."}
 PDF = {"type": "file", "file": {"file_id": "file-1"}}
 CUSTOM = {"id": "D681PevKs", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
 LISTED = [{"type": "text", "text": "x"}]
+TOOL = {"type": "function", "function": {"name": "look"}}
 SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
 BROKEN = {"role": "assistant", "tool_calls": [call("D681PevKs", arguments='{"city": "Os')]}
 
@@ -84,6 +85,14 @@ OF_SERVICES: dict[str, tuple[Any, Places]] = {
         ),
         [("messages[3].reasoning_content", "thoughts_for_model")],
     ),
+    "a plain answer without what DeepSeek thought, once one was called": (
+        to(
+            "deepseek-flash",
+            *(USER, {**SAID, "reasoning_content": " "}, USER, {**calls("a"), "reasoning_content": "hm"}),
+            *(result("a"), SAID, USER),
+        ),
+        [("messages[5].reasoning_content", "thoughts_for_model")],
+    ),
     "a call without a signature for Gemini": (
         to("google/gemini-3-pro-preview", USER, calls("a", "b"), result("a"), result("b")),
         [("messages[1].tool_calls[0]", "signature_for_model")],
@@ -132,6 +141,11 @@ TAKEN_BY_SERVICES: dict[str, Any] = {
     "a blank for what Kimi thought": to(
         "kimi-k2.5", USER, {**calls("a"), "reasoning_content": " "}, result("a"), SAID, USER
     ),
+    "a plain answer without what DeepSeek thought, without tools": to("deepseek-v4-pro", USER, SAID, USER),
+    "a plain answer of DeepSeek where it does not think": to(
+        "deepseek-v4-pro", USER, SAID, USER, tools=[TOOL], thinking={"type": "disabled"}
+    ),
+    "a plain answer without what Kimi thought": to("kimi-k2.6", USER, SAID, USER, tools=[TOOL]),
     "what Kimi thought, by way of a gateway": to(
         "moonshotai/kimi-k2.5",
         *(USER, {**calls("a"), "reasoning": "hm"}, result("a")),

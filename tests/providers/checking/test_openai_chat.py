@@ -6,7 +6,13 @@ import pytest
 
 from quire.providers.checking.openai_chat import RULES, check
 from tests.providers.checking.openai_chat_cases import ALL_BAD, GOOD, USER
-from tests.providers.checking.openai_service_cases import OF_SERVICES, TAKEN_BY_SERVICES
+from tests.providers.checking.openai_service_cases import (
+    OF_SERVICES,
+    SAID,
+    TAKEN_BY_SERVICES,
+    TOOL,
+    to,
+)
 
 EVERY_BAD = {**ALL_BAD, **OF_SERVICES}
 
@@ -53,6 +59,13 @@ def test_a_model_that_is_named_beside_the_messages_is_held_to_the_same(name: str
     found = check(payload["messages"], model=payload["model"])
     assert [(fault.place, fault.rule) for fault in found] == [
         one for one in expected if "tools[0].t" not in one[0]
+    ]
+
+
+def test_with_tools_deepseek_wants_what_it_thought_beside_a_plain_answer() -> None:
+    request = to("deepseek-v4-pro", USER, SAID, USER, tools=[TOOL])
+    assert [(fault.place, fault.rule) for fault in check(request)] == [
+        ("messages[1].reasoning_content", "thoughts_for_model")
     ]
 
 

@@ -90,8 +90,7 @@ def test_old_and_odd_forms() -> None:
     ("message", "path"),
     [
         ({"role": "nobody", "content": "hi"}, "messages[0].role"),
-        ({"role": "tool", "content": "hi"}, "messages[0].tool_call_id"),
-        ({"role": "tool", "tool_call_id": "", "content": "hi"}, "messages[0].tool_call_id"),
+        ({"role": "tool", "tool_call_id": 7, "content": "hi"}, "messages[0].tool_call_id"),
         ({"role": "user", "content": [{"type": "text"}]}, "messages[0].content[0].text"),
         (
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": ""}}]},
@@ -105,7 +104,7 @@ def test_old_and_odd_forms() -> None:
             "messages[0].content[0].input_audio.data",
         ),
         (
-            {"role": "assistant", "tool_calls": [{"function": {"name": "look"}}]},
+            {"role": "assistant", "tool_calls": [{"id": 7, "function": {"name": "look"}}]},
             "messages[0].tool_calls[0].id",
         ),
     ],

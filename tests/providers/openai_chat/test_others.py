@@ -50,6 +50,16 @@ def test_openai_is_told_who_speaks(model: str | None) -> None:
     assert [one["name"] for one in sent.payload["messages"]] == ["boss", "ana", "planner", "bob"]
 
 
+def test_a_speakers_name_that_openai_refuses_is_changed_and_that_is_said() -> None:
+    names = ["Ann Lee", "Ann_Lee", "Ann/Lee", "Ann Lee"]
+    history = [{"role": "user", "name": name, "content": "Hello."} for name in names]
+    sent = rendered(history, "gpt-5.6")
+    first, plain, second, again = (message["name"] for message in sent.payload["messages"])
+    assert plain == "Ann_Lee" and first == again and len({first, plain, second}) == 3
+    assert first.startswith("Ann_Lee_") and second.startswith("Ann_Lee_")
+    assert [note.change for note in sent.downgrades] == ["name_renamed"] * 3
+
+
 @pytest.mark.parametrize("model", OTHERS)
 @pytest.mark.parametrize("wire", ["openai", "openai-responses"])
 def test_tools_of_any_text_and_calls_of_them_are_functions_of_one_text(wire: str, model: str) -> None:

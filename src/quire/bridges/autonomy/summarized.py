@@ -1,8 +1,8 @@
 """Autonomy's summarized history: the engine's compaction beside the conversation, with its figures."""
 
 import asyncio
-import weakref
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, TypedDict
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -63,7 +63,8 @@ class SummarizedHistorySection(Reads, History):
         self._sessions: WeakKeyDictionary[Session, tuple[str, str]] = WeakKeyDictionary()
         self._at_work: WeakSet[Background] = WeakSet()
         self._letting_go: set[asyncio.Future[None]] = set()
-        self._past = Metrics()  # of conversations that are no longer at hand
+        # Of each conversation once, and what they were when it was attached: all sessions of it share them.
+        self._figures: dict[int, tuple[Metrics, Metrics]] = {}
         self._hits = self._misses = 0
 
     async def get_messages(
@@ -97,13 +98,13 @@ class SummarizedHistorySection(Reads, History):
         begun = session.compaction
         assert begun is not None
         self._at_work.add(begun)
-        weakref.finalize(begun, _add, self._past, begun.metrics)
+        self._figures.setdefault(id(begun.metrics), (begun.metrics, copy(begun.metrics)))
 
     def get_metrics(self) -> dict[str, int]:
         """How often a summary was there and was not, and what became of those that were begun."""
         sums = Metrics()
-        for metrics in (self._past, *(one.metrics for one in self._at_work)):
-            _add(sums, metrics)
+        for metrics, before in self._figures.values():
+            _add(sums, metrics, before)
         return {
             "cache_hits": self._hits,
             "cache_misses": self._misses,
@@ -115,7 +116,7 @@ class SummarizedHistorySection(Reads, History):
     def get_cache_info(self) -> CacheInfo:
         """Which conversations that are at hand have a summary, and how many are being written."""
         summed = [s for s in self._at_hand() if _summary_in(s.view()) is not None]
-        pending = sum(one.metrics.pending for one in self._at_work)
+        pending = sum(metrics.pending for metrics, _ in self._figures.values())
         return {
             "cached_conversations": len(summed),
             "pending_summarizations": pending,
@@ -137,6 +138,8 @@ class SummarizedHistorySection(Reads, History):
     def _let_go(self, session: Session) -> None:
         before = session.compaction
         self._begin(session)  # what the next turn begins is not to be let go too
+        if before is not None:
+            before.give_up()  # now: it may be at its last step, in a thread
         if before is None or not _is_in_a_loop():
             return  # without a loop nothing is being written
         task = asyncio.ensure_future(before.close("hand over"))
@@ -184,7 +187,7 @@ def _summary_in(view: View) -> Summary | None:
     return next((item for item in view if isinstance(item, Summary)), None)
 
 
-def _add(sums: Metrics, metrics: Metrics) -> None:
-    sums.started += metrics.started
-    sums.completed += metrics.completed
-    sums.failed += metrics.failed
+def _add(sums: Metrics, metrics: Metrics, before: Metrics) -> None:
+    sums.started += metrics.started - before.started
+    sums.completed += metrics.completed - before.completed
+    sums.failed += metrics.failed - before.failed

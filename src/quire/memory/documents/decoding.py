@@ -15,6 +15,8 @@ _MARKS = (
 )
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""")
 _DECLARED_WITHIN = 2048
+_WINDOWS = "cp1252"
+_GUESSED = f"not UTF-8: read as latin-1 in the manner of Windows ({_WINDOWS}), which may be wrong"
 _SAMPLE = 64 * 1024
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
 _MOST_CONTROLS = 0.01
@@ -35,7 +37,7 @@ def decoded(data: bytes, name: str, *, is_marked_up: bool = False) -> tuple[str,
     except UnicodeDecodeError:
         declared = _declared(data) if is_marked_up else None
         if declared is None:
-            return data.decode("latin-1"), ["not UTF-8: read as latin-1, which may be wrong"]
+            return data.decode(_WINDOWS, "replace"), [_GUESSED]
         return _read_or_replaced(data, declared)
 
 
@@ -69,6 +71,8 @@ def _declared(data: bytes) -> str | None:
         known.decode(b"")  # what is known may also be no encoding of text, such as base64
     except (LookupError, ValueError):
         return None
+    if known.name == "iso8859-1":  # pages that say so mean the other, and browsers take them at that
+        return _WINDOWS
     return known.name if known.name not in ("utf-8", "ascii") and _gives_text(known) else None
 
 

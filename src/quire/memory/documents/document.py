@@ -52,8 +52,10 @@ class Draft(msgspec.Struct):
         text = text.strip("\n").rstrip() if kind == "code" else text.strip()
         if not text:
             return
-        if kind == "heading" and (len(text) > LONGEST_HEADING or "\n" in text):
+        if kind == "heading" and len(text) > LONGEST_HEADING:
             kind, level = "paragraph", 0
+        if kind == "heading":
+            text = " ".join(line.strip() for line in text.split("\n"))
         self.blocks.append(Block(kind, text, level, is_header, page))
 
     def named(self) -> str:
@@ -64,8 +66,8 @@ class Draft(msgspec.Struct):
 
 
 def cleaned(text: str) -> str:
-    """A text with plain line ends, without control characters, and fit to be written."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
+    """A text with plain line ends, without byte order mark and control characters, fit to be written."""
+    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
     if _HALF_PAIR.search(text):  # pairs that were written as two halves are joined, single halves replaced
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return _CONTROL.sub("", text)

@@ -5,12 +5,14 @@ import re
 from quire.memory.documents.document import Draft, Kind
 from quire.memory.documents.lists import LISTS, Lists
 from quire.memory.documents.tags import Tag, Tokens
-from quire.memory.documents.unseen import IN_LINE, Attributes, Unseen
+from quire.memory.documents.unseen import EMPTIES, IN_LINE, Attributes, Unseen
 
 _ITEMS = frozenset(("li", "dt", "dd"))
 _CELLS = frozenset(("td", "th"))
 _HEADING = re.compile("h[1-6]").fullmatch
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
+_LINK = "\u00b6"
+"""Many pages have a link to each heading at its end."""
 
 
 def read_html(text: str) -> Draft:
@@ -44,9 +46,9 @@ class _Page:
         if isinstance(token, str):
             self._say(token)
             return
-        if token.begins:
+        if token.begins or token.name == "br":
             self._begin_tag(token.name, token.attributes)
-        if token.ends:
+        if token.ends and token.name not in EMPTIES:
             self._end_tag(token.name)
 
     def _begin_tag(self, tag: str, attributes: Attributes) -> None:
@@ -58,6 +60,8 @@ class _Page:
                 self._between()
         elif tag == "br":
             self._words.append("\n" if self._preformatted else "\x00")
+        elif tag == "button":
+            self._words.append(" ")
         elif tag == "img":
             self._words.append(f" {attributes.get('alt') or ''} ")
         else:
@@ -92,18 +96,19 @@ class _Page:
         elif was_left_out:
             return
         elif tag in LISTS:
-            self._flush()
-            self._lists.end()
+            self._end_list()
         elif tag == "pre":
-            self._flush()
+            self._end()
             self._preformatted = max(self._preformatted - 1, 0)
         elif tag in _CELLS:
             self._end_cell()
         elif tag in ("tr", "table"):
             self._end_row()
         elif _HEADING(tag) or tag in _ITEMS:
-            self._flush()
+            self._end()
             self._number = "" if tag in _ITEMS else self._number
+        elif tag == "button":
+            self._words.append(" ")
         elif tag not in IN_LINE:
             self._between()
 
@@ -128,6 +133,19 @@ class _Page:
         self._between()
         if self._cells is None:
             self._kind, self._level = kind, level
+
+    def _end(self) -> None:
+        """What had a kind of its own ends; where it said nothing, what comes after it is not of that kind."""
+        self._flush()
+        if self._cells is None:
+            self._kind, self._level = "paragraph", 0
+
+    def _end_list(self) -> None:
+        self._flush()
+        if self._kind == "item" and self._level == self._lists.level:
+            self._end()
+            self._number = ""
+        self._lists.end()
 
     def _begin_number(self, tag: str, attributes: Attributes) -> None:
         """The number of an item: it is said with the first that the item says."""
@@ -178,6 +196,8 @@ class _Page:
         said = self._said()
         if not said.strip():
             return
+        if self._kind == "heading":
+            said = said.removesuffix(_LINK)
         if self._number:
             said = f"{self._number}{chr(10) if self._kind == 'code' else ' '}{said}"
         self.draft.add(self._kind, said, level=self._level)

@@ -18,7 +18,8 @@ _BARE = re.compile(rf"[^{_BLANK}>]*")
 _QUOTES = ("'", '"')
 _COMMENT = re.compile(r"<!--(?:-?>|.*?--!?>)", re.DOTALL)
 _PASSED_BY = ("<!", "<?", "</")
-_RAW_ENDS = {tag: re.compile(rf"</{tag}(?=[{_BLANK}/>])", re.IGNORECASE) for tag in ("script", "style")}
+_RAW = ("script", "style", "title")
+_RAW_ENDS = {tag: re.compile(rf"</{tag}(?=[{_BLANK}/>])", re.IGNORECASE) for tag in _RAW}
 _NO_CHARACTER = re.compile(r"&#[0-9]{100,};?")  # and Python reads no number of some thousand digits
 
 
@@ -39,13 +40,15 @@ class Tokens:
         """Whether a comment was never closed: then all that follows is in it."""
         self._page = page
         self._at = 0
+        self._text_until = 0  # what is before is text, whatever looks like a tag in it
+        self._has_whole_titles = True
         self._has_whole_tags = True
         self._has_whole_sections = True
 
     def __iter__(self) -> Iterator[str | Tag]:
         page, last = self._page, self._page.rfind(">")
         while self._at < len(page):
-            start = page.find("<", self._at)
+            start = page.find("<", max(self._at, self._text_until))
             if start < 0 or (start > last and not page.startswith("<!--", start)):
                 start = len(page)
             if start > self._at:
@@ -89,9 +92,20 @@ class Tokens:
         self._at = inside.end or len(page)
         tag = Tag(named[1].lower(), inside.attributes, not is_end, is_end or inside.is_closed)
         if tag.name in _RAW_ENDS and not tag.ends:
-            raw_end = _RAW_ENDS[tag.name].search(page, self._at)
-            self._at = raw_end.start() if raw_end else len(page)
+            self._begin_raw(tag.name)
         return tag
+
+    def _begin_raw(self, name: str) -> None:
+        """What follows has no tags, up to the end of this one: a script is passed by, a title is text."""
+        if name == "title" and not self._has_whole_titles:
+            return
+        end = _RAW_ENDS[name].search(self._page, self._at)
+        if name != "title":
+            self._at = end.start() if end else len(self._page)
+        elif end:
+            self._text_until = end.start()
+        else:
+            self._has_whole_titles = False  # nobody closed it, and the page goes on behind it
 
 
 class _Inside(NamedTuple):

@@ -8,15 +8,21 @@ Attributes = Mapping[str, str | None]
 
 IN_LINE = frozenset(
     (
-        *("a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img"),
-        *("input", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong"),
-        *("sub", "sup", "time", "tt", "u", "var", "wbr"),
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn"),
+        *("em", "font", "i", "img", "input", "ins", "kbd", "label", "mark", "meter", "nobr", "output"),
+        *("picture", "progress", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "small", "source"),
+        *("span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
     )
 )
 _EMPTY = "area base br col embed frame hr img input link meta param source track wbr"
-_EMPTIES = frozenset(_EMPTY.split())
+EMPTIES = frozenset(_EMPTY.split())
+"""Tags that hold nothing, and so end where they begin."""
+
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "svg", "iframe", "object"))
 _AROUND = frozenset(("nav", "footer", "button", "select", "dialog"))
+_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
+"""They name what comes after them, and a button in them is what shows that: its words are the name."""
+
 _MAIN = frozenset(("main", "article", "h1"))
 _WHOLE = frozenset(("html", "body"))
 """A page that is hidden whole is shown by a script, or it has no reader at all."""
@@ -69,15 +75,20 @@ class Unseen:
 
     def begins(self, tag: str, attributes: Attributes) -> bool:
         """A tag begins; whether it is left out."""
-        if tag in _EMPTIES:
+        if tag in EMPTIES:
             return self.is_inside or hides(tag, attributes)
         self._end_what_it_ends(tag)
-        is_left_out = tag in _UNSEEN or tag in _AROUND or attributes.get("role") == "navigation"
-        if self._first is None and (is_left_out or hides(tag, attributes)):
+        if self._first is None and (self._is_left_out(tag, attributes) or hides(tag, attributes)):
             self._first = len(self._open)
         self._open.append(tag)
         self._count[tag] += 1
         return self.is_inside
+
+    def _is_left_out(self, tag: str, attributes: Attributes) -> bool:
+        """Whether a tag has nothing to read, or what is there to get about."""
+        if tag == "button" and any(map(self.is_within, _NAMES)):
+            return False
+        return tag in _UNSEEN or tag in _AROUND or attributes.get("role") == "navigation"
 
     def ends(self, tag: str) -> bool:
         """A tag ends; whether what it ends was left out."""

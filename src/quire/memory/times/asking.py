@@ -7,21 +7,27 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from quire.memory.times import names
-from quire.memory.times.calendar_dates import DATES, Asked, readable
+from quire.memory.times.calendar_dates import DATES, JOINED_TO_NOW, Asked, readable
 from quire.memory.times.relative import RELATIVE
-from quire.memory.times.span import DAY, Period, Span, day_of
+from quire.memory.times.span import DAY, Period, Span, day_of, days, week
 from quire.memory.times.stretches import STRETCHES
 from quire.memory.words.dates import date_terms, weekday_term
 from quire.memory.words.folding import same_length
 
 _READ = 2000
+_SUNDAY = 6
 # What stands before a time and turns it into all that follows it or goes before.
-_SINCE = re.compile(r"\b(?:(?:ever )?since|starting|seit|depuis|desde)(?: the)?\s*$")
-_AFTER = re.compile(r"\b(?:after|following|nach|apres|despues de)(?: the)?\s*$")
-_BEFORE = re.compile(r"\b(?:before|prior to|earlier than|vor|avant|antes de)(?: the)?\s*$")
-_UNTIL = re.compile(r"\b(?:until|till|up to|by|bis|jusqu'en|hasta)(?: the)?\s*$")
-_OPENS_RANGE = re.compile(r"\b(?:between|from|zwischen|entre|desde)(?: the)?\s*$")
-_JOINS_RANGE = re.compile(r"\s*(?:and|to|until|till|through|-|\u2013|und|bis|et|y)(?: the)?\s*")
+_EARLIER = r"(?:before|prior to|earlier than|vor|avant|antes del?)"
+_SINCE = re.compile(rf"\b(?:(?:ever )?since|starting|seit|depuis|desde){names.THE}\s*$")
+_AFTER = re.compile(rf"\b(?:after|following|nach|apres|despues del?){names.THE}\s*$")
+_BEFORE = re.compile(rf"\b{_EARLIER}{names.THE}\s*$")
+_UNTIL = re.compile(rf"\b(?:until|till|up to|by|bis|bis zum|jusqu'en|jusqu'au|hasta){names.THE}\s*$")
+_OPENS_RANGE = re.compile(rf"\b(?:between|from|zwischen|vom|von|entre|du|desde|del){names.THE}\s*$")
+_AND = r"(?:and|und|et|y)"
+_JOINS_RANGE = re.compile(
+    rf"\s*(?:[-\u2013]|{names.TO}|(?P<and>{_AND})|,?\s*(?:(?:{_AND}|but)\s+)?(?P<before>{_EARLIER})){names.THE}\s*"
+)
+_WEEK_OF = re.compile(rf"\b(?:the )?week (?:(?P<of>of)|beginning|starting|commencing)(?: on)?{names.THE}\s*$")
 # How far from a time: two weeks before, the day after.
 _AWAY = re.compile(
     rf"\b(?:(?P<amount>[0-9]{{1,3}}|{names.either(names.SMALL_NUMBERS)})\s+|the\s+)"
@@ -87,19 +93,36 @@ def _both(read: Iterable[_Read]) -> Iterator[_Read]:
 
 
 def _ranges(read: Sequence[_Read], asked: Asked) -> Iterator[Span]:
-    """Two times with "between" or "from" before them and "and" or "to" in their midst."""
+    """Two times with "to" in their midst; with "and" only where "between" or "from" is before them."""
     for first, last in pairwise(read):
+        joined = _JOINS_RANGE.fullmatch(asked.plain, first.at.stop, last.at.start)
+        if joined is None:
+            continue
         opens = _OPENS_RANGE.search(asked.plain, 0, first.at.start)
-        if opens and _JOINS_RANGE.fullmatch(asked.plain, first.at.stop, last.at.start):
-            opening = _leading_to(last.period, first, asked)
-            words = asked.written[opens.start() : last.at.stop]
-            yield Span(opening.start, max(opening.start, last.period.end), words, last.period.sure)
+        after = _AFTER.search(asked.plain, 0, first.at.start)
+        lower = opens or after or _SINCE.search(asked.plain, 0, first.at.start)
+        if (joined["and"] and not opens) or (joined["before"] and not lower):
+            continue
+        words = asked.written[lower.start() if lower else first.at.start : last.at.stop]
+        for opening, closing in _written_alike(first, last, asked):
+            start = opening.end if after else opening.start
+            end = closing.start if joined["before"] else closing.end
+            if start < end:
+                yield Span(start, end, words, closing.sure)
+
+
+def _written_alike(first: _Read, last: _Read, asked: Asked) -> Iterable[tuple[Period, Period]]:
+    """Both ends of a range. Where each may be of two days, they are read in the same manner."""
+    one, other = first.period, last.period
+    if one.other is None and other.other is None:
+        return ((_leading_to(other, first, asked), other),)
+    return dict.fromkeys(((one, other), (one.other or one, other.other or other)))
 
 
 def _leading_to(end: Period, first: _Read, asked: Asked) -> Period:
     """The time that opens a range: without a year of its own, it is the last one before the end."""
     then = asked._replace(today=day_of(end.start))
-    return next((period for at, period in readable(then, DATES) if at == first.at), first.period)
+    return next((period for at, period in readable(then, DATES, first.at) if at == first.at), first.period)
 
 
 def _opened(one: _Read, asked: Asked) -> Span:
@@ -107,6 +130,10 @@ def _opened(one: _Read, asked: Asked) -> Span:
     at, (start, end, sure, _) = one
     led = _LED.match(asked.plain, at.start)
     before = led.end() if led else at.start
+    if to_now := JOINED_TO_NOW.match(asked.plain, at.stop):
+        return Span(start, max(asked.now, end), asked.written[at.start : to_now.end()], sure)
+    if (week_of := _WEEK_OF.search(asked.plain, 0, before)) and end - start == DAY:
+        return _whole_week(week_of, one, asked.written[week_of.start() : at.stop])
     if away := _AWAY.search(asked.plain, 0, before):
         return _at_a_distance(away, one, asked.written[away.start() : at.stop])
     for opener, (first, last) in {
@@ -118,6 +145,14 @@ def _opened(one: _Read, asked: Asked) -> Span:
         if found := opener.search(asked.plain, 0, before):
             return Span(first, last, asked.written[found.start() : at.stop], sure * 0.9)
     return Span(start, end, asked.written[at], sure)
+
+
+def _whole_week(found: "re.Match[str]", one: _Read, words: str) -> Span:
+    """The week that a day is of, or that begins with it; one that is named by its Sunday begins there."""
+    day = day_of(one.period.start)
+    begins = found["of"] is None or day.weekday() == _SUNDAY
+    start, end, sure, _ = days(day, 7, one.period.sure) if begins else week(day, one.period.sure)
+    return Span(start, end, words, sure)
 
 
 def _at_a_distance(away: "re.Match[str]", one: _Read, words: str) -> Span:

@@ -9,6 +9,11 @@ from quire.memory.times import names
 from quire.memory.times.span import DAY, Period, day_of, days, latest_year, months, year
 
 
+def _unnamed(pattern: str) -> str:
+    """A pattern whose groups have no names, so that it may stand beside another of the same."""
+    return re.sub(r"\(\?P<\w+>", "(?:", pattern)
+
+
 class Asked(NamedTuple):
     """A question as it is read (lower case, no accents) and as it was written, and when it is asked."""
 
@@ -55,8 +60,16 @@ _OPENED = (
 )
 _ON = re.compile(
     r"\b(?:on|since|before|after|until|till|by|from|between|around|am|le|el|seit|bis|depuis|desde|zwischen|entre"
-    rf"|{_OPENED})(?: the)?$"
+    rf"|week of|{_OPENED}){names.THE}$"
 )
+# Two days that are joined are days, whatever else their months are words for.
+_A_DAY = rf"(?:{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}|{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b)"
+_JOINED = rf"(?:\s*[-\u2013]\s*|\s+{names.TO}{names.THE}\s+)"
+_JOINED_TO_DAY = re.compile(_JOINED + _unnamed(_A_DAY))
+_LONGEST_DAY = 80
+"""Letters in which a day and what joins it to the next are written."""
+JOINED_TO_NOW = re.compile(rf"{_JOINED}(?:{names.NOW})\b")
+_DAY_JOINED = re.compile(rf"\b{_unnamed(_A_DAY)}(?:,?\s+(?:{OF})?{_unnamed(ITS_YEAR)})?{_JOINED}$")
 _VERSION = re.compile(r"\b(?:version|versions|release|build|ver|v)\.?$")
 ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
 
@@ -108,6 +121,11 @@ def is_dated(found: "re.Match[str]", asked: Asked) -> bool:
     """Whether a number beside a word that may be a month is that of a day."""
     if _ON.search(asked.before(found.start())):
         return True
+    begins = found.start()
+    if _JOINED_TO_DAY.match(asked.plain, found.end()):
+        return True
+    if _DAY_JOINED.search(asked.plain, max(begins - _LONGEST_DAY, 0), begins):
+        return True
     return asked.written[found.start("month")].isupper() and ENDS.match(asked.plain, found.end()) is not None
 
 
@@ -118,7 +136,8 @@ def _month_of_year(found: "re.Match[str]", asked: Asked) -> Period:
 def _month_alone(found: "re.Match[str]", asked: Asked) -> Period | None:
     name, month = found["month"], names.MONTH_NUMBERS[found["month"]]
     is_namesake = name in names.NAMED_AFTER_MONTHS or name in names.DOUBTFUL_MONTHS
-    cue = _WITHIN_A_NAMESAKE if is_namesake else _WITHIN
+    is_joined = JOINED_TO_NOW.match(asked.plain, found.end()) is not None
+    cue = _WITHIN_A_NAMESAKE if is_namesake and not is_joined else _WITHIN
     if not (found["part"] or cue.search(asked.before(found.start()))):
         return None
     number = latest_year(asked.today, month)
@@ -175,10 +194,13 @@ DATES: tuple[tuple[str, Reader], ...] = (
 )
 
 
-def readable(asked: Asked, patterns: tuple[tuple[str, Reader], ...]) -> Iterator[tuple[slice, Period]]:
-    """Every time that some patterns read in a question, and where; a date that no calendar has is none."""
+def readable(
+    asked: Asked, patterns: tuple[tuple[str, Reader], ...], within: slice = slice(0, None)
+) -> Iterator[tuple[slice, Period]]:
+    """Every time that patterns read in a question, or a part of it; a date that no calendar has is none."""
+    start, stop, _ = within.indices(len(asked.plain))
     for pattern, reader in patterns:
-        for found in re.finditer(pattern, asked.plain):
+        for found in re.compile(pattern).finditer(asked.plain, start, stop):
             try:
                 period = reader(found, asked)
             except (ValueError, OverflowError):

@@ -46,6 +46,15 @@ NAMED_AFTER_MONTHS = frozenset(("april", "june", "may", "august", "jan", "avril"
 """People have these names too."""
 
 
+THE = r"(?:\s+(?:the|dem|den|le|la|el))?"
+"""An article that may stand before a date."""
+
+TO = r"(?:to|until|till|through|up\s+to|bis|bis\s+zum|au|jusqu'au|jusqu'en|al|hasta)"
+"""What stands between the two ends of a stretch of time."""
+
+NOW = r"now|today|present|jetzt|heute|maintenant|aujourd'hui|ahora|hoy"
+
+
 def either(names: "dict[str, int]") -> str:
     """A pattern for one of some names, the longest first."""
     return "|".join(sorted(names, key=len, reverse=True))

@@ -13,7 +13,8 @@ _PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24),
 _DAYS_BACK = {
     **dict.fromkeys(("today", "heute", "aujourd'hui", "hoy"), 0),
     **dict.fromkeys(("yesterday", "gestern", "hier", "ayer"), 1),
-    **dict.fromkeys(("the day before yesterday", "vorgestern", "avant-hier", "anteayer"), 2),
+    **dict.fromkeys(("the day before yesterday", "day before yesterday", "vorgestern"), 2),
+    **dict.fromkeys(("avant-hier", "anteayer", "antes de ayer"), 2),
 }
 # Said of one back in other languages; "this" ones are rarer and left.
 _ONE_BACK = {

@@ -24,11 +24,11 @@ _LAST_MONTH = MONTH.replace("month", "last")
 _UNTIL = YEAR.replace("year", "until")
 _ITS_UNTIL = ITS_YEAR.replace("<year>", "<until>")
 _OPENS = r"(?:between|from|zwischen|entre)\s+"
-_TO = r"(?:and|to|until|till|through|und|bis|et|y)"
+_TO = rf"(?:and|und|et|y|{names.TO})"
 _OPENS_DAYS = r"(?:(?P<opens>between|from|zwischen|entre|vom|von|du|del)\s+(?:the\s+|dem\s+|le\s+|el\s+)?)?"
 _TO_DAY = (
-    r"(?:\s*[-\u2013]\s*|\s+(?:(?P<and>and|und|et|y)|to|until|till|through|bis|au|al)\s+)"
-    r"(?:the\s+|zum\s+|dem\s+|le\s+|el\s+)?"
+    rf"(?:\s*[-\u2013]\s*|\s+(?:(?P<and>and|und|et|y)|{names.TO})\s+)"
+    r"(?:the\s+|dem\s+|le\s+|el\s+)?"
 )
 _ANY_MONTH = rf"(?:{names.either(names.MONTH_NUMBERS)})\b"
 _NO_MONTH = rf"(?!\s+(?:{OF})?{_ANY_MONTH})"

@@ -18,16 +18,23 @@ _LONGEST = 1_000
 _STAR = re.compile(r"""("(?:[^"\\]|\\.)*")|(?<=\w)\*(?=[],| ]|$)""")
 """A star after the name of a type says that nobody said it. Within a text it is a part of that."""
 
-_ANY = ("Any", "Unknown", "object")
+_ANY = ("Any", "Divergent", "Unknown", "object")
+_DICTS = ("Counter", "defaultdict")
 _AS_LISTS = ("frozenset", "list", "set", "tuple")
 _AS_TEXTS = ("Decimal", "date", "datetime", "time")
 """What is handed over as JSON in this form, and read from it where it is wanted as what it was."""
 
+_NO_KEYS = ("dict", *_AS_LISTS)
+"""What cannot be a key in JSON. All else is written as a text."""
 
-def may_do(message: str, records: frozenset[str]) -> bool:
-    """Whether a complaint of one type in place of another is only about how a value is said."""
+
+def may_do(message: str, records: frozenset[str], *, is_whole: bool = False) -> bool:
+    """Whether a complaint of one type in place of another is only about how a value is said.
+
+    Of one that `is_whole` all is written where it stands. In others, None may only have kept a place.
+    """
     said = said_in(message)
-    return said is not None and len(message) <= _LONGEST and _may_be(*said, records)
+    return said is not None and len(message) <= _LONGEST and _may_be(*said, records, is_whole)
 
 
 def said_in(message: str) -> tuple[str, str] | None:
@@ -38,18 +45,26 @@ def said_in(message: str) -> tuple[str, str] | None:
 
 
 @lru_cache(256)
-def _may_be(found: str, wanted: str, records: frozenset[str]) -> bool:
+def _may_be(found: str, wanted: str, records: frozenset[str], is_whole: bool) -> bool:
     try:
-        return _Fitting(records).fits(_read(found), _read(wanted))
+        return _Fitting(records, is_whole).fits(_read(found), _read(wanted))
     except (SyntaxError, RecursionError):
         return False
 
 
 def _read(said: str) -> ast.expr:
-    """A type as it is said, without what is in its dicts: their keys are looked at in the end."""
+    """A type as it is said; where that is none of Python's, without what is in its dicts."""
+    said = _STAR.sub(r"\1", said)
+    try:
+        return expression_of(said)
+    except SyntaxError:
+        return expression_of(_without_dicts(said))
+
+
+def _without_dicts(said: str) -> str:
     kept: list[str] = []
     depth = 0
-    for part in re.split(r"(\bdict\[|[\[\]])", _STAR.sub(r"\1", said)):
+    for part in re.split(r"(\bdict\[|[\[\]])", said):
         if depth:
             depth += part.endswith("[")
             depth -= part == "]"
@@ -58,14 +73,15 @@ def _read(said: str) -> ast.expr:
             depth = 1
         else:
             kept.append(part)
-    return expression_of("".join(kept))
+    return "".join(kept)
 
 
 class _Fitting:
     """Compares types: records are dicts, and a wider type may hold one of the values that are wanted."""
 
-    def __init__(self, records: frozenset[str]) -> None:
+    def __init__(self, records: frozenset[str], is_whole: bool) -> None:
         self._records = records
+        self._is_whole = is_whole
 
     def fits(self, found: ast.expr, wanted: ast.expr) -> bool:
         either = _members(wanted)
@@ -81,28 +97,42 @@ class _Fitting:
             return True
         if kind in _AS_LISTS and other == "list":
             return all(self.fits(one, inner) for one in _inner(found) for inner in _inner(wanted))
-        return kind == other == "dict" or ast.dump(found) == ast.dump(wanted)
+        if kind == other == "dict":
+            return self._fits_dict(_inner(found), _inner(wanted))
+        return ast.dump(found) == ast.dump(wanted)
+
+    def _fits_dict(self, found: list[ast.expr], wanted: list[ast.expr]) -> bool:
+        """Compares keys and values; of records it is not said here what they hold."""
+        match found, wanted:
+            case [key, value], [_, inner]:
+                has_keys = all(self._kind(one) not in _NO_KEYS for one in _members(key))
+                values = [one for one in _members(value) if self._is_whole or not _is_none(one)]
+                return has_keys and all(self.fits(one, inner) for one in values)
+            case _:
+                return True
 
     def _fits_values(self, found: ast.expr, wanted: ast.expr) -> bool:
         values, named = self._values(found), self._values(wanted)
         if values and named:
             return values <= named
         if values:
-            kinds, other = {type(value).__name__ for value in values}, self._kind(wanted)
-            return all(kind == other or _is_read_as(kind, other) for kind in kinds)
-        return any(type(value).__name__ == self._kind(found) for value in named)
+            other = self._kind(wanted)
+            return all(kind == other or _is_read_as(kind, other) for kind, _ in values)
+        return any(kind == self._kind(found) for kind, _ in named)
 
     def _kind(self, said: ast.expr) -> str:
         name = said.value if isinstance(said, ast.Subscript) else said
         if isinstance(name, ast.Constant):
             return str(name.value)
         found = name.id if isinstance(name, ast.Name) else ""
-        return "dict" if found in self._records else found
+        return "dict" if found in self._records or found in _DICTS else found
 
-    def _values(self, said: ast.expr) -> set[object]:
+    def _values(self, said: ast.expr) -> set[tuple[str, object]]:
+        """The values that are named, by their kinds: 1 is equal to True."""
         if self._kind(said) != "Literal":
             return set()
-        return {one.value for one in _inner(said) if isinstance(one, ast.Constant)}
+        constants = (one.value for one in _inner(said) if isinstance(one, ast.Constant))
+        return {(type(value).__name__, value) for value in constants}
 
 
 def _is_read_as(kind: str, wanted: str) -> bool:
@@ -110,9 +140,15 @@ def _is_read_as(kind: str, wanted: str) -> bool:
     return (kind in _AS_TEXTS and wanted == "str") or (kind, wanted) == ("int", "float")
 
 
+def _is_none(said: ast.expr) -> bool:
+    return isinstance(said, ast.Constant) and said.value is None
+
+
 def _members(said: ast.expr) -> list[ast.expr]:
     if isinstance(said, ast.BinOp) and isinstance(said.op, ast.BitOr):
         return [*_members(said.left), *_members(said.right)]
+    if isinstance(said, ast.BinOp) and isinstance(said.op, ast.BitAnd):  # what it is, and what it is not
+        return _members(said.left if isinstance(said.right, ast.UnaryOp) else said.right)
     return [said]
 
 

@@ -141,9 +141,14 @@ class _Reading:
             into = _INTO.match(stands.strip())
             return into is not None and into[1] not in self._declared
         for_now = self._sets_again and _FOR_NOW.match(stands.strip())
-        if for_now or not may_do(str(row["message"]), self._records):
+        if for_now or not may_do(str(row["message"]), self._records, is_whole=self._is_whole(row)):
             return bool(for_now)
         return not self._is_alone(row) or self._results.may_do(str(row["message"]))
+
+    def _is_whole(self, row: _Row) -> bool:
+        """Whether this is of a dict or a list that is written there."""
+        start = min(start for start, _ in self._text.spans_at(_place(row)))
+        return self._text.data[start : start + 1] in (b"{", b"[")
 
     def _is_alone(self, row: _Row) -> bool:
         """Whether this is of what a call gives that was looked at by itself."""

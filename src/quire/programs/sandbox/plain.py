@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, NamedTuple, cast
 
 from quire.programs.sandbox.shown import thing_shown
+from quire.programs.written import key_written
 
 DEEPEST = 100
 
@@ -84,14 +85,7 @@ class Copying:
         return [self.of(one, depth) for one in cast("Iterable[Any]", value)]
 
     def _key(self, key: Any) -> str:
-        found = self._single(key)
-        if isinstance(found, str):
-            return found
-        return (
-            {True: "true", False: "false", None: "null"}[found]
-            if found in (True, False, None)
-            else str(found)
-        )
+        return key_written(self._single(key))
 
     def _single(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -22,6 +22,7 @@ from quire.providers.gemini.responses import read_response
 from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, spoken, thought_sign, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
+from quire.providers.made_ids import MadeIds
 from quire.providers.native import beside, native_note
 
 _REQUESTED = ("contents", "systemInstruction", "config")
@@ -52,7 +53,7 @@ class _History:
         self._model = model
         self._items: list[Item] = []
         self._waiting: list[tuple[str, str]] = []  # ids and names of calls without an answer yet
-        self._taken: set[str] = set()
+        self._new_id = MadeIds()
 
     def read(self, contents: Any, path: str) -> list[Item]:
         """All items."""
@@ -63,7 +64,7 @@ class _History:
         else:
             places = [(f"{path}[{at}]", block) for at, block in enumerate(listed(contents, path))]
         blocks = [(place, _content(block, place)) for place, block in places]
-        self._taken = set(_ids([block for _, block in blocks]))
+        self._new_id = MadeIds(_ids([block for _, block in blocks]))
         for place, block in blocks:
             self._read_content(block, place)
         return self._items
@@ -182,13 +183,6 @@ class _History:
                 del self._waiting[at]
                 return call_id, called
         return given or self._new_id(), name or "unnamed"
-
-    def _new_id(self) -> str:
-        number = len(self._taken)
-        while f"call_{number}" in self._taken:
-            number += 1
-        self._taken.add(f"call_{number}")
-        return f"call_{number}"
 
 
 def _content(block: Any, path: str) -> Mapping[str, Any]:

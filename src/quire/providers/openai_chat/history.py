@@ -1,10 +1,12 @@
 """OpenAI Chat Completions: an existing list of messages as items."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quire.errors import Damaged, cut
 from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers.json_values import entries_in, fields_in
+from quire.providers.made_ids import MadeIds
 from quire.providers.native import beside
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
 from quire.providers.openai_chat.outputs import LEGACY, outputs_of
@@ -23,29 +25,36 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
         if "messages" not in body:
             raise Damaged("the payload has no messages", "messages")
         model, payload = body.get("model") or model, body["messages"]
-    reader = _Reader(words_in(model))
-    for index, value in enumerate(entries(payload, "messages")):
-        place = f"messages[{index}]"
-        reader.take(fields(value, place), place)
+    places = [(f"messages[{index}]", value) for index, value in enumerate(entries(payload, "messages"))]
+    messages = [(place, fields(value, place)) for place, value in places]
+    reader = _Reader(words_in(model), MadeIds(_ids([message for _, message in messages])))
+    for place, message in messages:
+        reader.take(message, place)
     return reader.items
 
 
 class _Reader:
-    """Goes through messages, remembering which call was for which tool."""
+    """Goes through messages, remembering which call was for which tool, and which have no result yet."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, new_id: MadeIds) -> None:
         self.items: list[Item] = []
-        self._maker = Maker(model, None, Answer().tool)
+        self._maker = Maker(model, None, Answer().tool, new_id)
         self._names: dict[str, str] = {}
+        self._waiting: list[str] = []  # the ids of calls of the last round
+        self._replying = False
 
     def take(self, message: Json, path: str) -> None:
+        self._read(message, path)
+        self._replying = message.get("role") == "assistant"
+
+    def _read(self, message: Json, path: str) -> None:
         match message.get("role"):
             case "system" | "developer" | "user" as role:
                 self._said(role, message, path)
             case "assistant":
                 self._replied(message, path)
             case "tool":
-                self._answered(text_at(message, "tool_call_id", path), message, path)
+                self._answered(self._answered_id(message, path), message, path)
             case "function":
                 self._answered(LEGACY, message, path)
             case role:
@@ -60,14 +69,33 @@ class _Reader:
 
     def _replied(self, message: Json, path: str) -> None:
         outputs = outputs_of(message, path, self._maker)
-        self._names |= {item.call_id: item.name for item in outputs if isinstance(item, ToolCall)}
+        calls = {item.call_id: item.name for item in outputs if isinstance(item, ToolCall)}
+        self._names |= calls
+        if calls:
+            self._waiting = [*(self._waiting if self._replying else ()), *calls]
         self.items += outputs
 
+    def _answered_id(self, message: Json, path: str) -> str:
+        """The id of the call that a result is for; where it names none, the first without a result."""
+        if message.get("tool_call_id") not in (None, ""):
+            return text_at(message, "tool_call_id", path)
+        named = [one for one in self._waiting if self._names[one] == message.get("name")]
+        return next(iter(named or self._waiting), None) or self._maker.call_id()
+
     def _answered(self, call_id: str, message: Json, path: str) -> None:
-        if not call_id:
-            raise Damaged("a result has the id of its call", f"{path}.tool_call_id")
+        if call_id in self._waiting:
+            self._waiting.remove(call_id)
         content, strange = read_output(message.get("content"), f"{path}.content", NAME)
         name = self._names.get(call_id) or words_in(message.get("name")) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))
         self.items += strange
+
+
+def _ids(messages: Sequence[Json]) -> Iterator[str]:
+    """The ids that calls have already, and those that results name."""
+    for message in messages:
+        calls = map(fields_in, entries_in(message.get("tool_calls")))
+        for held in (message.get("tool_call_id"), *(call.get("id") for call in calls)):
+            if isinstance(held, str):
+                yield held

@@ -80,12 +80,7 @@ def _call(call: Json, path: str, maker: Maker) -> Item:
 
 
 def _call_id(call: Json, path: str, maker: Maker) -> str:
-    if call.get("id") in (None, "") and maker.call_id is not None:
-        return maker.call_id()
-    call_id = text_at(call, "id", path)
-    if not call_id:
-        raise Damaged("a call has an id", f"{path}.id")
-    return call_id
+    return maker.call_id() if call.get("id") in (None, "") else text_at(call, "id", path)
 
 
 def arguments_in(function: Json, path: str) -> str:

@@ -36,8 +36,7 @@ class Maker(NamedTuple):
     model: str
     prefix: str | None
     tool: Callable[[str], str]
-    call_id: Callable[[], str] | None = None
-    """None where a call has to have one: in a history, its result names it."""
+    call_id: Callable[[], str]
 
 
 def thought_of(message: Json, maker: Maker, path: str) -> Reasoning | None:

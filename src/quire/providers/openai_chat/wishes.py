@@ -24,10 +24,12 @@ _ONLY_WITH_CALLS = re.compile(r"deepseek-(?:reasoner|r1)")
 
 
 class Wishes(NamedTuple):
-    """What a model's service wants beside messages with calls, whoever made them."""
+    """What a model's service wants beside messages with calls, and some beside others, whoever made them."""
 
     thoughts: bool = False
-    """The field `reasoning_content` on each."""
+    """The field `reasoning_content` on each with calls."""
+    always: bool = False
+    """The same on each without."""
     signature: bool = False
     """A signature on the first call of each."""
     only_with_calls: bool = False
@@ -47,6 +49,7 @@ def wishes_of(model: str | None) -> Wishes:
     features, name = facts_for(model).features, bare_name(model).rpartition("/")[2]
     return Wishes(
         "thoughts_with_calls" in features,
+        "thoughts_with_answers" in features,
         "thought_signatures" in features,
         _ONLY_WITH_CALLS.match(name) is not None,
     )
@@ -55,6 +58,15 @@ def wishes_of(model: str | None) -> Wishes:
 def wanted_thoughts(model: str | None) -> Json:
     """What stands beside a message with calls whose thoughts are not there."""
     return {"reasoning_content": BLANK} if wishes_of(model).thoughts else {}
+
+
+def wanted_beside_words(model: str | None) -> Json:
+    """What stands beside a message without calls whose thoughts are not there.
+
+    It is wanted once a request has tools. It is there before that, so that nothing changes when they come: it
+    is not read without them.
+    """
+    return {"reasoning_content": BLANK} if wishes_of(model).always else {}
 
 
 def wanted_signature(model: str | None) -> Json:

@@ -20,7 +20,7 @@ from quire.providers import wording
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Output, Reply
 from quire.providers.media import split
-from quire.providers.names import alphabet
+from quire.providers.names import Alphabet, alphabet
 from quire.providers.native import BESIDE, fields_beside, file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.openai_chat.chunks import with_beside
@@ -31,11 +31,16 @@ from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain, write_words
 from quire.providers.openai_chat.states import NAME, goes_back
 from quire.providers.openai_chat.tools import written_tool
-from quire.providers.openai_chat.wishes import wanted_signature, wanted_thoughts, wishes_of
+from quire.providers.openai_chat.wishes import (
+    wanted_beside_words,
+    wanted_signature,
+    wanted_thoughts,
+    wishes_of,
+)
 from quire.providers.sheet import Json, Sheet
 
 _IDS = alphabet(LONGEST_ID)
-_AUTHOR = re.compile(r"[^\s<|\\/>]+")
+_AUTHORS = Alphabet(re.compile(r"[^\s<|\\/>]+"), 64)
 
 
 class ChatWriter(FamilyWriter):
@@ -51,7 +56,10 @@ class ChatWriter(FamilyWriter):
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """The common case, written at once; where a service wants more beside calls, it is words alone."""
-        write = write_words if wishes_of(self.sheet.model).any else write_plain
+        wishes = wishes_of(self.sheet.model)
+        if wishes.always:
+            return start  # words are more here too
+        write = write_words if wishes.any else write_plain
         return self._plain(write, items, start, stop)
 
     def user(self, item: Message | Note | Summary) -> None:
@@ -70,6 +78,9 @@ class ChatWriter(FamilyWriter):
         """A reply of words alone."""
         place = len(self.sheet.messages)
         self._assistant(item)
+        wanted, messages = wanted_beside_words(self.sheet.model), self.sheet.messages
+        if wanted and place < len(messages) and messages[place]["role"] == "assistant":
+            messages[place] |= wanted
         self._sign(item, place)
 
     def _sign(self, item: Item, place: int) -> None:
@@ -78,12 +89,19 @@ class ChatWriter(FamilyWriter):
         if BESIDE not in item.extras or place >= len(messages):
             return
         name = fields_beside(item, NAME).get("name")
-        if not isinstance(name, str) or not _AUTHOR.fullmatch(wording.mended(name)):
+        if not isinstance(name, str) or not name:
             return
         if self._manners.whole:
-            messages[place]["name"] = wording.mended(name)
+            messages[place]["name"] = self._author(item, wording.mended(name))
         else:
             self.sheet.note(item, "fields_left_out", "whoever serves the model may refuse a speaker's name")
+
+    def _author(self, item: Item, name: str) -> str:
+        """The name of a speaker as the wire takes it; no two of them become one."""
+        if _AUTHORS.takes(name):
+            return name
+        self.sheet.note(item, "name_renamed", "a speaker's name has other characters here")
+        return _AUTHORS.mended(name)
 
     def _sign_all(self, items: list[Message], place: int) -> None:
         for item in items:

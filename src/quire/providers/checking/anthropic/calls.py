@@ -13,14 +13,12 @@ class Pairing:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._ids: set[str] = set()
-        self._server_ids: set[str] = set()
         self._open: list[tuple[str, str]] = []
         self._unanswered: dict[str, str] = {}
 
     def check(self, turns: list[Turn]) -> None:
         """Note calls without a result and results without a call."""
         for turn in turns:
-            self._check_server(turn)
             if turn.role == "assistant":
                 self._leave_open()
                 self._call(turn)
@@ -85,15 +83,3 @@ class Pairing:
         if apart is not None:
             text = f"the results of one turn are split over messages {answers[0].message} and {apart.message}"
             self._findings.add(apart.place, "results_split", text)
-
-    def _check_server(self, turn: Turn) -> None:
-        for block in turn.blocks():
-            key = "id" if block.kind in ("server_tool_use", "mcp_tool_use") else "tool_use_id"
-            call_id = block.fields.get(key)
-            if not isinstance(call_id, str):
-                continue
-            if key == "id":
-                self._server_ids.add(call_id)
-            elif block.kind.endswith("_tool_result") and call_id not in self._server_ids:
-                text = f"there is no server tool use {short(call_id)} before"
-                self._findings.add(block.place, "orphan_server_result", text)

@@ -36,7 +36,7 @@ class Programs:
 
     def _follow(self, turn: Turn) -> None:
         for block in turn.blocks():
-            program, answered = _caller(block), block.fields.get("tool_use_id")
+            program, answered = caller_of(block), block.fields.get("tool_use_id")
             if program is not None:
                 self._waiting.setdefault(program, block.place)
             if isinstance(answered, str):
@@ -49,7 +49,7 @@ class Programs:
             self._findings.add(other.place, "program_results", text)
 
 
-def _caller(block: Block) -> str | None:
+def caller_of(block: Block) -> str | None:
     """The program that called what a block is; none where the model itself did."""
     caller = as_object(block.fields.get("caller")) or {}
     kind, program = caller.get("type"), caller.get("tool_id")

@@ -12,6 +12,7 @@ from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
 from quire.providers.checking.anthropic.pictures import check_pictures, check_sight
 from quire.providers.checking.anthropic.programs import Programs, names_container
+from quire.providers.checking.anthropic.questions import Questions
 from quire.providers.checking.anthropic.rules import RULES
 from quire.providers.checking.anthropic.settings import check_citations, check_edits
 from quire.providers.checking.anthropic.tools import check_tools
@@ -72,6 +73,7 @@ def _check_messages(body: Fields, model: Model, *, contained: bool) -> list[Mess
     check_order(findings, messages, model)
     turns = in_turns(messages)
     Pairing(findings).check(turns)
+    Questions(findings).check(turns)
     Programs(findings).check(turns, contained=contained)
     thinking = as_object(body.get("thinking")) or {}
     refused = messages and messages[-1].role == "assistant" and model.refuses_prefill()

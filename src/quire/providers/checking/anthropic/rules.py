@@ -32,6 +32,8 @@ RULES: dict[str, str] = {
     "result_content": "A result is a text, or blocks of text, images, documents or search results.",
     "failed_result": "A result that is an error holds nothing but text.",
     "orphan_server_result": "The result of a server tool comes after the server_tool_use that it answers.",
+    "unanswered_server_call": "What a server tool or one of an MCP server was asked has its result before "
+    "the user speaks again; results of other calls may come before it.",
     "program_results": "What a program of the model called is answered by results and nothing else.",
     "container": "While a program waits for what it called, the request names the container it runs in.",
     "thinking_signature": "Thinking carries its signature, redacted thinking its data, as they came.",

@@ -68,7 +68,8 @@ RULES: dict[str, str] = {
     ),
     "thoughts_for_model": (
         "Models of DeepSeek, Kimi and MiMo that think want reasoning_content beside each call, or the fields "
-        "that a gateway has for it, unless the request is one without thinking."
+        "that a gateway has for it, unless the request is one without thinking; DeepSeek V4 and later want "
+        "it beside each plain answer too, where the request has tools or any were called."
     ),
     "signature_for_model": (
         "For Gemini 3 and later, the first call of each message since the user spoke carries its signature, "

@@ -41,6 +41,8 @@ class _Service(NamedTuple):
     """The roles whose content is a text, and never a list of parts."""
     thoughts: bool = False
     """Whether thoughts go back with calls."""
+    always: bool = False
+    """Whether they do with plain answers, where there are tools."""
     signatures: bool = False
     """Whether signatures do."""
 
@@ -53,7 +55,7 @@ def check_service(body: Fields, model: str | None) -> None:
     messages = [*_objects(body.get("messages"))]
     _Messages(body, service, messages).check()
     if service.thoughts:
-        check_thoughts(body, messages)
+        check_thoughts(body, messages, always=service.always)
     if service.signatures:
         check_signatures(body, messages)
     if service.known:
@@ -85,6 +87,7 @@ def _service(model: str) -> _Service | None:
         parts=_FILES if "image_input" in facts.features else _MEDIA,
         texts=(_INSTRUCTIONS if on_groq else ()) + (_ANSWERS if deepseek else ()),
         thoughts="thoughts_with_calls" in facts.features,
+        always="thoughts_with_answers" in facts.features,
     )
 
 

@@ -13,15 +13,21 @@ _IN_ID = "__thought__"
 Messages = Sequence[Mapping[str, Any]]
 
 
-def check_thoughts(body: Fields, messages: Messages) -> None:
-    """Note calls without the thoughts that came before them, unless the request is one without thinking."""
+def check_thoughts(body: Fields, messages: Messages, *, always: bool) -> None:
+    """Note calls without the thoughts that came before them, unless the request is one without thinking.
+
+    With `always`, plain answers have theirs too, where the request has tools or any were called.
+    """
     extra = as_object(body.get("extra_body")) or {}
     settings = (as_object(holder.get("thinking")) or {} for holder in (body, extra))
     if any(one.get("type") == "disabled" for one in settings):
         return
-    for place, message in enumerate(messages):
-        if _first_call(message) is not None and not _is_thought(message):
-            text = "is missing beside a call"
+    calling = [_first_call(message) is not None for message in messages]
+    always = always and (bool(as_list(body.get("tools"))) or any(calling))
+    for place, (message, calls) in enumerate(zip(messages, calling, strict=True)):
+        wanted = calls or (always and message.get("role") == "assistant")
+        if wanted and not _is_thought(message):
+            text = f"is missing beside {'a call' if calls else 'an answer, and there are tools'}"
             body.add(f"messages[{place}].reasoning_content", "thoughts_for_model", text)
 
 
