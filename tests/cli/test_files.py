@@ -81,6 +81,7 @@ ENVELOPES = {
     "params": {"custom_id": "r1", "params": REQUEST},
     "request": {"key": "r1", "request": {"contents": [{"parts": [{"text": "hi"}]}]}},
     "message": {"type": "user", "message": MESSAGE, "uuid": "a"},
+    "payload": {"type": "response_item", "timestamp": "a", "payload": MESSAGE},
 }
 
 

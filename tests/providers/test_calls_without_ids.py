@@ -107,6 +107,19 @@ def test_in_a_history_of_chat_a_name_says_which_call_is_meant() -> None:
     results = [gave("2", name="find"), gave("1", name="look")]
     assert paired(called("look", "find"), *results) == [("find", "2"), ("look", "1")]
     assert paired(called("look"), gave("1", name="another")) == [("look", "1")]
+    natives = [gave("2", tool_name="find"), gave("1", tool_name="look")]
+    assert paired(called("look", "find"), *natives) == [("find", "2"), ("look", "1")]
+
+
+def test_in_a_history_of_chat_what_names_another_tool_is_given_to_none_of_several() -> None:
+    assert paired(called("look", "find"), gave("1", name="another")) == [("", "1")]
+
+
+def test_ids_that_are_made_stay_the_same_while_a_history_grows() -> None:
+    later = [called("find", id="call_9"), gave("2", tool_call_id="call_9")]
+    for history in ([called("look")], [called("look"), gave("1"), *later], [called("look"), *later, *later]):
+        call = next(item for item in CHAT.read_history(history) if isinstance(item, ToolCall))
+        assert call.call_id == "call_0"
 
 
 def test_in_a_history_of_chat_a_result_is_not_of_an_earlier_round() -> None:

@@ -15,7 +15,7 @@ from quire.providers.checking import HISTORY
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 _LINES = (".jsonl", ".ndjson")
-_HOLDERS = ("body", "params", "request", "message")
+_HOLDERS = ("body", "params", "request", "message", "payload")
 """Fields in which others keep a history or a message: requests of a batch, and logs of agents."""
 
 

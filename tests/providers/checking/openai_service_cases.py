@@ -145,6 +145,17 @@ TAKEN_BY_SERVICES: dict[str, Any] = {
     "a plain answer of DeepSeek where it does not think": to(
         "deepseek-v4-pro", USER, SAID, USER, tools=[TOOL], thinking={"type": "disabled"}
     ),
+    "a plain answer of DeepSeek with no effort": to(
+        "deepseek-v4-pro", USER, SAID, USER, tools=[TOOL], reasoning_effort="none"
+    ),
+    "a plain answer of DeepSeek with no effort, by way of a gateway": to(
+        "deepseek/deepseek-v4-pro",
+        USER,
+        SAID,
+        USER,
+        tools=[TOOL],
+        extra_body={"reasoning": {"effort": "none"}},
+    ),
     "a plain answer without what Kimi thought": to("kimi-k2.6", USER, SAID, USER, tools=[TOOL]),
     "what Kimi thought, by way of a gateway": to(
         "moonshotai/kimi-k2.5",

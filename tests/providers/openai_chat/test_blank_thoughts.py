@@ -67,3 +67,29 @@ def test_that_nothing_was_thought_goes_back_as_a_blank() -> None:
     said = {"role": "assistant", "content": "Hello.", "reasoning_content": ""}
     history = WIRE.read_history([{"role": "user", "content": "Hi."}, said], model="deepseek-v4-pro")
     assert thoughts([*history, Message("user", "Rain?")], "deepseek-v4-pro", TOOLS) == [" "]
+
+
+@pytest.mark.parametrize("model", ["deepseek-ai/DeepSeek-V4-Pro", "moonshotai/Kimi-K2.5"])
+@pytest.mark.parametrize(
+    "beside",
+    [{"reasoning": "I look."}, {"reasoning_details": [{"type": "reasoning.text", "text": "I look."}]}],
+)
+def test_beside_thoughts_of_another_name_there_is_no_blank(model: str, beside: dict[str, Any]) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    said: list[Any] = [
+        {"role": "assistant", "content": "", "tool_calls": [call], **beside},
+        {"role": "assistant", "content": "It rains.", **beside},
+    ]
+    transcript = Transcript([Message("user", "Rain?")])
+    for message in said:
+        sent = WIRE.render(transcript.view, model=model, tools=TOOLS)
+        answer = {"model": model, "choices": [{"finish_reason": "stop", "message": message}]}
+        transcript.extend(WIRE.parse(answer, sent=sent).items)
+        if "tool_calls" in message:
+            transcript.append(ToolResult("c1", "look", "rain"))
+    payload = WIRE.render(transcript.view, model=model, tools=TOOLS).payload
+    written = [message for message in payload["messages"] if message["role"] == "assistant"]
+    assert [message.get("reasoning_content") for message in written] == [None, None]
+    for name, value in beside.items():
+        assert [message[name] for message in written] == [value, value]
+    assert WIRE.check(payload, model) == []

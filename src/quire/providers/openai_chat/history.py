@@ -76,20 +76,30 @@ class _Reader:
         self.items += outputs
 
     def _answered_id(self, message: Json, path: str) -> str:
-        """The id of the call that a result is for; where it names none, the first without a result."""
+        """The id of the call that a result is for; where it names neither that nor its tool, the first's.
+
+        The first without a result, that is. One call that waits is meant whatever the tool is called.
+        """
         if message.get("tool_call_id") not in (None, ""):
             return text_at(message, "tool_call_id", path)
-        named = [one for one in self._waiting if self._names[one] == message.get("name")]
-        return next(iter(named or self._waiting), None) or self._maker.call_id()
+        name, waiting = _tool_named(message), self._waiting
+        meant = waiting if name is None or len(waiting) == 1 else []
+        named = [one for one in waiting if self._names[one] == name]
+        return next(iter(named or meant), None) or self._maker.call_id()
 
     def _answered(self, call_id: str, message: Json, path: str) -> None:
         if call_id in self._waiting:
             self._waiting.remove(call_id)
         content, strange = read_output(message.get("content"), f"{path}.content", NAME)
-        name = self._names.get(call_id) or words_in(message.get("name")) or _NAMELESS
+        name = self._names.get(call_id) or words_in(_tool_named(message)) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))
         self.items += strange
+
+
+def _tool_named(message: Json) -> Any:
+    """The tool that a result names, by the word of one service or of another."""
+    return message.get("name") or message.get("tool_name") or None
 
 
 def _ids(messages: Sequence[Json]) -> Iterator[str]:

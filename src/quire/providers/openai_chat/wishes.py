@@ -55,18 +55,17 @@ def wishes_of(model: str | None) -> Wishes:
     )
 
 
-def wanted_thoughts(model: str | None) -> Json:
-    """What stands beside a message with calls whose thoughts are not there."""
-    return {"reasoning_content": BLANK} if wishes_of(model).thoughts else {}
+def thoughts_or_blank(model: str | None, fields: Json, *, has_calls: bool) -> Json:
+    """What goes beside a message: its thoughts, or a blank where its service wants some and there are none.
 
-
-def wanted_beside_words(model: str | None) -> Json:
-    """What stands beside a message without calls whose thoughts are not there.
-
-    It is wanted once a request has tools. It is there before that, so that nothing changes when they come: it
-    is not read without them.
+    Never both: who reads the blank would not read the thoughts that have another name. Beside a message
+    without calls it is wanted once a request has tools. It is there before that, so that nothing changes when
+    they come: it is not read without them.
     """
-    return {"reasoning_content": BLANK} if wishes_of(model).always else {}
+    wishes = wishes_of(model)
+    is_wanted = wishes.thoughts if has_calls else wishes.always
+    is_there = any(name in fields for name in (*THOUGHTS, "reasoning_details"))
+    return fields if is_there or not is_wanted else {"reasoning_content": BLANK, **fields}
 
 
 def wanted_signature(model: str | None) -> Json:

@@ -31,12 +31,7 @@ from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain, write_words
 from quire.providers.openai_chat.states import NAME, goes_back
 from quire.providers.openai_chat.tools import written_tool
-from quire.providers.openai_chat.wishes import (
-    wanted_beside_words,
-    wanted_signature,
-    wanted_thoughts,
-    wishes_of,
-)
+from quire.providers.openai_chat.wishes import thoughts_or_blank, wanted_signature, wishes_of
 from quire.providers.sheet import Json, Sheet
 
 _IDS = alphabet(LONGEST_ID)
@@ -76,12 +71,17 @@ class ChatWriter(FamilyWriter):
 
     def assistant(self, item: Message) -> None:
         """A reply of words alone."""
-        place = len(self.sheet.messages)
+        self._reply(item, {})
+
+    def _reply(self, item: Message, fields: Json) -> bool:
+        """Write a reply of words with what goes beside it; whether there was anything to write."""
+        messages, place = self.sheet.messages, len(self.sheet.messages)
         self._assistant(item)
-        wanted, messages = wanted_beside_words(self.sheet.model), self.sheet.messages
-        if wanted and place < len(messages) and messages[place]["role"] == "assistant":
-            messages[place] |= wanted
+        is_written = place < len(messages) and messages[place]["role"] == "assistant"
+        if is_written and (beside := thoughts_or_blank(self.sheet.model, fields, has_calls=False)):
+            messages[place] = with_beside(messages[place], beside)
         self._sign(item, place)
+        return is_written
 
     def _sign(self, item: Item, place: int) -> None:
         """Put the name of who said it on the message at a place, if it was written and there is one."""
@@ -145,7 +145,7 @@ class ChatWriter(FamilyWriter):
             message: Json = {"role": "assistant", "content": text or None, "tool_calls": written}
             self.sheet.messages.append(with_beside(message, fields))
             media = self._answers(calls[some], results[some], written) or media
-            text, fields = "", wanted_thoughts(self.sheet.model)
+            text, fields = "", thoughts_or_blank(self.sheet.model, {}, has_calls=True)
         self._sign_all(words, place)
         if media:
             self._results_media(calls, results)
@@ -156,15 +156,12 @@ class ChatWriter(FamilyWriter):
 
     def _speak(self, outputs: list[Output], beside: list[Json]) -> None:
         """Words without calls, each message with what was thought before it."""
-        messages, held = self.sheet.messages, list[tuple[Output, Json]]()
+        held = list[tuple[Output, Json]]()
         for output, fields in zip(outputs, beside, strict=True):
             if type(output) is not Message:
                 held += [(output, fields)] if fields else []
-                continue
-            place = len(messages)
-            self.assistant(output)
-            if held and place < len(messages) and messages[place]["role"] == "assistant":
-                messages[place] = with_beside(messages[place], held.pop()[1])
+            elif self._reply(output, held[-1][1] if held else {}) and held:
+                held.pop()
         for thought, _ in held:
             self.sheet.note(thought, "reasoning_left_out", "what it led to is not there")
 
@@ -177,7 +174,7 @@ class ChatWriter(FamilyWriter):
         ]
         for thought, _ in found[:-1]:
             self.sheet.note(thought, "reasoning_left_out", "there are later thoughts on the same message")
-        return wanted_thoughts(self.sheet.model) | (found[-1][1] if found else {})
+        return thoughts_or_blank(self.sheet.model, found[-1][1] if found else {}, has_calls=True)
 
     def _signed(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
         """Calls of one message, each with its signature; the first has one where the service wants it."""

@@ -18,9 +18,7 @@ def check_thoughts(body: Fields, messages: Messages, *, always: bool) -> None:
 
     With `always`, plain answers have theirs too, where the request has tools or any were called.
     """
-    extra = as_object(body.get("extra_body")) or {}
-    settings = (as_object(holder.get("thinking")) or {} for holder in (body, extra))
-    if any(one.get("type") == "disabled" for one in settings):
+    if _is_without_thinking(body) or _is_without_thinking(as_object(body.get("extra_body")) or {}):
         return
     calling = [_first_call(message) is not None for message in messages]
     always = always and (bool(as_list(body.get("tools"))) or any(calling))
@@ -29,6 +27,14 @@ def check_thoughts(body: Fields, messages: Messages, *, always: bool) -> None:
         if wanted and not _is_thought(message):
             text = f"is missing beside {'a call' if calls else 'an answer, and there are tools'}"
             body.add(f"messages[{place}].reasoning_content", "thoughts_for_model", text)
+
+
+def _is_without_thinking(request: Mapping[str, Any] | Fields) -> bool:
+    """Whether a request switches thinking off, in the words of one service or of another."""
+    thinking, reasoning = (as_object(request.get(name)) or {} for name in ("thinking", "reasoning"))
+    efforts = (request.get("reasoning_effort"), reasoning.get("effort"))
+    is_off = thinking.get("type") == "disabled" or reasoning.get("enabled") is False
+    return is_off or "none" in efforts
 
 
 def check_signatures(body: Fields, messages: Messages) -> None:
