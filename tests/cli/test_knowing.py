@@ -125,3 +125,12 @@ def test_no_bar_where_nobody_watches() -> None:
     process = started("knowledge", "add", "handbook", "--name", "hb", "--store", "k.db")
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0 and errors == "" and "2 added" in out
+
+
+def test_without_a_store_the_one_of_this_folder_is_made_and_that_is_said() -> None:
+    add = ("knowledge", "add", "handbook", "--name", "hb", "--scope", "ana")
+    assert "which store?" in refused(2, "knowledge", "ls")
+    assert not Path("quire.db").exists()
+    assert "quire.db is made in this folder" in ran(*add).stderr
+    assert "is made" not in ran(*add).stderr
+    assert names(store="quire.db") == ["hb/lamps.md", "hb/tides.txt"]

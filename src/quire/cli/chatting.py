@@ -10,7 +10,7 @@ import typer
 
 from quire.cli.arguments import KeyFile, StoreUrl
 from quire.cli.files import History
-from quire.cli.storing import DEFAULT, at_store, place_of
+from quire.cli.storing import at_store, place_of
 from quire.cli.telling import print_note
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def chat(
     from quire.cli.answering_models import model_named
     from quire.cli.tool_choice import chosen_tools
 
-    with at_store(store or DEFAULT, key_file, make=True) as found:
+    with at_store(store, key_file, make=True) as found:
         place_of(address)
         has_failed = converse(found, address, model_named(model), instructions, chosen_tools(tools, folder))
     if has_failed:

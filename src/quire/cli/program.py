@@ -10,7 +10,7 @@ import typer
 from quire.cli.arguments import AsJson, KeyFile, StoreUrl
 from quire.cli.escaping import readable
 from quire.cli.files import as_json, write_text
-from quire.cli.storing import DEFAULT, at_store, place_of
+from quire.cli.storing import at_store, place_of
 from quire.cli.telling import clear_errors, print_error
 from quire.errors import StoreFailed
 
@@ -70,7 +70,7 @@ def _session(store: str | None, conversation: str | None, key_file: str | None) 
     if store is None and conversation is None:
         yield Session.open(store="memory:")
         return
-    with at_store(store or DEFAULT, key_file, make=True) as found:
+    with at_store(store, key_file, make=True) as found:
         place = place_of(conversation or _ADDRESS)
         yield Session.open(scope=place.scope, conversation=place.conversation, store=found)
 

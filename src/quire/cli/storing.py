@@ -60,7 +60,7 @@ def opened(url: str | None, key_file: str | None, *, make: bool = False) -> "Sto
     from quire.stores import Store
 
     key = None if key_file is None else key_in(key_file)
-    named = url or _default()
+    named = url or _default(make=make)
     if named == "memory:":
         raise InvalidValue("what is in memory is gone when a command ends: name a store that stays")
     path = path_of(named)
@@ -136,7 +136,10 @@ def recorded(store: "Store", place: "Place", transcript: str) -> "list[Item]":
     return shared_ledger(store, place).workspace.transcripts[transcript].recorded()
 
 
-def _default() -> str:
+def _default(*, make: bool) -> str:
     if os.path.exists(DEFAULT):
         return DEFAULT
-    raise InvalidValue(f"which store? Give --store or set QUIRE_STORE; there is no {DEFAULT} here")
+    if not make:
+        raise InvalidValue(f"which store? Give --store or set QUIRE_STORE; there is no {DEFAULT} here")
+    print_note(History(None), f"{DEFAULT} is made in this folder")
+    return DEFAULT

@@ -25,13 +25,13 @@ _UNTIL = re.compile(rf"\b(?:until|till|up to|by|bis|bis zum|jusqu'en|jusqu'au|ha
 _OPENS_RANGE = re.compile(rf"\b(?:between|from|zwischen|vom|von|entre|du|desde|del){names.THE}\s*$")
 _AND = r"(?:and|und|et|y)"
 _JOINS_RANGE = re.compile(
-    rf"\s*(?:[-\u2013]|{names.TO}|(?P<and>{_AND})|,?\s*(?:(?:{_AND}|but)\s+)?(?P<before>{_EARLIER})){names.THE}\s*"
+    rf",?\s*(?:[-\u2013]|{names.TO}|(?P<and>{_AND})|(?:(?:{_AND}|but)\s+)?(?P<before>{_EARLIER})){names.THE}\s*"
 )
 _WEEK_OF = re.compile(rf"\b(?:the )?week (?:(?P<of>of)|beginning|starting|commencing)(?: on)?{names.THE}\s*$")
 # How far from a time: two weeks before, the day after.
 _AWAY = re.compile(
     rf"\b(?:(?P<amount>[0-9]{{1,3}}|{names.either(names.SMALL_NUMBERS)})\s+|the\s+)"
-    r"(?P<unit>day|week|month|year)s?\s+(?P<side>before|after)(?: the)?\s*$"
+    r"(?P<unit>day|week|month|year)s?\s+(?P<side>before|after)" + names.THE + r"\s*$"
 )
 _LENGTHS = {"day": DAY, "week": 7 * DAY, "month": 30.5 * DAY, "year": 365.25 * DAY}
 # A few patterns take the word before with them, to know what they read.
@@ -85,11 +85,12 @@ def _apart(found: Iterator[tuple[slice, Period]]) -> list[_Read]:
 
 
 def _both(read: Iterable[_Read]) -> Iterator[_Read]:
-    """Each, and after it the other that its words may mean."""
+    """Each, and after it the others that its words may mean."""
     for one in read:
-        yield one
-        if one.period.other is not None:
-            yield one._replace(period=one.period.other)
+        period: Period | None = one.period
+        while period is not None:
+            yield one._replace(period=period)
+            period = period.other
 
 
 def _ranges(read: Sequence[_Read], asked: Asked) -> Iterator[Span]:

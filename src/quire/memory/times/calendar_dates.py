@@ -42,8 +42,8 @@ _THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 
 _NTHS = {"first": 0, "second": 1, "third": 2}
 _WEEKS = {f"{nth} week {of}": back for nth, back in _NTHS.items() for of in ("of", "in")}
 _LAST_WEEK = ("last week of", "last week in")
-_PARTS = (*_THIRDS, *_WEEKS, *_LAST_WEEK)
-_PART = rf"(?:(?P<part>{'|'.join(_PARTS)})[\s-]+)?"
+PARTS = (*_THIRDS, *_WEEKS, *_LAST_WEEK)
+_PART = rf"(?:(?P<part>{'|'.join(PARTS)})[\s-]+)?"
 _COUNTED = (
     r"(?!\s*(?:%|people|words|steps|dollars|euros|miles|km|lines|tokens|items|times|percent|pages|users))"
 )
@@ -60,22 +60,26 @@ _OPENED = (
 )
 _ON = re.compile(
     r"\b(?:on|since|before|after|until|till|by|from|between|around|am|le|el|seit|bis|depuis|desde|zwischen|entre"
-    rf"|week of|{_OPENED}){names.THE}$"
+    rf"|week of|{names.OF_WEEK}|{_OPENED}){names.THE}$"
 )
 # Two days that are joined are days, whatever else their months are words for.
-_A_DAY = rf"(?:{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}|{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b)"
-_JOINED = rf"(?:\s*[-\u2013]\s*|\s+{names.TO}{names.THE}\s+)"
-_JOINED_TO_DAY = re.compile(_JOINED + _unnamed(_A_DAY))
+A_DAY = _unnamed(rf"(?:{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}|{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b)")
+_JOINED = rf"(?:\s*[-\u2013]{names.THE}\s*|,?\s+{names.TO}{names.THE}\s+)"
+_JOINED_TO_DAY = re.compile(_JOINED + A_DAY)
 _LONGEST_DAY = 80
 """Letters in which a day and what joins it to the next are written."""
-JOINED_TO_NOW = re.compile(rf"{_JOINED}(?:{names.NOW})\b")
-_DAY_JOINED = re.compile(rf"\b{_unnamed(_A_DAY)}(?:,?\s+(?:{OF})?{_unnamed(ITS_YEAR)})?{_JOINED}$")
+JOINED_TO_NOW = re.compile(rf"{_JOINED}(?:{names.NOW})\b|\s+onwards?\b")
+_DAY_JOINED = re.compile(rf"\b{A_DAY}(?:,?\s+(?:{OF})?{_unnamed(ITS_YEAR)})?{_JOINED}$")
 _VERSION = re.compile(r"\b(?:version|versions|release|build|ver|v)\.?$")
 ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
 
 
+def _is_version(found: "re.Match[str]", asked: Asked) -> bool:
+    return found["mark"] == "." and _VERSION.search(asked.before(found.start())) is not None
+
+
 def _numeric(found: "re.Match[str]", asked: Asked) -> Period | None:
-    if found["mark"] == "." and _VERSION.search(asked.plain[: found.start()].rstrip()):
+    if _is_version(found, asked):
         return None
     return days(date(int(found["year"]), int(found["number"]), int(found["day"])), 1, 1.0)
 
@@ -94,8 +98,10 @@ def _numeric_month(found: "re.Match[str]", asked: Asked) -> Period:
     return months(int(found["year"]), int(found["number"]), 1, 0.9)
 
 
-def _day_and_month(found: "re.Match[str]", asked: Asked) -> Period:
+def _day_and_month(found: "re.Match[str]", asked: Asked) -> Period | None:
     """What is above 12 can only be a day; which is which below 13 depends on who writes, so it is both."""
+    if _is_version(found, asked):
+        return None
     day, month, number = int(found["day"]), int(found["number"]), int(found["year"])
     if month > 12:
         day, month = month, day

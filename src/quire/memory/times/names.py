@@ -1,5 +1,7 @@
 """The words for times, without accents: months, days, seasons and small numbers."""
 
+from collections.abc import Iterable
+
 from quire.memory.words.dates import MONTHS, WEEKDAYS
 
 _MONTHS_ELSEWHERE = (
@@ -46,15 +48,20 @@ NAMED_AFTER_MONTHS = frozenset(("april", "june", "may", "august", "jan", "avril"
 """People have these names too."""
 
 
-THE = r"(?:\s+(?:the|dem|den|le|la|el))?"
-"""An article that may stand before a date."""
+def either(names: "Iterable[str]") -> str:
+    """A pattern for one of some names, the longest first."""
+    return "|".join(sorted(names, key=len, reverse=True))
+
+
+_SHORT_WEEKDAYS = ("mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun")
+_ARTICLE = r"(?:\s+(?:the|dem|den|le|la|el))?"
+OF_WEEK = rf"(?:{either((*WEEKDAY_NUMBERS, *_SHORT_WEEKDAYS))})\b\.?,?"
+"""A day of the week that stands before a date."""
+
+THE = rf"{_ARTICLE}(?:\s+{OF_WEEK}{_ARTICLE})?"
+"""An article and a day of the week that may stand before a date."""
 
 TO = r"(?:to|until|till|through|up\s+to|bis|bis\s+zum|au|jusqu'au|jusqu'en|al|hasta)"
 """What stands between the two ends of a stretch of time."""
 
 NOW = r"now|today|present|jetzt|heute|maintenant|aujourd'hui|ahora|hoy"
-
-
-def either(names: "dict[str, int]") -> str:
-    """A pattern for one of some names, the longest first."""
-    return "|".join(sorted(names, key=len, reverse=True))

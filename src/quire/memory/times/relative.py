@@ -4,7 +4,7 @@ import re
 from datetime import date, timedelta
 
 from quire.memory.times import names
-from quire.memory.times.calendar_dates import Asked, Reader
+from quire.memory.times.calendar_dates import A_DAY, Asked, Reader
 from quire.memory.times.span import DAY, Period, days, months, time_of, week, year
 from quire.memory.words.languages import language_of
 
@@ -28,6 +28,7 @@ _UNIT = rf"(?P<unit>{'|'.join((*_UNITS, *_LONG_UNITS))})"
 _AMOUNT = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.SMALL_NUMBERS)})"
 _SEASON = rf"(?P<season>{names.either(names.SEASON_STARTS)})"
 _WEEKDAY = rf"(?P<weekday>{names.either(names.WEEKDAY_NUMBERS)})"
+_NO_DATE = rf"(?!,?{names.THE}\s+{A_DAY})"  # of a date it is only the name of the day
 _PART = r"(?P<part>morning|afternoon|evening|night)"
 
 
@@ -137,6 +138,9 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (rf"\b{_WHICH}\s+{_UNIT}\b", _unit_back),
     (rf"\b(?:{'|'.join(_ONE_BACK)})\b", _said_elsewhere),
     (rf"\b(?:{_WHICH}|(?:over|at|on|during)\s+the)\s+weekend\b", _weekend),
-    (rf"\b(?:{_WHICH}|on|since|before|after|until|am|le|el)\s+{_WEEKDAY}\b(?:\s+{_PART}\b)?", _weekday),
+    (
+        rf"\b(?:{_WHICH}|on|since|before|after|until|am|le|el)\s+{_WEEKDAY}\b{_NO_DATE}(?:\s+{_PART}\b)?",
+        _weekday,
+    ),
     (rf"\b(?:{_WHICH}|{_OVER})\s*{_SEASON}\b", _season),
 )

@@ -26,7 +26,7 @@ class Period(NamedTuple):
     end: float
     sure: float
     other: "Period | None" = None
-    """Another that the same words may mean as well."""
+    """Another that the same words may mean as well, which may have one of its own."""
 
 
 def day_of(at: float) -> date:

@@ -10,6 +10,7 @@ from quire.memory.times.calendar_dates import (
     ITS_YEAR,
     MONTH,
     OF,
+    PARTS,
     YEAR,
     Asked,
     Reader,
@@ -25,13 +26,13 @@ _UNTIL = YEAR.replace("year", "until")
 _ITS_UNTIL = ITS_YEAR.replace("<year>", "<until>")
 _OPENS = r"(?:between|from|zwischen|entre)\s+"
 _TO = rf"(?:and|und|et|y|{names.TO})"
-_OPENS_DAYS = r"(?:(?P<opens>between|from|zwischen|entre|vom|von|du|del)\s+(?:the\s+|dem\s+|le\s+|el\s+)?)?"
-_TO_DAY = (
-    rf"(?:\s*[-\u2013]\s*|\s+(?:(?P<and>and|und|et|y)|{names.TO})\s+)"
-    r"(?:the\s+|dem\s+|le\s+|el\s+)?"
-)
+_OPENS_DAYS = rf"(?:(?P<opens>between|from|zwischen|entre|vom|von|du|del){names.THE}\s+)?"
+_TO_DAY = rf"(?:\s*[-\u2013]{names.THE}\s*|\s+(?:(?P<and>and|und|et|y)|{names.TO}){names.THE}\s+)"
 _ANY_MONTH = rf"(?:{names.either(names.MONTH_NUMBERS)})\b"
 _NO_MONTH = rf"(?!\s+(?:{OF})?{_ANY_MONTH})"
+_MONTHS = re.compile(rf"\b{_ANY_MONTH}")
+_IN = r"(?:in|during|throughout|im|en)\s+"
+_EACH = r"(?:and|or|und|oder|et|ou|y|o)"
 _OF_ANOTHER = re.compile(rf"\b{_ANY_MONTH}\.?$")
 
 
@@ -86,6 +87,46 @@ def _each_month(found: "re.Match[str]", asked: Asked) -> Period:
     return months(opening, first, 1, sure)._replace(other=months(closing, last, 1, sure))
 
 
+def _listed_months(found: "re.Match[str]", asked: Asked) -> Period | None:
+    """Of months in a list those that follow each other are one stretch, and each stretch may be meant."""
+    until, meant = found["until"], None
+    for first, last in reversed(_in_a_row([names.MONTH_NUMBERS[one] for one in _MONTHS.findall(found[0])])):
+        closing = its_year(until, asked) if until else latest_year(asked.today, last)
+        count = (last - first) % 12 + 1
+        meant = months(closing, last - count + 1, count, 0.9 if until else 0.6)._replace(other=meant)
+    return meant
+
+
+def _in_a_row(numbers: list[int]) -> list[tuple[int, int]]:
+    """The first and the last of each row of months; January follows December."""
+    rows: list[tuple[int, int]] = []
+    for number in numbers:
+        if rows and number - rows[-1][1] in (1, -11):
+            rows[-1] = rows[-1][0], number
+        else:
+            rows.append((number, number))
+    return rows
+
+
+def _months_dashed(found: "re.Match[str]", asked: Asked) -> Period | None:
+    """Two months that nothing leads and that have no year may be people; parts of them are read elsewhere."""
+    is_of_people = not (found["led"] or found["until"])
+    if is_of_people or asked.before(found.start()).rstrip("-").endswith(PARTS):
+        return None
+    period = _two_months(found, asked)
+    return period if period.start < period.end else None
+
+
+def _two_quarters(found: "re.Match[str]", asked: Asked) -> Period | None:
+    first, last, number = int(found["quarter"]), int(found["last"]), its_year(found["year"], asked)
+    if first >= last:
+        return None
+    if found["each"] and not found["opens"] and last - first > 1:
+        other = months(number, 3 * last - 2, 3, 0.9)
+        return months(number, 3 * first - 2, 3, 0.9)._replace(other=other)
+    return months(number, 3 * first - 2, 3 * (last - first + 1), 0.9)
+
+
 def _two_years(found: "re.Match[str]", asked: Asked) -> Period:
     return Period(year(int(found["year"]), 0.8).start, year(int(found["until"]), 0.8).end, 0.8)
 
@@ -107,9 +148,22 @@ STRETCHES: tuple[tuple[str, Reader], ...] = (
         _two_days,
     ),
     (
-        r"\b(?:in|during|throughout|im|en)\s+"
-        + _MONTHS_OF_YEARS.replace("{joined}", r"(?:and|or|und|oder|et|ou|y|o)(?:\s+(?:in|im|en))?")
-        + r"(?!\s*[0-9])",
+        rf"\b{_IN}" + _MONTHS_OF_YEARS.replace("{joined}", rf"{_EACH}(?:\s+(?:in|im|en))?") + r"(?!\s*[0-9])",
         _each_month,
+    ),
+    (
+        rf"\b{_IN}{_ANY_MONTH}\.?(?:\s*,\s*{_ANY_MONTH}\.?)+,?\s+{_EACH}\s+{_ANY_MONTH}\.?"
+        rf"(?:,?\s+(?:{OF})?{_ITS_UNTIL})?(?!\s*[0-9])",
+        _listed_months,
+    ),
+    (
+        rf"\b(?P<led>{_IN}|from\s+)?{MONTH}(?:,?\s+{ITS_YEAR})?\s*[-\u2013]\s*{_LAST_MONTH}"
+        rf"(?:,?\s+(?:{OF})?{_ITS_UNTIL})?(?!\s*[0-9])",
+        _months_dashed,
+    ),
+    (
+        rf"\b(?P<opens>{_OPENS})?q(?P<quarter>[1-4])(?:\s*[-\u2013]\s*|\s+(?:(?P<each>{_EACH})|{names.TO})\s+)"
+        rf"q(?P<last>[1-4]),?\s+(?:{OF})?{ITS_YEAR}",
+        _two_quarters,
     ),
 )
