@@ -101,6 +101,25 @@ def test_errors_can_be_sent_to_other_processes() -> None:
         ("max_tokens is 8000; maximum context length is 4096, you have 100 (8000 > 4096 - 100)", 0, 4_096),
         ("maximum context length: of 12345, 23456 or 34567", 0, 0),
         ("Input is too long for requested model.", 0, 0),
+        (
+            "You passed 8193 input tokens and requested 512 output tokens. However, the model's context length "
+            "is only 8192 tokens, resulting in a maximum input length of 7680 tokens.",
+            0,  # who counts no further than one too many does not say how many there are
+            8_192,
+        ),
+        ("The input (9000 tokens) is longer than the model's context length (8192 tokens).", 808, 8_192),
+        (
+            "to keep the first 9000 tokens, but it is loaded with context length of only 8192 tokens",
+            808,
+            8_192,
+        ),
+        ("Context size has been exceeded.", 0, 0),
+        ("the input token count is 33000 but model only supports up to 32767.", 233, 32_767),
+        ("The decoder prompt (length 9000) is longer than the maximum model length of 8192.", 808, 8_192),
+        ("Prompt contains 9000 tokens, too large for model with 8192 maximum context length", 808, 8_192),
+        ("`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 and 512", 0, 8_192),
+        ("`inputs` must have less than 8192 tokens. Given: 9000", 808, 8_192),
+        ("Please reduce the length of the messages or completion.", 0, 0),
     ],
 )
 def test_what_is_said_of_a_window(words: str, over: int, limit: int) -> None:

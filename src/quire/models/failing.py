@@ -23,7 +23,9 @@ _WINDOW = re.compile(
     "context_length_exceeded|exceed_context_size|request_too_large|maximum context length|context window"
     "|prompt is too long|exceed context limit|input token count .*exceeds|available context size"
     "|too many tokens|maximum prompt length is|exceeded model token limit"
-    "|input is too long for requested model",
+    "|input is too long for requested model|context length (?:is|of) only|context size has been exceeded"
+    r"|longer than the (?:model's context|maximum model) length|input token count is \d+ but"
+    "|`inputs` (?:tokens . `max_new_tokens` must be|must have less than)|reduce the length of the messages",
     re.I | re.S,
 )
 _REFUSED = re.compile(
@@ -43,8 +45,10 @@ _NUMBERS = re.compile(r"\d{3,}")
 _SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
 _MADE_UP = re.compile(r"\([^()]*\d in (?:the|your) [^()]*\)")
 _STATED = re.compile(
-    "(?:maximum (?:context|prompt) length is|maximum number of tokens allowed|available context size"
-    r"|exceeded model token limit|context window of)[ :(]{0,3}(\d{3,})",
+    "(?:maximum (?:context|prompt|model) length (?:is|of)|maximum number of tokens allowed"
+    "|available context size|exceeded model token limit|context window of|context length (?:is|of) only"
+    "|the model's context length|only supports up to|`max_new_tokens` must be <=|must have less than"
+    r"|model with)[ :(]{0,3}(\d{3,})",
     re.I,
 )
 _TOO_LARGE = "request_too_large"

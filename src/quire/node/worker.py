@@ -101,7 +101,9 @@ class Worker:
     def _asked(self) -> tuple[ToolCall, ...]:
         # What was begun when a process ended waits for nobody, nor what was forgotten: the next message says
         # what became of it.
-        standing = self.agent.session.standing()
+        session = self.agent.session
+        session.refresh()  # another process may have asked or decided meanwhile
+        standing = session.standing()
         return tuple(call for call, how in standing if how == "waiting" and not is_tombstone(call))
 
     async def _idle(self, stopping: "asyncio.Task[Any] | None") -> None:

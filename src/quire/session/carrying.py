@@ -123,7 +123,7 @@ class Carrying:
             self.metrics.discarded += 1
             if outcome.reason == TOO_LONG:  # the same model may well write the same again
                 self._course.rests.begin()
-            elif text is not None:  # words that were paid for, and that others made useless
+            elif text is not None and outcome is not _GIVEN_UP:  # paid for, and made useless by others
                 self._course.pauses.begin()
         await self._hooks.fire_and_wait(Compacted(self._ledger.place, self._name, plan, outcome))
         return outcome

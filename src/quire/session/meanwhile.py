@@ -14,7 +14,7 @@ from quire.session.recalled import listed_of, lists
 from quire.session.since import Since
 from quire.session.workspace import Workspace
 from quire.stores.streams import CREW, FORGOTTEN, RECALLED
-from quire.stores.tombstones import is_tombstone, texts_of, tombstone
+from quire.stores.tombstones import holds, is_tombstone, texts_of, told_in, tombstone
 
 
 class Meanwhile:
@@ -105,13 +105,13 @@ class _Gone:
 
     def _is_told_by(self, item: Item) -> bool:
         """Whether something that a tool gave tells of it, or may."""
-        texts = texts_of(item) if isinstance(item, ToolResult | Note) else set[str]()
-        return any(self._is_in(text) for text in texts)
-
-    def _is_in(self, text: str) -> bool:
-        if self._sought or any(words in text for words in self._texts):
+        if not isinstance(item, ToolResult | Note):
+            return False
+        texts = told_in(item)
+        if any(texts) and self._sought:
             return True
-        return any(lists(text, item_id) for item_id in self._listed)
+        is_listed = any(lists(text, item_id) for text in texts for item_id in self._listed)
+        return is_listed or holds(tuple(texts), self._texts)
 
 
 def _has(workspace: Workspace, item_id: str) -> bool:

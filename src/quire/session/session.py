@@ -149,7 +149,7 @@ class Session(Showing):
         self._writer = model or self._writer
         used = [*self._replaced, *([self.compaction] if self.compaction else [])]
         self._replaced = [one for one in used if not one.is_over]
-        self.compaction = self._compacting(compactor, model)
+        self.compaction = self._compacting(compactor, self._writer)
 
     async def compact(
         self, template: Template | None = None, *, by: Compactor | None = None, room: Room | None = None

@@ -14,7 +14,7 @@ from quire.state.active import area_of_summary
 from quire.stores import Place
 from quire.stores.recalls import digest_of
 from quire.stores.streams import POOL, RECALLED, STEPS, is_own
-from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of
+from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of, told_in
 
 Times = Mapping[str, Iterable[float]]
 """When items were said, by their ids."""
@@ -141,7 +141,7 @@ class Traces:
         if given is not None:
             gone = self.gone_from(digest_of(given.above.conversation))
             for item_id, text in given.gone_with(log.recorded, gone, self._given):
-                if not text or any(known in text for known in self.texts):
+                if not text or holds(text, self.texts):
                     yield item_id
 
     def _tells(self, item: Item) -> bool:
@@ -152,12 +152,10 @@ class Traces:
         """Whether something holds the whole of a text, or a quote of it: from a pool, or given by a tool."""
         if (is_own(stream) and stream not in (POOL, STEPS)) or not isinstance(item, ToolResult | Note):
             return False
-        own = texts_of(item)
+        own = told_in(item)
         if any(lists(text, item_id) for text in own for item_id in self._listed):
             return True
-        if stream == POOL:
-            return isinstance(item, Note) and holds(item.content, self.texts)
-        return any(text in one for one in own for text in self.texts)
+        return holds(tuple(own), self.texts)
 
 
 def _noted_in(recorded: Iterable[Written]) -> Iterator[Item]:

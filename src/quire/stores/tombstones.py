@@ -1,7 +1,7 @@
 """Items without their content: who, when and in which order stays, what was said does not."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from quire.items import (
 from quire.state.closing import CLOSED
 from quire.state.groups import MERGED
 from quire.state.told import TASK
+from quire.stores.spelt import as_read
 
 FORGOTTEN_TEXT = "[forgotten]"
 TOLD = "quire.told"
@@ -64,33 +65,53 @@ _LEFT: dict[type, dict[str, Any]] = {
 
 
 def texts_of(item: Item) -> set[str]:
-    """The texts of an item by which it is recognised where it was copied to."""
+    """The texts of an item by which it is recognised where it was copied to, as they are read.
+
+    Not those that name something, such as a key: what has the same name is no copy.
+    """
+    return {text for text in map(as_read, _said_in(item)) if len(text) >= _SHORTEST_TEXT}
+
+
+def told_in(item: Item) -> set[str]:
+    """All texts in which an item may repeat another's, as they are written."""
+    names = {item.key or "", *names_in(item.content)} if isinstance(item, Note) else set[str]()
+    return _said_in(item) | names
+
+
+def _said_in(item: Item) -> set[str]:
     match item:
         case Message() | ToolResult():
-            texts = {text_of(item.content)}
+            return {text_of(item.content)}
         case ToolCall():
-            texts = {item.arguments}
+            return {item.arguments}
         case Note():
-            texts = texts_in(item.content) | {item.description or ""}
+            return texts_in(item.content) | {item.description or ""}
         case Reasoning() | Summary():
-            texts = {item.text}
+            return {item.text}
         case ConfigChange(instructions=str(instructions)):
-            texts = {instructions}
+            return {instructions}
         case _:
-            texts = set[str]()
-    return {text for text in texts if len(text) >= _SHORTEST_TEXT}
+            return set()
 
 
-def holds(value: Any, texts: set[str]) -> bool:
-    """Whether one of the texts stands anywhere in a free value."""
-    return any(text in found for found in texts_in(value) for text in texts)
+def holds(value: Any, texts: Collection[str]) -> bool:
+    """Whether one of the texts, as they are read, stands anywhere in a free value, however it is spelt."""
+    found = list(map(as_read, texts_in(value) | names_in(value))) if texts else []
+    return any(text in one for one in found for text in texts)
 
 
 def texts_in(value: Any) -> set[str]:
     """All texts in a free value."""
-    if isinstance(value, str):
-        return {value}
-    inside: Iterable[Any] = value.values() if isinstance(value, dict) else ()  # pyright: ignore
-    if isinstance(value, list | tuple):
-        inside = value  # pyright: ignore
-    return {text for inner in inside for text in texts_in(inner)}  # pyright: ignore
+    return {value} if isinstance(value, str) else {text for one in _inside(value) for text in texts_in(one)}
+
+
+def names_in(value: Any) -> set[str]:
+    """All names that values have in a free value."""
+    own = set(map(str, cast("dict[Any, Any]", value))) if isinstance(value, dict) else set[str]()
+    return own.union(*map(names_in, _inside(value)))
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return value if isinstance(value, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType]
