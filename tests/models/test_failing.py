@@ -102,8 +102,8 @@ def test_errors_can_be_sent_to_other_processes() -> None:
         ("maximum context length: of 12345, 23456 or 34567", 0, 0),
         ("Input is too long for requested model.", 0, 0),
         (
-            "You passed 8193 input tokens and requested 512 output tokens. However, the model's context length "
-            "is only 8192 tokens, resulting in a maximum input length of 7680 tokens.",
+            "You passed 8193 input tokens and requested 512 output tokens. However, the model's context "
+            "length is only 8192 tokens, resulting in a maximum input length of 7680 tokens.",
             0,  # who counts no further than one too many does not say how many there are
             8_192,
         ),
