@@ -144,7 +144,7 @@ def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make: Make)
     asked: list[Sequence[Item]] = [view, Scroll((), view), Scroll(tuple(QUESTION))]
     for items in asked:
         plan = CachePlan(static=1, key="k")
-        assert asyncio.run(model.ask(items, tools=TOOLS, plan=plan, max_tokens=40)).items
+        assert asyncio.run(model.ask(items, tools=TOOLS, plan=plan, max_tokens=16)).items
     assert transcript.recorded() == QUESTION and transcript.view == view
 
 
