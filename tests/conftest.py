@@ -14,7 +14,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     derandomize="QUIRE_EXAMPLES" not in os.environ,
-    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "38")),
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "30")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
 )
