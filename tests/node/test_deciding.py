@@ -11,6 +11,7 @@ from quire.agent import Agent, Done, tool
 from quire.errors import InvalidValue, UnknownId, UnknownKey
 from quire.models import Scripted
 from quire.node import Node
+from quire.stores import SQLiteStore
 from tests.agent.answering import Gate, assert_whole, call
 
 HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
@@ -50,6 +51,21 @@ def test_a_call_is_decided_by_its_address_also_after_a_restart(
         assert shop.node.state("seller", **HERE) == "idle" and shop.node.waiting("seller", **HERE) == ()
         assert_whole(shop.node.worker("seller", **HERE).agent)
         await shop.node.stop()
+
+    asyncio.run(serve())
+
+
+def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) -> None:
+    async def serve() -> None:
+        path = tmp_path / "node.db"
+        one, other = Shop(call("pay", "{}", "c1"), "Done.", store=path), Node(store=SQLiteStore(path))
+        other.add("seller", one._make)  # pyright: ignore[reportPrivateUsage]
+        assert other.state("seller", **HERE) == "idle"
+        await one.node.send("seller", "pay", **HERE)
+        assert [call.call_id for call in other.waiting("seller", **HERE)] == ["c1"]
+        await one.node.decide("seller", {"c1": True}, **HERE)
+        assert other.waiting("seller", **HERE) == () and other.state("seller", **HERE) == "idle"
+        await asyncio.gather(one.node.stop(), other.stop())
 
     asyncio.run(serve())
 

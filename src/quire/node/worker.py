@@ -47,14 +47,14 @@ class Worker:
     @property
     def state(self) -> State:
         """What the conversation does."""
-        if self.is_busy or self.agent.session.at_work is not None:
+        if self._is_running:
             return "running"
         return "waiting" if self._asked() else "idle"
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that a person is to answer or to approve of."""
-        return self._asked() if self.state == "waiting" else ()
+        return () if self._is_running else self._asked()
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -97,6 +97,10 @@ class Worker:
             one.cancel()
         await asyncio.gather(idle, hurried, return_exceptions=True)
         await self._agent.session.close("hand over")
+
+    @property
+    def _is_running(self) -> bool:
+        return self.is_busy or self.agent.session.at_work is not None
 
     def _asked(self) -> tuple[ToolCall, ...]:
         # What was begun when a process ended waits for nobody, nor what was forgotten: the next message says

@@ -30,7 +30,7 @@ from quire.programs.task import ASKING, Task
 from quire.programs.values import as_text, by_name
 from quire.programs.watching import Watched
 from quire.session import Session
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING
 
 _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 """What no program may go on after: nothing can be recorded any more, or nothing may be spent."""
@@ -199,4 +199,4 @@ class Calls:
         if schema is None:
             return words
         # The schema is the program's, and may take its time: beside the loop it holds up nobody.
-        return await STORE.do(fitted, words, schema, self._steps)
+        return await COMPUTING.do(fitted, words, schema, self._steps)

@@ -17,7 +17,7 @@ from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
 from quire.programs.sandbox.source import declares_output, tree_of
 from quire.programs.stubs import stubs_of
 from quire.providers import Parsed
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING
 
 _BY_TEXT = frozenset(("eval", "exec", "locals"))
 """Those that the sandbox has."""
@@ -94,7 +94,7 @@ async def checked(
     tree, declared = tree_of(code), declared_in(stubs)
     functions = {name for name in declared.functions if name in names}
     # A long program takes its time: beside the loop it holds up nobody.
-    calls = await STORE.do(_looked_through, code, tree, declared, functions)
+    calls = await COMPUTING.do(_looked_through, code, tree, declared, functions)
     if output is not None and not declares_output(stubs):
         stubs = f"{stubs}\n{stubs_of((), None, output)}"
     await sandbox.check(code, stubs)

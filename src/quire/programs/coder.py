@@ -27,7 +27,7 @@ from quire.programs.values import as_text, given_once
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.stores.streams import MAIN, checked_name
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING
 from quire.tokens.numbers import whole
 
 
@@ -87,7 +87,7 @@ class Coder:
     ) -> Answer:
         """The answer of a program that is written for this input; `ProgramFailed` if none comes to one."""
         values = await _read(task, given_once(given, input))
-        said = Message("user", await STORE.do(as_text, values))
+        said = Message("user", await COMPUTING.do(as_text, values))
         tell, made = listening(tell), MadeCalls(self._stage.bounds.handed)
         stage = self._stage._replace(made=made)
         attempts = await self._begun(task, values, tell, made)
@@ -185,7 +185,7 @@ def estimate(program: Program, task: Task) -> Price:
 
 async def _read(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a task is given, read beside the loop: there may be much of it."""
-    return await STORE.do(_checked(task).read, given)
+    return await COMPUTING.do(_checked(task).read, given)
 
 
 def _checked(task: Task) -> Task:

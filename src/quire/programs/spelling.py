@@ -17,7 +17,7 @@ from quire.programs.fitting import Fitting
 from quire.programs.kinds import UNKNOWN, Kind, taken_by
 from quire.programs.one_reading import as_read, exact, meant
 from quire.programs.values import LARGE, plain
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING
 
 _MOST_REFERENCES = 20
 """From one schema to the next, before the one that says something."""
@@ -35,7 +35,7 @@ async def key_of(tool: Tool, arguments: str) -> str:
     """What a call is known by: those that say the same have the same."""
     if len(arguments) <= LARGE:
         return _key(tool, arguments)
-    return await STORE.do(_key, tool, arguments)  # where it holds up nobody
+    return await COMPUTING.do(_key, tool, arguments)  # where it holds up nobody
 
 
 def _key(tool: Tool, arguments: str) -> str:

@@ -11,7 +11,7 @@ from quire.agent.tools.arguments import read_json
 from quire.agent.tools.signature import Signature
 from quire.items.parts import text_of
 from quire.programs.values import LARGE, TOLD, plain
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING
 
 
 class Watched:
@@ -46,7 +46,7 @@ class Watched:
         if len(arguments) <= LARGE:
             return self.tool, arguments
         signature, ready = self.tool.signature, copy(self.tool)
-        read = await STORE.do(lambda: signature.read(read_json(arguments)))
+        read = await COMPUTING.do(lambda: signature.read(read_json(arguments)))
         # A signature of another kind than a function's reads its own way: nothing is left to read here.
         ready.__dict__["signature"] = Signature(
             signature.order, {}, None, signature.injected, {**read, **signature.fixed}

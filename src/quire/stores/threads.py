@@ -47,7 +47,10 @@ class Threads:
 
 
 STORE = Threads("quire-store")
-"""For work with stores, and for long work of Quire's own."""
+"""For work with stores and files."""
+
+COMPUTING = Threads("quire-computing")
+"""For what only takes long, such as programs that are looked through."""
 
 RECALLING = Threads("quire-recall")
 """For recalling: an embedding that hangs holds up no writing."""

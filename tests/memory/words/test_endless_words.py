@@ -2,7 +2,7 @@
 
 import pytest
 
-from quire.memory.words import is_question, names, terms
+from quire.memory.words import terms
 
 MANY = 100_000
 
@@ -25,8 +25,3 @@ MANY = 100_000
 )
 def test_terms(text: str) -> None:
     assert terms(text)
-
-
-def test_names() -> None:
-    assert len(names(" ".join(f"Qw{number}z." for number in range(5000)))) >= 5000
-    assert is_question("? " * MANY) and not is_question("?" + " " * MANY + "x")

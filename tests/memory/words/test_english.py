@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.memory.words import names, numbers, terms
+from quire.memory.words import terms
 from quire.memory.words.english import stem
 from quire.memory.words.irregular import IRREGULAR
 from quire.memory.words.stop_words import STOP_WORDS
@@ -69,27 +69,3 @@ def test_what_is_added_to_words_falls(text: str, expected: list[str]) -> None:
 )
 def test_numbers_are_kept_in_one_form(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
-
-
-def test_numbers_are_found_among_terms() -> None:
-    assert numbers("She paid $1,200 for two tickets in 2023, E1234 aside") == {"1200", "2", "2023", "1234"}
-    assert numbers("nothing to count") == set()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("What did Caroline buy in Paris?", {"carolin", "paris"}),
-        ("Melanie painted it.", {"melani"}),
-        ("Painting is fun. Painting helps me.", set[str]()),
-        ("Music helps me, and music heals.", set[str]()),
-        ("Sounds great. Keeping busy. Last week was fun.", set[str]()),
-        ("Caroline called. Rome was lovely.", {"carolin", "rome"}),
-        ("I think that I'm fine", set[str]()),
-        ("Tell me about the Eiffel Tower", {"eiffel", "tower"}),
-        ("we use PostgreSQL", {"postgresql", "postgr", "sql"}),
-        ("", set[str]()),
-    ],
-)
-def test_names_are_what_is_written_with_a_capital(text: str, expected: set[str]) -> None:
-    assert names(text) == expected

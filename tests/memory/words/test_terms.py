@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.memory.words import is_question, names, numbers, terms
+from quire.memory.words import terms
 from quire.memory.words.indexing import _CUTS, _KEPT  # pyright: ignore[reportPrivateUsage]
 from quire.memory.words.languages import FUNCTION_WORDS
 from quire.memory.words.latin import LONGEST
@@ -28,9 +28,6 @@ def test_any_text_has_terms_and_the_same_again(text: str) -> None:
     found = terms(text)
     assert found == terms(text)
     assert all(term and not set(term) & set(string.whitespace) and len(term) <= 3 * LONGEST for term in found)
-    assert names(text) <= set(found)
-    assert numbers(text) <= set(found)
-    assert is_question(text) in (True, False)
 
 
 @pytest.mark.laws
@@ -120,26 +117,6 @@ def test_what_is_kept_has_a_bound() -> None:
 )
 def test_odd_characters_are_no_terms(text: str) -> None:
     assert terms(text) in ([], ["b"])
-
-
-@pytest.mark.parametrize(
-    ("text", "asks"),
-    [
-        ("When did she go?", True),
-        ('He asked: "why?"', True),
-        ("where is the file", True),
-        ("O\u00f9 est-il ?", True),
-        ("\u4f60\u597d\u5417", True),
-        ("\u0623\u064a\u0646\u061f", True),
-        ("I went there.", False),
-        ("What a day!", False),
-        ("Do it.", False),
-        ("Why? Because.", False),
-        ("", False),
-    ],
-)
-def test_a_question_is_told(text: str, asks: bool) -> None:
-    assert is_question(text) is asks
 
 
 @pytest.mark.parametrize("version", ["2.13.4", "2.10", "3.0", "0.0.1"])

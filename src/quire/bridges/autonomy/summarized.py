@@ -1,6 +1,7 @@
 """Autonomy's summarized history: the engine's compaction beside the conversation, with its figures."""
 
 import asyncio
+import weakref
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, TypedDict
@@ -65,6 +66,7 @@ class SummarizedHistorySection(Reads, History):
         self._letting_go: set[asyncio.Future[None]] = set()
         # Of each conversation once, and what they were when it was attached: all sessions of it share them.
         self._figures: dict[int, tuple[Metrics, Metrics]] = {}
+        self._past = Metrics()  # of conversations that are no longer at hand
         self._hits = self._misses = 0
 
     async def get_messages(
@@ -98,11 +100,13 @@ class SummarizedHistorySection(Reads, History):
         begun = session.compaction
         assert begun is not None
         self._at_work.add(begun)
-        self._figures.setdefault(id(begun.metrics), (begun.metrics, copy(begun.metrics)))
+        metrics = begun.metrics
+        self._figures.setdefault(id(metrics), (metrics, copy(metrics)))
+        weakref.finalize(begun, _settle, self._past, self._figures, self._at_work, metrics)
 
     def get_metrics(self) -> dict[str, int]:
         """How often a summary was there and was not, and what became of those that were begun."""
-        sums = Metrics()
+        sums = copy(self._past)
         for metrics, before in self._figures.values():
             _add(sums, metrics, before)
         return {
@@ -191,3 +195,11 @@ def _add(sums: Metrics, metrics: Metrics, before: Metrics) -> None:
     sums.started += metrics.started - before.started
     sums.completed += metrics.completed - before.completed
     sums.failed += metrics.failed - before.failed
+
+
+def _settle(
+    past: Metrics, figures: dict[int, tuple[Metrics, Metrics]], left: WeakSet[Background], metrics: Metrics
+) -> None:
+    """Add the figures of a conversation to those of the past, once nobody keeps it small any more."""
+    if all(one.metrics is not metrics for one in left):
+        _add(past, *figures.pop(id(metrics), (metrics, metrics)))

@@ -23,7 +23,7 @@ from quire.programs.sandbox.raising import fault_of
 from quire.programs.sandbox.running import HostFunction, Run, given_values
 from quire.programs.sandbox.source import answering, declaring, tree_of
 from quire.programs.sandbox.workers import Seat, Workers, until_checked
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING
 
 if TYPE_CHECKING:
     from pydantic_monty import MontySession
@@ -69,8 +69,8 @@ class Sandbox:
         begun = perf_counter()
         tree_of(code)
         # What is large takes its time: beside the loop it holds up nobody.
-        values = await STORE.do(given_values, inputs or {})
-        text = await STORE.do(answering, code, bounds.answer, {*values, *(functions or {})})
+        values = await COMPUTING.do(given_values, inputs or {})
+        text = await COMPUTING.do(answering, code, bounds.answer, {*values, *(functions or {})})
         workers = await self._workers.get()
         async with workers.admitted(bounds.wall) as until:
             seat = workers.seat(bounds)
@@ -89,7 +89,7 @@ class Sandbox:
 
     async def check(self, code: str, stubs: str) -> None:
         """The sandbox's own parser and type checker, on the answer too; nothing of the program is run."""
-        await STORE.do(check_lacking, code, tree_of(code), stubs)
+        await COMPUTING.do(check_lacking, code, tree_of(code), stubs)
         found = await self._looked_at(code, stubs)
         if found is None:
             return
@@ -105,7 +105,7 @@ class Sandbox:
         """What the type checker finds, at the first look and at the one after it was refused."""
         from pydantic_monty import MontyError
 
-        text, declared = await STORE.do(declaring, code, stubs, first)
+        text, declared = await COMPUTING.do(declaring, code, stubs, first)
         workers = await self._workers.get()
 
         def fault(session: "MontySession") -> Found | None:

@@ -18,26 +18,38 @@ class Called(NamedTuple):
     """Whether it came in pieces, and so said where it ends."""
 
 
-def add_called(outputs: MutableSequence[Any], called: Called) -> None:
-    """Add a call to what came before; one that is said again takes the place of what it was."""
-    for at, output in enumerate(outputs):
-        if isinstance(output, Called) and _is_again(output, called):
-            outputs[at] = called._replace(
-                signature=called.signature or output.signature,
-                in_pieces=called.in_pieces or output.in_pieces,
-            )
+class Calls:
+    """Adds calls to what came before; one that is said again takes the place of what it was."""
+
+    __slots__ = ("_outputs", "_places")
+
+    def __init__(self, outputs: MutableSequence[Any]) -> None:
+        self._outputs = outputs
+        self._places: dict[tuple[Any, Any], int] = {}  # the last of an id and a name
+
+    def add(self, called: Called) -> None:
+        """Add a call, or say one again."""
+        key = field(called.call, "id"), field(called.call, "name")
+        at = self._places.get(key)
+        if at is not None and _is_again(self._outputs[at], called):
+            self._outputs[at] = _said_again(self._outputs[at], called)
             return
-    outputs.append(called)
+        self._places[key] = len(self._outputs)
+        self._outputs.append(called)
+
+
+def _said_again(before: Called, called: Called) -> Called:
+    return called._replace(
+        signature=called.signature or before.signature, in_pieces=called.in_pieces or before.in_pieces
+    )
 
 
 def _is_again(before: Called, called: Called) -> bool:
-    """Whether a call is one of an earlier chunk: the same id and name, and nothing else that it is made with.
+    """Whether a call of the same id and name is one of an earlier chunk: nothing else is it made with.
 
     Some services give all calls one id, and no chunk says a call twice.
     """
     if before.chunk == called.chunk or not field(called.call, "id"):
-        return False
-    if any(field(before.call, name) != field(called.call, name) for name in ("id", "name")):
         return False
     came, more = (arguments_in(one.call, "functionCall.args") for one in (before, called))
     return is_placeholder(came) or is_same(came, more)

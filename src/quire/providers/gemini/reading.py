@@ -17,7 +17,7 @@ from quire.providers.gemini.blocks import (
     signature_in,
     text_in,
 )
-from quire.providers.gemini.called import Called, add_called
+from quire.providers.gemini.called import Called, Calls
 from quire.providers.gemini.partial import PartialCall
 from quire.providers.gemini.signing import sealed, spoken, whole
 from quire.providers.gemini.speech import Speech
@@ -59,6 +59,7 @@ class AnswerReader:
         self._answer = answer
         self._whole = whole
         self._outputs: list[Speech | Called | _Left] = []
+        self._calls = Calls(self._outputs)
         self._partial: PartialCall | None = None
         self._chunks = 0
         self._usage: dict[str, Any] = {}
@@ -100,7 +101,7 @@ class AnswerReader:
         That is a call which is the last thing of an answer without room, or of one that failed.
         """
         if self._finish in _FAILURES:
-            self._outputs = [output for output in self._outputs if not isinstance(output, Called)]
+            self._outputs[:] = [output for output in self._outputs if not isinstance(output, Called)]
         last = self._outputs[-1] if self._outputs else None
         cut = self._finished() == "length" or failure_in(self._finish)
         if cut and isinstance(last, Called) and not last.in_pieces:
@@ -150,7 +151,7 @@ class AnswerReader:
     def _call(self, call: Mapping[str, Any], signature: str | None, path: str) -> None:
         more, pieces = field(call, "willContinue"), field(call, "partialArgs")
         if self._partial is None and not more and pieces is None:
-            add_called(self._outputs, Called(call, signature, self._chunks))
+            self._calls.add(Called(call, signature, self._chunks))
             return
         if self._partial is None or field(call, "name"):
             self._partial = PartialCall(call, signature)
@@ -158,7 +159,7 @@ class AnswerReader:
         if not more:
             signature = self._partial.signature or signature
             whole_call = self._partial.whole()
-            add_called(self._outputs, Called(whole_call, signature, self._chunks, in_pieces=True))
+            self._calls.add(Called(whole_call, signature, self._chunks, in_pieces=True))
             self._partial = None
 
     def _items(self) -> list[Item]:

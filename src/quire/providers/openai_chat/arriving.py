@@ -24,10 +24,11 @@ _Place = int | str | None
 class Calls:
     """The calls of one answer."""
 
-    __slots__ = ("_all", "_last", "_places")
+    __slots__ = ("_all", "_ids", "_last", "_places")
 
     def __init__(self) -> None:
         self._all: list[Json] = []
+        self._ids: dict[str, Json] = {}  # the latest that has an id
         self._places: dict[_Place, Json] = {}  # by the index that the pieces know them by, or by none
         self._last: Json | None = None  # the call that was spoken of last
 
@@ -37,8 +38,10 @@ class Calls:
         for piece in pieces:
             call = self._called(piece, listed)
             listed.append(call)
-            self._last = call
+            self._last, known = call, call["id"]
             _grow(call, piece)
+            if not known:
+                self._ids[call["id"]] = call
 
     def named(self) -> list[Json]:
         """The calls that say what they are of, as a message has them."""
@@ -68,12 +71,12 @@ class Calls:
     def _likeliest(self, place: _Place, call_id: str) -> Json | None:
         """The call at a place; where none is told, the one with an id, and else the one spoken of last."""
         if place is None:
-            return self._by_id(call_id) or self._last
+            return self._with_id(call_id) or self._last
         # What began at no place began at the first.
         return self._places.get(place) or (self._places.get(None) if place == 0 else None)
 
-    def _by_id(self, call_id: str) -> Json | None:
-        return next((call for call in reversed(self._all) if call_id and call["id"] == call_id), None)
+    def _with_id(self, call_id: str) -> Json | None:
+        return self._ids.get(call_id) if call_id else None
 
     def _with_other_id(self, call: Json, piece: Json, call_id: str) -> Json | None:
         """The call that a piece is of whose id is not that of the call at its place.
@@ -81,7 +84,7 @@ class Calls:
         Some services count every call as the first, so that another id is another call. Others make up an id
         for each piece; they name a call once, where it begins.
         """
-        return None if _name(piece) else self._by_id(call_id) or call
+        return None if _name(piece) else self._with_id(call_id) or call
 
 
 def _is_another(call: Json, piece: Json, listed: list[Json]) -> bool:
