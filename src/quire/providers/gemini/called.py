@@ -25,11 +25,12 @@ class Calls:
 
     def __init__(self, outputs: MutableSequence[Any]) -> None:
         self._outputs = outputs
-        self._places: dict[tuple[Any, Any], int] = {}  # the last of an id and a name
+        self._places: dict[str, int] = {}  # the last of an id and a name
 
     def add(self, called: Called) -> None:
         """Add a call, or say one again."""
-        key = field(called.call, "id"), field(called.call, "name")
+        # As text, for what is there may be no text at all: that is told where the call is read.
+        key = repr((field(called.call, "id"), field(called.call, "name")))
         at = self._places.get(key)
         if at is not None and _is_again(self._outputs[at], called):
             self._outputs[at] = _said_again(self._outputs[at], called)
