@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
+from itertools import chain
 
 from quire.memory.index.orders import Rank, rank_of
 from quire.memory.leaf import Leaf
@@ -18,6 +19,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.place_of: dict[int, int] = {}
+        self._within: dict[int, tuple[int, ...]] = {}
         self._newest_in: dict[int, Rank] = {}
         self._rows: dict[RowKey, Row] = {}
         self._standing: dict[RowKey, int] = {}
@@ -37,6 +39,7 @@ class Rows:
         self._standing[leaf.source, leaf.transcript, leaf.order] = number
         place = self._place(_key(leaf), leaf.order // PLACE)
         self.place_of[number] = place
+        self._within[place] = (*self._within.get(place, ()), number)
         rank = rank_of(leaf)
         self._newest_in[place] = max(self._newest_in.get(place, rank), rank)
         return self._rows.setdefault(_key(leaf), {})
@@ -54,8 +57,9 @@ class Rows:
         place = self.place_of.pop(number)
         if newest := max(map(rank_of, left), default=None):
             self._newest_in[place] = newest
+            self._within[place] = tuple(one for one in self._within[place] if one != number)
         else:
-            del self._newest_in[place], self._numbers[self._places.pop(place)]
+            del self._newest_in[place], self._within[place], self._numbers[self._places.pop(place)]
         if not self._rows[_key(leaf)]:
             del self._rows[_key(leaf)]
 
@@ -74,11 +78,14 @@ class Rows:
 
     def widened(self, places: Iterable[int], more: int) -> set[int]:
         """Those in some places and in so many places before and after each."""
-        found: set[int] = set()
-        for place in places:
-            key, nth = self._places[place]
-            found.update(_between(self._rows[key], (nth - more) * PLACE, (nth + more + 1) * PLACE))
-        return found
+        if more:
+            places = {beside for place in places for beside in self._beside(place, more)}
+        return set(chain.from_iterable(map(self._within.__getitem__, places)))
+
+    def _beside(self, place: int, more: int) -> Iterator[int]:
+        key, nth = self._places[place]
+        numbers = (self._numbers.get((key, one)) for one in range(nth - more, nth + more + 1))
+        return (number for number in numbers if number is not None)
 
 
 def _key(leaf: Leaf) -> RowKey:

@@ -129,7 +129,8 @@ class _Counts:
 
     def add(self, one: _Listed, leaves: Set[int]) -> None:
         """Count the places of some leaves that have what stands for a word."""
-        found = set(map(self._places.place_of.__getitem__, leaves)) - self._counted[one.nth]
+        found = set(map(self._places.place_of.__getitem__, leaves))
+        found -= self._counted[one.nth]
         self._counted[one.nth] |= found
         weight, worth = self.weight, one.worth
         for place in found:
