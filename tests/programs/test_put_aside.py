@@ -10,7 +10,7 @@ from quire.agent import tool
 from quire.programs import Coder, Task
 from quire.programs.faults import ProgramFault
 from quire.programs.sandbox import Sandbox
-from tests.programs.coding import run, said
+from tests.programs.coding import coder_of, run, said
 
 
 class Host:
@@ -34,25 +34,72 @@ class Host:
         return (await Sandbox(workers=1).run(f"import asyncio\n{code}", functions=functions)).value
 
 
-NOT_MADE = {
-    "a list that is left": "calls = [pay(n) for n in [1, 2]]\nif False:\n    await asyncio.gather(*calls)\n0",
+LEFT_ALONE = {
     "others of a dict": "calls = {'a': pay(1), 'b': look(1)}\nawait calls['b']\n0",
+    "under a condition": "call = pay(1)\nresult = await call if False else 0\nresult",
+    "under a condition, annotated": "call: object = pay(1)\nif False:\n    await call\n0",
+    "before an error that is caught": "try:\n    await asyncio.gather(pay(1), 1 // 0)\n"
+    "except ZeroDivisionError:\n    0\n0",
+    "beside a call that fails": "async def fail(): raise ValueError('no')\n"
+    "try:\n    await asyncio.gather(fail(), *[pay(n) for n in [1]])\nexcept ValueError:\n    0\n0",
+}
+LOST = {
+    "a list that is left": "calls = [pay(n) for n in [1, 2]]\nif False:\n    await asyncio.gather(*calls)\n0",
     "given to a function": "async def may(call, does):\n"
     "    return await call if does else 0\nawait may(pay(1), False)",
     "beside one that is awaited": "call = pay(1)\nawait look(1)\n0",
     "in a function of its own": "async def own():\n    call = pay(1)\n    await look(1)\n"
     "await asyncio.gather(own(), look(2))\n0",
     "mapped": "calls = [*map(pay, [1, 2])]\nawait look(1)\n0",
-    "before an error that is caught": "try:\n    await asyncio.gather(pay(1), 1 // 0)\n"
-    "except ZeroDivisionError:\n    0\n0",
+    "given back beside something else": "async def own(n):\n    if n > 9:\n        return 'too much'\n"
+    "    return pay(n)\nsum(1 for one in await asyncio.gather(*[own(n) for n in [1, 2]]) if one)",
+    "given back by a name": "async def own(n):\n    paid = pay(n)\n    return paid\nawait own(1)\n0",
+    "given back in a dict": "async def own(n):\n    return {'paid': pay(n)}\nlen(await own(1))",
+    "given back or not": "async def own(n):\n    return pay(n) if n else None\nlen([await own(1)])",
+    "given back by a method": "class Own:\n    async def go(self, n):\n        return pay(n)\n"
+    "await Own().go(1)\n0",
+    "given back by a lambda": "len([*map(lambda n: pay(n), [1])])",
+    "by another name": "other = pay\nother(1)\n0",
+    "some of them": "calls = [pay(n) for n in [1, 2, 3]]\nawait calls[0]\n0",
 }
 
 
-@pytest.mark.parametrize("code", NOT_MADE.values(), ids=NOT_MADE)
+@pytest.mark.parametrize("code", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_what_is_not_awaited_is_not_called(code: str) -> None:
     host = Host()
     assert asyncio.run(host.ran(code)) == 0
     assert host.made == []
+
+
+@pytest.mark.parametrize("code", LOST.values(), ids=LOST)
+def test_a_program_that_lost_calls_gives_no_answer(code: str) -> None:
+    host = Host()
+    with pytest.raises(ProgramFault, match="`pay` was called and never awaited") as raised:
+        asyncio.run(host.ran(code))
+    assert raised.value.kind == "types"
+    assert host.made in ([], [1])
+
+
+def test_a_lost_call_is_told_with_its_line_and_the_model_writes_again() -> None:
+    paid: list[int] = []
+
+    @tool
+    async def pay(n: int) -> int:
+        """Pay so much."""
+        paid.append(n)
+        return n
+
+    own = "async def own(n):\n    if n > 9:\n        return [n]\n    return {}\nawait own(n)\noutput = n"
+    task = Task("pay", input={"n": int}, output=int, tools=[pay])
+
+    async def work() -> None:
+        coder = coder_of(own.format("pay(n)"), own.format("await pay(n)"))
+        assert (await coder.answer(task, n=3)).value == 3
+        told = "".join(text for name in coder.session.transcripts for _, text in said(coder.session, name))
+        assert "never awaited" in told and "line 4, `return pay(n)`" in told
+
+    run(work)
+    assert paid == [3]
 
 
 MADE: dict[str, tuple[str, object]] = {

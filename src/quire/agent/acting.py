@@ -73,6 +73,26 @@ class Acting:
                 first=self._refused,
             )
 
+    async def is_last(self, recorded: Sequence[Item]) -> bool:
+        """Whether others have answered all that waited here, and what is `recorded` came after that.
+
+        Of two who decide calls of one reply at the same moment, each finds the other's waiting. Who comes to
+        the record last goes on for both.
+        """
+        await self._session.look()
+        view = self._session.view()
+        pending = {call.id for call in view.pending()}
+        waiting = [call for call in self.waiting if call.id in pending]
+        last = next((item.id for item in reversed(view) if isinstance(item, ToolResult)), None)
+        is_last = not waiting and last in {item.id for item in recorded}
+        if waiting or is_last:
+            self.waiting = waiting
+        return is_last
+
+    def is_refused(self, call: ToolCall) -> bool:
+        """Whether a person said that a call is not to be run."""
+        return self.decided.get(call.id, True) is not True
+
     def hand_to(self, speaker: Speaker) -> None:
         """Let another go on after the calls that are run next."""
         self._handed = speaker

@@ -84,15 +84,18 @@ class Loop:
 
     async def _act(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run calls; why to stop, if there is a reason."""
-        allowed = self.tally.allows(len(calls))
+        runnable = [call for call in calls if not self._acting.is_refused(call)]
+        allowed = self.tally.allows(len(runnable))
         self.tally.calls += allowed
-        await self._acting.act(calls[:allowed], as_found(self.speaker), self._tell, self.items)
-        if allowed < len(calls):
+        beyond = {call.id for call in runnable[allowed:]}
+        within = [call for call in calls if call.id not in beyond]
+        await self._acting.act(within, as_found(self.speaker), self._tell, self.items)
+        if beyond:
             why = "it was one call more than is allowed"
             self.items += await close_calls(self.session, calls, why, self._acting.waiting_ids)
-        if self._acting.waiting:
+        if self._acting.waiting and not await self._acting.is_last(self.items):
             return "waiting"
-        if allowed < len(calls):
+        if beyond:
             return "calls"
         self.speaker = self._acting.next_speaker(self.speaker)
         return None

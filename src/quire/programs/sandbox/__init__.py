@@ -17,6 +17,7 @@ from quire.programs.sandbox.diagnosing import Found, typed_fault
 from quire.programs.sandbox.lacking import check_lacking
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.marking import Faulty
+from quire.programs.sandbox.never_begun import check_none_left
 from quire.programs.sandbox.plain import NotPlain
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
@@ -85,6 +86,7 @@ class Sandbox:
                 found = await run.through(begin)
         if isinstance(found, NotPlain):
             raise ProgramFault("answer", f"the answer cannot be taken: {found}", printed=str(printed))
+        check_none_left(run.left, code, tree_of(code), str(printed))
         return Ran(found, str(printed), run.calls, perf_counter() - begun)
 
     async def check(self, code: str, stubs: str) -> None:

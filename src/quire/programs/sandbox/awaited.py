@@ -1,7 +1,7 @@
 """Functions of the host as a program has them: async functions of its own that call the host when awaited.
 
 The sandbox tells the host of a call as soon as it is written, and never which of those it waits for. What a
-program puts aside and does not await is not done in Python. So it is not done here.
+program puts aside and does not await is not done in Python. So it is not done here, and it is counted.
 """
 
 from collections.abc import Iterable
@@ -13,18 +13,23 @@ AHEAD_OF_ALL = "<python-input-0>"
 _HOST = "_quire_host_"
 
 
+LEFT = "_quire_left"
+"""Where a program has how many calls of each function were written and not begun."""
+
+_FUNCTION = """
+def {name}(*given, **named):
+    {left}["{name}"] += 1
+    return _quire_begun_{name}(given, named)
+async def _quire_begun_{name}(given, named):
+    {left}["{name}"] -= 1
+    return await {host}{name}(*given, **named)"""
+
+
 def functions_ahead(names: Iterable[str]) -> str:
     """The text that gives a program its functions."""
-    legal = (name for name in names if name.isidentifier() and not iskeyword(name))
-    return "\n".join(
-        [
-            "None",  # a text without anything in it would have no name
-            *(
-                f"async def {name}(*given, **named): return await {_HOST}{name}(*given, **named)"
-                for name in legal
-            ),
-        ]
-    )
+    legal = [name for name in names if name.isidentifier() and not iskeyword(name)]
+    functions = "".join(_FUNCTION.format(name=name, left=LEFT, host=_HOST) for name in legal)
+    return f"{LEFT} = {dict.fromkeys(legal, 0)}{functions}"
 
 
 def called_by(name: str) -> str:

@@ -50,6 +50,8 @@ class Run:
         self.raised: set[str] = set()
         """What functions said that failed: the program may die of it, and it is no fault of its own."""
         self.calls = 0
+        self.left: Any = None
+        """What the program that ended said of calls that it wrote and did not begin."""
 
     async def through(self, begin: "Callable[[MontySession], Any]") -> Any:
         """Go from the beginning to the end; the answer of the program, or `NotPlain` if it is none."""
@@ -106,8 +108,9 @@ class Run:
             return _Pause(snapshot, wrong)
 
     def _answer(self, found: Any) -> Any:
+        answer, self.left = found
         try:
-            return answer_of(found, self._bounds.answer)
+            return answer_of(answer, self._bounds.answer)
         except NotPlain as wrong:
             return wrong
 

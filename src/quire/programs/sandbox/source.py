@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from quire.programs.faults import ProgramFault, at_line
+from quire.programs.sandbox.awaited import LEFT
 from quire.programs.sandbox.iterating import iterating_ahead, iterators_marked
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.loose_stubs import loose_stubs
@@ -33,7 +34,7 @@ try:
     _quire_text = _quire_json.dumps(_quire_answer, allow_nan=False, ensure_ascii=False)[:{most}]
 except TypeError as _quire_error:
     _quire_text = [f"{{_quire_error}}", _quire_answer]
-_quire_text
+[_quire_text, {left}]
 """
 _EITHER = """try:
     _quire_answer = output
@@ -86,7 +87,7 @@ def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     marks = [*([] if last is None else _named(text, last, "_quire_last"))]
     marks += iterators_marked(text, tree, taken)
     taking = _EITHER if sets else "_quire_answer = _quire_last"
-    ending = _ENDING.format(taking=taking, most=most + 1)
+    ending = _ENDING.format(taking=taking, most=most + 1, left=LEFT)
     return f"{iterating_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
 
 
