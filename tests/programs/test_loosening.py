@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.programs.sandbox.loose_calls import LOOSE
+from quire.programs.sandbox.loose_spread import LOOSE_GIVEN
 from quire.programs.sandbox.marking import Faulty, Place
 from quire.programs.sandbox.source import declaring
 
@@ -21,6 +22,8 @@ EXPRESSIONS = st.recursive(
         | st.builds("{} | {{'é': {}}}".format, inner, inner)
         | st.builds("{{one: {} for one in {}}}".format, inner, inner)
         | st.builds("put({})".format, inner)
+        | st.builds("put(** {})".format, inner)
+        | st.builds("put(row={}, **{{'c': 'é', 'b': {}}},\n **({}))".format, inner, inner, inner)
         | st.builds("sorted({}, key=h)".format, inner)
         | st.builds("a.setdefault('é', {})".format, inner)
     ),
@@ -42,7 +45,8 @@ STATEMENTS = st.sampled_from(
 
 class _Bare(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """A call without the one of ours around it."""
+        """A call without the one of ours around it, and without arguments of ours."""
+        node.keywords = [one for one in node.keywords if not _is_ours(one)]
         self.generic_visit(node)
         match node:
             case ast.Call(ast.Name(id=name), [ast.Starred(ast.Tuple([inner]))]) if name.startswith(LOOSE):
@@ -53,7 +57,15 @@ class _Bare(ast.NodeTransformer):
                 return node
 
 
-def _place_of(text: str, node: ast.expr) -> Place:
+def _is_ours(argument: ast.keyword) -> bool:
+    match argument.value:
+        case ast.Call(func=ast.Name(id=name)):
+            return name == LOOSE_GIVEN
+        case _:
+            return False
+
+
+def _place_of(text: str, node: ast.expr | ast.keyword) -> Place:
     """The checker counts characters, and the tree bytes."""
     lines, last = text.split("\n"), node.end_lineno or node.lineno
     start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
@@ -66,6 +78,8 @@ def test_nothing_else_of_it_is_changed_and_all_lines_stay(statements: list[str])
     code = "\n".join(["def h(a: dict): pass", *statements, "a"])
     first, _ = declaring(code, STUBS)
     calls = [node for node in ast.walk(ast.parse(first)) if isinstance(node, ast.Call)]
-    again, _ = declaring(code, STUBS, Faulty(unmatched=[_place_of(first, call) for call in calls]))
+    spread = [one for call in calls for one in call.keywords if one.arg is None]
+    refused, unmatched = ([_place_of(first, one) for one in several] for several in (spread, calls))
+    again, _ = declaring(code, STUBS, Faulty(refused, unmatched))
     assert ast.dump(_Bare().visit(ast.parse(again))) == ast.dump(ast.parse(first))
     assert again.count("\n") == first.count("\n")

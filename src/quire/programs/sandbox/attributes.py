@@ -6,11 +6,30 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from quire.programs.sandbox.functions import called_as
-from quire.programs.sandbox.lacked import CALLED, HELD, KEYWORDS, METHODS, MODULES, NAMES, TYPES, WHOLE
+from quire.programs.sandbox.known_names import FUNCTION, PATH, PATTERN, Known, imports
+from quire.programs.sandbox.lacked import (
+    CALLED,
+    ENVIRONMENT,
+    FILES,
+    HELD,
+    KEYWORDS,
+    METHODS,
+    MODULES,
+    NAMES,
+    OF_PATHS,
+    TYPES,
+    WHOLE,
+)
 from quire.programs.sandbox.naming import bindings, parts_run
 
 _NO_VALUE = "a method is no value in the sandbox: write a lambda that calls it"
 _FRACTION = "timedelta takes whole numbers in the sandbox: write minutes for half an hour"
+_NO_FILES = "there are no files in the sandbox: use the functions and inputs that you are given"
+_NO_ENVIRONMENT = "there is no environment in the sandbox: use the inputs that you are given"
+_NO_TEXT = (
+    "`sub` takes a text as its replacement in the sandbox, and no function: "
+    "go through `re.finditer` and put the text together"
+)
 _OF_VALUES = frozenset(name for kind in TYPES.values() for name in dir(kind) if name[0] != "_")
 _TAKING_KEYS = ("max", "min", "sorted", ".sort", "groupby", ".groupby")
 
@@ -27,6 +46,8 @@ def attributes_lacking(tree: ast.Module) -> Iterator[Lack]:
             yield from looking.imported(node)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             yield from looking.taken(node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield from looking.named(node)
         elif isinstance(node, ast.Call | ast.BinOp):
             yield from looking.given(node)
 
@@ -39,28 +60,29 @@ class _Looking:
         self._asked_for = {one for node in nodes for one in _functions_given(node)}
         self._tried = {one for node in nodes for one in _tried(node)}
         self._own = {*bound, *(node.attr for node in nodes if _is_set(node))}
-        imported = [(name, path) for node in nodes for name, path in _imports(node)]
-        times = Counter(name for name, _ in imported)
-        # A name that is given something else too may stand for that.
-        self._paths = {name: path for name, path in imported if bound[name] == times[name]}
-        self._paths |= {name: name for name in TYPES if "." not in name and name not in bound}
+        self._known = Known(nodes, bound)
 
     def imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[Lack]:
         if node in self._tried:
             return
-        for path in [path for _, path in _imports(node)]:
+        for path in [path for _, path in imports(node)]:
             module, _, name = path.rpartition(".")
             if path in MODULES or module in MODULES:
                 yield node.lineno, _lacks("module", path if path in MODULES else module)
             elif name in NAMES.get(module, ()):
                 yield node.lineno, _lacks("name", path)
 
+    def named(self, node: ast.Name) -> Iterator[Lack]:
+        """A name that was imported by itself."""
+        path, _, name = self._known.path_of(node).rpartition(".")
+        yield from _of_no_use(node.lineno, path, name)
+
     def taken(self, node: ast.Attribute) -> Iterator[Lack]:
-        path, is_called = self._path_of(node.value), node in self._called
-        whole = f"{path}.{node.attr}"
+        path, is_called = self._known.path_of(node.value), node in self._called
+        yield from _of_no_use(node.lineno, PATH if self._known.is_path(node.value) else path, node.attr)
         if path in NAMES:
             if node.attr in NAMES[path]:
-                yield node.lineno, _lacks("name", whole)
+                yield node.lineno, _lacks("name", f"{path}.{node.attr}")
         elif path in TYPES:
             yield from _taken_of_type(node, path, is_called)
         elif not path and node.attr not in self._own:
@@ -73,25 +95,29 @@ class _Looking:
         """What a function is given that it takes in Python alone."""
         if isinstance(node, ast.BinOp):
             sides = (node.left, node.right)
-            is_scaled = any(isinstance(one, ast.Call) and self._path_of(one.func) == WHOLE for one in sides)
+            calls = (one for one in sides if isinstance(one, ast.Call))
+            is_scaled = any(self._known.path_of(one.func) == WHOLE for one in calls)
             if is_scaled and any(map(_is_fraction, sides)):
                 yield node.lineno, _FRACTION
             return
-        path, keywords = self._path_of(node.func), [one.arg for one in node.keywords if one.arg]
+        path, keywords = self._known.path_of(node.func), [one.arg for one in node.keywords if one.arg]
         for keyword in KEYWORDS.get(path, frozenset()).intersection(keywords):
             yield node.lineno, f"`{path}` has no `{keyword}` in the sandbox: write it another way"
         if path == WHOLE and any(map(_is_fraction, [*node.args, *(one.value for one in node.keywords)])):
             yield node.lineno, _FRACTION
+        if any(self._known.kind_of(one) == FUNCTION for one in self._put_in_place(node)):
+            yield node.lineno, _NO_TEXT
 
-    def _path_of(self, node: ast.expr) -> str:
-        """What a name or an attribute stands for, where it was imported or is Python's own."""
-        match node:
-            case ast.Name(id=name):
-                return self._paths.get(name, "")
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in self._paths:
-                return f"{self._paths[name]}.{attr}"
+    def _put_in_place(self, call: ast.Call) -> list[ast.expr]:
+        """What a call of `sub` puts in place of what it finds."""
+        match call.func:
+            case ast.Attribute(value=pattern, attr="sub") if self._known.kind_of(pattern) == PATTERN:
+                at = 0
+            case _ if self._known.path_of(call.func) == "re.sub":
+                at = 1
             case _:
-                return ""
+                return []
+        return [*call.args[at : at + 1], *(one.value for one in call.keywords if one.arg == "repl")]
 
 
 def _taken_of_type(node: ast.Attribute, path: str, is_called: bool) -> Iterator[Lack]:
@@ -124,6 +150,17 @@ def _is_fraction(node: ast.expr) -> bool:
             return False
 
 
+def _of_no_use(line: int, path: str, name: str) -> Iterator[Lack]:
+    """What reaches for the machine that a program runs on, or is not there at all."""
+    whole = f"{path}.{name}"
+    if whole in ENVIRONMENT:
+        yield line, f"`{whole}`: {_NO_ENVIRONMENT}"
+    elif name in FILES.get(path, ()):
+        yield line, f"`{whole}`: {_NO_FILES}"
+    elif path == PATH and name in OF_PATHS:
+        yield line, _lacks("name", whole)
+
+
 def _lacks(what: str, path: str) -> str:
     return f"there is no {what} `{path}`: the sandbox has only a part of Python: write it another way"
 
@@ -152,15 +189,3 @@ def _tried(node: ast.AST) -> list[ast.stmt]:
 
 def _is_set(node: ast.AST) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-
-
-def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Names that a statement imports, with what they stand for."""
-    match node:
-        case ast.Import(names=names):
-            for one in names:
-                yield one.asname or one.name.partition(".")[0], one.name
-        case ast.ImportFrom(module=str(module), names=names, level=0):
-            yield from ((one.asname or one.name, f"{module}.{one.name}") for one in names)
-        case _:
-            pass

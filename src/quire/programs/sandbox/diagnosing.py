@@ -69,7 +69,7 @@ def typed_fault(error: "MontyError", code: str, checked: str, stubs: str) -> Fou
     rows = list(reading.counting(row for row in said if row not in shown))
     if not rows:
         return None
-    refused = [_place(row) for row in rows if _is_refused(row)]
+    refused = [_place(row) for row in rows if _is_refused(row) or reading.is_spread(row)]
     unmatched = [_place(row) for row in rows if row["code"] == _UNMATCHED]
     return Found(_fault(rows, shown, code, stubs), Faulty(refused, unmatched))
 
@@ -116,6 +116,11 @@ class _Reading:
         """Whether this is no fault: it says of what type a value is that we have it say."""
         start = min(start for start, _ in self._text.spans_at(_place(row)))
         return row["code"] == "revealed-type" and self._text.data[:start].endswith(_TO_BE_SHOWN)
+
+    def is_spread(self, row: _Row) -> bool:
+        """Whether this is of a dict that is spread into a call."""
+        start, _ = next(self._text.spans_at(_place(row)))
+        return self._text.data[start : start + 2] == b"**"
 
     def counting(self, rows: Iterable[_Row]) -> Iterable[_Row]:
         """The rows without those of what a program may do all the same."""

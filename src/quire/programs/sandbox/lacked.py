@@ -46,6 +46,42 @@ KEYWORDS: Mapping[str, frozenset[str]] = {
 WHOLE = "datetime.timedelta"
 """What is made of numbers with a fraction in Python, and of whole ones alone in the sandbox."""
 
+ENVIRONMENT = frozenset(("os.environ", "os.getenv"))
+"""What is there, and of no use: programs have no environment."""
+
+FILES: Mapping[str, frozenset[str]] = {
+    "os": frozenset(
+        {
+            *("chdir", "listdir", "makedirs", "mkdir", "remove", "rename", "replace", "rmdir", "scandir"),
+            *("stat", "unlink"),
+        }
+    ),
+    "os.path": frozenset(
+        {
+            *("exists", "getatime", "getctime", "getmtime", "getsize", "isdir", "isfile", "islink"),
+            *("ismount", "lexists", "realpath", "samefile"),
+        }
+    ),
+    "pathlib.Path": frozenset(
+        {
+            *("absolute", "exists", "glob", "is_dir", "is_file", "is_symlink", "iterdir", "mkdir", "open"),
+            *("read_bytes", "read_text", "rename", "replace", "resolve", "rglob", "rmdir", "stat"),
+            *("unlink", "write_bytes", "write_text"),
+        }
+    ),
+}
+"""What is there, and of no use: there are no files. A path is a text to them."""
+
+OF_PATHS = frozenset(
+    {
+        *("anchor", "as_uri", "chmod", "drive", "expanduser", "group", "hardlink_to", "home"),
+        *("is_block_device", "is_char_device", "is_fifo", "is_mount", "is_relative_to", "is_reserved"),
+        *("is_socket", "lchmod", "lstat", "match", "owner", "parents", "readlink", "relative_to", "root"),
+        *("samefile", "symlink_to", "touch"),
+    }
+)
+"""What a path lacks."""
+
 METHODS = frozenset(
     {
         *("bit_count", "bit_length", "ctime", "difference_update", "expand", "format_map", "from_bytes"),

@@ -7,7 +7,8 @@ where the checker takes it for one of objects: `LOOSE_RECORD` has it look.
 
 That is not so of what has to fit: the answer, an argument, what a function of its own says that it returns.
 What was refused there at the first look is left as it is, and is refused again, unless that was for something
-else that it was made of.
+else that it was made of. What is spread into a call is no argument by itself: `loose_spread` says how that
+is looked at.
 """
 
 import ast
@@ -16,6 +17,7 @@ from typing import TypeGuard
 
 from quire.programs.sandbox.functions import called_as
 from quire.programs.sandbox.loose_calls import LOOSE, Calls
+from quire.programs.sandbox.loose_spread import Spreads
 from quire.programs.sandbox.marking import Span, Text
 
 LOOSE_RECORD = f"{LOOSE}_if_a_record"
@@ -31,15 +33,17 @@ def loosened(
     Calls that fit none of the ways to call their functions are looked at by themselves.
     """
     held, calls = _held(text, tree, refused), Calls(text, tree, unmatched)
+    spreads = Spreads(text, tree, refused)
     defaults = {one for node in ast.walk(tree) for one in _stands_in_for_none(node)}
     waiting: list[ast.AST] = [tree]
     ends = list[tuple[int, str]]()
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.expr):
+            yield from spreads.arguments_of(node)
             start, end = text.span(node)
             of_kinds = () if node in held else _marks_of(node, is_default=node in defaults)
-            for ahead, behind in (*of_kinds, *calls.marks_of(node)):
+            for ahead, behind in (*spreads.marks_of(node), *of_kinds, *calls.marks_of(node)):
                 yield start, ahead
                 ends.append((end, behind))
         if not isinstance(node, ast.JoinedStr):  # where the text may not be what the tree says
