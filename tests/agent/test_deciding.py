@@ -99,6 +99,19 @@ def test_what_is_neither_yes_nor_no_nor_a_reason_runs_nothing(odd: Any) -> None:
     run(talk)
 
 
+def test_to_decide_nothing_is_for_an_approver_only() -> None:
+    async def talk() -> None:
+        payments = Payments(approve=True)
+        agent = agent_of(PAY, "Paid.", tools=[payments.tool], approver=saying(None))
+        assert (await agent.ask("pay")).stop == "waiting"
+        nothing: Any = None
+        with pytest.raises(WrongType, match="not by a NoneType"):
+            await agent.decide({"c1": nothing})
+        assert (await agent.decide({"c1": True})).text == "Paid." and payments.made == 1
+
+    run(talk)
+
+
 def test_an_empty_reason_is_a_refusal() -> None:
     async def talk() -> None:
         payments = Payments(approve=True)

@@ -71,3 +71,31 @@ def test_a_call_that_is_refused_is_not_one_of_those_that_are_limited(tmp_path: P
         assert reply.text == "Paid." and office.paid == [2]
 
     run(talk)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_nor_is_one_that_an_approver_refuses(most: int) -> None:
+    async def talk() -> None:
+        asked: list[str] = []
+
+        def approver(one: ToolCall) -> bool:
+            asked.append(one.call_id)
+            return one.call_id != "one"
+
+        paid: list[int] = []
+
+        @tool(approve=True)
+        async def pay(amount: int) -> str:
+            """Pay."""
+            paid.append(amount)
+            return "paid"
+
+        calls = [*BOTH, call("pay", '{"amount": 3}', "three"), call("pay", '{"amount": 4}', "four")]
+        agent = agent_of(calls, tools=[pay], approver=approver, limits=Limits(calls=most))
+        assert (await agent.ask("pay")).stop == "calls"
+        assert paid == [2, 3][:most]
+        assert asked == ["one", "two", "three"][: most + 1]  # and nobody is asked of what is not run
+        assert ["not approved" in result.text for result in results(agent)].count(True) == 1
+        assert_whole(agent)
+
+    run(talk)

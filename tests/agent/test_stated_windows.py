@@ -8,6 +8,7 @@ from quire import Agent, Session
 from quire.errors import WindowExceeded
 from quire.items import Message, now, use_clock
 from quire.models import Scripted
+from quire.models.failing import Told, failure_of
 from quire.models.windows import found_window
 from quire.providers import Parsed, Rendered
 from quire.tokens import Usage, counter_for
@@ -37,6 +38,11 @@ class Reader:
                 else WindowExceeded("too long")
             )
         return Parsed((Message("assistant", "word " * 60),), usage=Usage(size, 60), model="scripted")
+
+
+def reply_of(read: int) -> Parsed:
+    """An answer to so many tokens, as the model counts them."""
+    return Parsed((Message("assistant", "Fine."),), usage=Usage(read, 1), model="scripted")
 
 
 def filled(turns: int, *, first: str = "Hello.") -> Session:
@@ -148,5 +154,65 @@ def test_a_window_that_is_stated_later_is_believed() -> None:
         reader.states, reader.rate = True, 3.0
         await agent.ask("hello")
         assert found_window(reader.model) == 9_000
+
+    run(talk)
+
+
+@pytest.mark.parametrize("limit", [400, 4_000])
+def test_no_window_is_believed_that_is_less_than_was_read(limit: int) -> None:
+    async def talk() -> None:
+        fault = WindowExceeded("too long", 100, limit=limit)
+        model = Scripted([reply_of(5_000), fault, reply_of(5_100)])
+        agent = Agent(filled(100), model=model)
+        await agent.ask("hello")
+        await agent.ask("and now?")
+        found = found_window(model)
+        assert found is None or found >= 5_100
+        later = now() + 3_601
+        with use_clock(lambda: later):
+            assert found_window(model) is None  # and what is guessed in its place is a guess
+
+    run(talk)
+
+
+def test_nor_one_that_is_less_than_what_went_through_then() -> None:
+    async def talk() -> None:
+        model = Scripted([WindowExceeded("too long", 100, limit=400), reply_of(3_000)])
+        await Agent(filled(60), model=model).ask("hello")
+        found = found_window(model)
+        assert found is None or found >= 3_000
+
+    run(talk)
+
+
+def test_a_window_of_which_all_was_read_is_believed() -> None:
+    async def talk() -> None:
+        model = Scripted([WindowExceeded("too long", 100, limit=4_000), reply_of(4_000)])
+        await Agent(filled(60), model=model).ask("hello")
+        assert found_window(model) == 4_000
+
+    run(talk)
+
+
+def test_of_two_numbers_the_smaller_is_a_guess() -> None:
+    async def talk() -> None:
+        fault = failure_of("m", Told(400, "", "prompt is too long (9000 tokens), max 8192")).error
+        model = Scripted([fault, reply_of(7_000)])
+        await Agent(filled(100), model=model).ask("hello")
+        found = found_window(model)
+        assert found is not None and found >= 7_000
+        later = now() + 3_601
+        with use_clock(lambda: later):
+            assert found_window(model) is None
+
+    run(talk)
+
+
+def test_by_how_much_it_was_exceeded_is_not_the_window() -> None:
+    async def talk() -> None:
+        words = "too many tokens: size limit exceeded by 350 tokens. The limit for this model is 9000 tokens."
+        model = Scripted([failure_of("m", Told(400, "", words)).error, reply_of(7_000)])
+        await Agent(filled(100), model=model).ask("hello")
+        assert found_window(model) == 9_000
 
     run(talk)

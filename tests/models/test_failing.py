@@ -120,8 +120,76 @@ def test_errors_can_be_sent_to_other_processes() -> None:
         ("`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 and 512", 0, 8_192),
         ("`inputs` must have less than 8192 tokens. Given: 9000", 808, 8_192),
         ("Please reduce the length of the messages or completion.", 0, 0),
+        ("too many tokens: size limit exceeded by 3512 tokens. Try fewer inputs.", 3_512, 0),
+        (
+            "too many tokens: size limit exceeded by 3512 tokens. The limit for this model is 132000 tokens.",
+            3_512,
+            132_000,
+        ),
+        ("too many tokens: the prompt cannot exceed 4081 - received 5000. Use a shorter one", 919, 4_081),
+        ("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]", 0, 30_720),
+        ("Range of input length should be [1,131072]", 0, 131_072),
+        ("Input Tokens Exceeded: Number of input tokens exceeds maximum length.", 0, 0),
+        ("The total length of all messages is too long.", 0, 0),
+        ("Request body too large for gpt-4o-2024-08-06 model. Max size: 8000 tokens.", 0, 8_000),
+        ("prompt token count of 138898 exceeds the limit of 64000", 74_898, 64_000),
+        ("Prompt exceeds max length", 0, 0),
+        ("length of prompt_tokens (163280) must be less than max_seq_len (32768).", 130_512, 32_768),
+        ("the input length exceeds the context length", 0, 0),
+        (
+            "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 "
+            "tokens.",
+            28_000,
+            272_000,
+        ),
+        ("182387 input tokens exceeds the model's maximum context length 202750", 0, 202_750),
+        ("400 prompt is too long: 6103 tokens", 0, 0),
+        ("API error: 400 <400> prompt is too long: 6103 tokens", 0, 0),
+        ("Error code: 400 - maximum context length is 512 tokens, you requested 600", 88, 512),
+        ("a context window of 128k tokens", 0, 0),
+        ("prompt is too long for gpt-4-0613: 9000 tokens", 0, 0),
+        ("prompt is too long (9000 tokens), max 8192", 808, 0),  # which of the two it reads is not said
     ],
 )
 def test_what_is_said_of_a_window(words: str, over: int, limit: int) -> None:
     error = failure_of("m", Told(400, "invalid_request_error", words)).error
     assert isinstance(error, WindowExceeded) and (error.over, error.limit) == (over, limit)
+
+
+@pytest.mark.parametrize(
+    "kind", ["tokens_limit_reached", "model_max_prompt_tokens_exceeded", "too_many_prompt_tokens"]
+)
+def test_a_window_is_exceeded_by_a_code_alone(kind: str) -> None:
+    assert isinstance(failure_of("m", Told(413, kind)).error, WindowExceeded)
+
+
+@pytest.mark.parametrize(
+    ("told", "error"),
+    [
+        (
+            Told(
+                400,
+                "",
+                "too many tokens: max tokens must be less than or equal to 4096, the maximum output for this "
+                "model - received 8192.",
+            ),
+            ModelFailed,
+        ),
+        (Told(400, "invalid_parameter_error", "Range of max_tokens should be [1, 8192]"), ModelFailed),
+        (Told(400, "", "max_tokens: 100000 > 64000, which is the maximum number of them"), ModelFailed),
+        (Told(400, "string_above_max_length", "string too long. Its maximum length is 1048576"), ModelFailed),
+        (Told(400, "", "image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes"), ModelFailed),
+        (
+            Told(413, "rate_limit_exceeded tokens", "Request too large on tokens per minute: Limit 6000"),
+            RateLimited,
+        ),
+        (
+            Told(None, "ThrottlingException", "Too many tokens, please wait before trying again."),
+            RateLimited,
+        ),
+        (Told(None, "", "Too many tokens per day, please wait before trying again."), RateLimited),
+        (Told(400, "", "Too many tokens, please wait before trying again."), ModelFailed),
+    ],
+)
+def test_what_is_not_said_of_a_window(told: Told, error: type[ModelFailed]) -> None:
+    assert type(failure_of("m", told).error) is error

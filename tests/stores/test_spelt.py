@@ -1,6 +1,7 @@
-"""A text is the same however it is written down: plain, as JSON, as JSON within JSON, or printed."""
+"""A text is the same however it is written: plain, as JSON, twice over, in HTML, in a table, or printed."""
 
 import json
+from html import escape
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,9 @@ def test_spellings_of_a_text_are_read_alike(text: str) -> None:
         json.dumps(text, ensure_ascii=False),
         json.dumps(json.dumps(text)),
         repr(text),
+        ascii(text),
+        escape(text),
+        '"' + text.replace('"', '""') + '"',
     ]
     for spelling in spellings:
         assert as_read(text) in as_read(f"It was {spelling}, they said.")

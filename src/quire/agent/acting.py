@@ -50,20 +50,33 @@ class Acting:
         """Why calls that nobody began before are not run, by the ids of their items."""
         return {call: why for call, why in self._refused.items() if call not in self._begun}
 
-    async def act(
-        self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell, recorded: list[Item]
-    ) -> None:
-        """Run calls, and record what they give; those that wait for a person stay as they are.
+    async def judged(self, calls: Sequence[ToolCall], speaker: Speaker, most: int) -> list[ToolCall]:
+        """The calls that are within so many, now that it is known which of them may be run.
 
-        What is on the record is added to `recorded`, also where this is broken off.
+        One that is refused is not one of so many. Nobody is asked of those beyond.
         """
         self._begun = {call.id for call, standing in self._session.standing() if standing == "begun"}
+        within: list[ToolCall] = []
         for call in calls:
+            if most == 0 and self.decided.get(call.id, True) is True:
+                continue
             verdict = await self._verdict(call, speaker)
             if isinstance(verdict, str):
                 self._refused[call.id] = verdict
+            else:
+                most -= 1
             if verdict is None:
                 self.waiting.append(call)
+            within.append(call)
+        return within
+
+    async def act(
+        self, calls: Sequence[ToolCall], speaker: Speaker, tell: Tell, recorded: list[Item]
+    ) -> None:
+        """Run calls that are judged, and record what they give; those that wait for a person stay so.
+
+        What is on the record is added to `recorded`, also where this is broken off.
+        """
         self.waiting = with_those_behind(calls, self.waiting_ids)
         ready = [call for call in calls if call.id not in self.waiting_ids]
         room = room_for(speaker, len(ready))
@@ -90,8 +103,8 @@ class Acting:
         return is_last
 
     def is_refused(self, call: ToolCall) -> bool:
-        """Whether a person said that a call is not to be run."""
-        return self.decided.get(call.id, True) is not True
+        """Whether a call that is judged is not to be run."""
+        return call.id in self._refused
 
     def hand_to(self, speaker: Speaker) -> None:
         """Let another go on after the calls that are run next."""
@@ -172,8 +185,13 @@ async def _as_it_is(items: Sequence[Item]) -> Sequence[Item]:
 
 
 def checked_verdict(given: bool | str | None) -> bool | str | None:
-    """What somebody said of a call. Nothing but a plain yes lets it be run."""
-    if given is None or isinstance(given, bool | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    """What an approver said of a call, if it was anything."""
+    return None if given is None else checked_decision(given)
+
+
+def checked_decision(given: bool | str) -> bool | str:
+    """What somebody decided of a call. Nothing but a plain yes lets it be run."""
+    if isinstance(given, bool | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         return given
     kind = type(given).__name__
     raise WrongType(f"a call is approved by True, and refused by False or a reason, not by a {kind}")

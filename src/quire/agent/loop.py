@@ -84,18 +84,17 @@ class Loop:
 
     async def _act(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run calls; why to stop, if there is a reason."""
-        runnable = [call for call in calls if not self._acting.is_refused(call)]
-        allowed = self.tally.allows(len(runnable))
-        self.tally.calls += allowed
-        beyond = {call.id for call in runnable[allowed:]}
-        within = [call for call in calls if call.id not in beyond]
-        await self._acting.act(within, as_found(self.speaker), self._tell, self.items)
-        if beyond:
+        speaker = as_found(self.speaker)
+        within = await self._acting.judged(calls, speaker, self.tally.allows(len(calls)))
+        self.tally.calls += sum(not self._acting.is_refused(call) for call in within)
+        await self._acting.act(within, speaker, self._tell, self.items)
+        is_beyond = len(within) < len(calls)
+        if is_beyond:
             why = "it was one call more than is allowed"
             self.items += await close_calls(self.session, calls, why, self._acting.waiting_ids)
         if self._acting.waiting and not await self._acting.is_last(self.items):
             return "waiting"
-        if beyond:
+        if is_beyond:
             return "calls"
         self.speaker = self._acting.next_speaker(self.speaker)
         return None

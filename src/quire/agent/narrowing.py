@@ -79,14 +79,15 @@ class Narrowing:
     def learn(self, sent: int, usage: Usage | None) -> None:
         """Take in that so many tokens went through: then those before were too many for the window.
 
-        A window that the model states is what is learnt, and where it states none, a guess.
+        A window that the model states is what is learnt, and where it states none, a guess. One that is less
+        than the model has read is none: it is some other number that was taken for it.
         """
         model, reported = self._speaker.model, 0 if usage is None else usage.input
         note_read(model, reported)
         if self.exceeded is None:
             if self._is_widened:
                 drop_window(model)
-        elif self._limit:
+        elif self._limit and self._limit >= most_read(model):
             self._learn_stated()
         elif not is_of_bytes(self.exceeded):
             self._guess(sent, reported)

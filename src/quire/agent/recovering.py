@@ -7,7 +7,7 @@ None is run of which the content was forgotten meanwhile.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from quire.agent.acting import checked_verdict
+from quire.agent.acting import checked_decision
 from quire.agent.closing import FORGOTTEN, answered, not_run, refused, uncertain, with_those_behind
 from quire.agent.speaker import Speaker
 from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
@@ -141,10 +141,9 @@ def decided(
         call = _meant(name, left)
         if _asks(speaker, call):
             raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
-        checked_verdict(decision)
         if call.id in found:
             raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
-        found[call.id] = decision
+        found[call.id] = checked_decision(decision)
     _check_order(left, found, speaker)
     return found
 

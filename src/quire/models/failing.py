@@ -16,40 +16,24 @@ from quire.errors import (
     cut,
 )
 from quire.items import now
+from quire.models.exceeding import is_exceeded, over_and_limit
 
 _LONGEST = 500  # characters of a provider's words that go into a note
 
-_WINDOW = re.compile(
-    "context_length_exceeded|exceed_context_size|request_too_large|maximum context length|context window"
-    "|prompt is too long|exceed context limit|input token count .*exceeds|available context size"
-    "|too many tokens|maximum prompt length is|exceeded model token limit"
-    "|input is too long for requested model|context length (?:is|of) only|context size has been exceeded"
-    r"|longer than the (?:model's context|maximum model) length|input token count is \d+ but"
-    "|`inputs` (?:tokens . `max_new_tokens` must be|must have less than)|reduce the length of the messages",
-    re.I | re.S,
-)
 _REFUSED = re.compile(
     "content_filter|content_policy|content filter|safety_violation|prohibited_content", re.I
 )
 _DENIED = re.compile("authentication|permission|api_key|unauthenticated|unauthorized|api key not valid", re.I)
-_LIMITED = re.compile("rate_limit|resource_exhausted|quota", re.I)
-_SAYS_LIMITED = re.compile("rate limit (was )?(exceeded|reached)|too many requests", re.I)
+_LIMITED = re.compile("rate_limit|resource_exhausted|quota|throttl", re.I)
+_SAYS_LIMITED = re.compile(
+    "rate limit (was )?(exceeded|reached)|too many requests|too many tokens[^:]*please wait", re.I
+)
 _OVERLOADED = re.compile("overloaded|unavailable|slow_down", re.I)
 _LATE = re.compile("deadline_exceeded|timeout", re.I)
 _BROKEN = re.compile("server_error|api_error|internal", re.I)
 _SPENT = re.compile("insufficient_quota|billing|credit", re.I)
 _SHAPE = re.compile(
     r"response_?format|json_?schema|json[ _]mode|structured|output_config|output_format|text\.format", re.I
-)
-_NUMBERS = re.compile(r"\d{3,}")
-_SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
-_MADE_UP = re.compile(r"\([^()]*\d in (?:the|your) [^()]*\)")
-_STATED = re.compile(
-    "(?:maximum (?:context|prompt|model) length (?:is|of)|maximum number of tokens allowed"
-    "|available context size|exceeded model token limit|context window of|context length (?:is|of) only"
-    "|the model's context length|only supports up to|`max_new_tokens` must be <=|must have less than"
-    r"|model with)[ :(]{0,3}(\d{3,})",
-    re.I,
 )
 _TOO_LARGE = "request_too_large"
 _OF_BYTES = "is_of_bytes"
@@ -109,7 +93,7 @@ def _judged(model: str, told: Told) -> tuple[ModelFailed, bool]:
     status, kinds = told.status, told.kinds
     said = f"{kinds} {told.words}"
     answered = _answered(model, told)
-    if status not in (401, 403, 429) and _WINDOW.search(said):
+    if status not in (401, 403, 429) and is_exceeded(said):
         return _exceeded(model, told), False
     if status in (401, 403) or _DENIED.search(kinds) or "API key not valid" in told.words:
         return NotAuthorized(f"{model} may not be asked with this key{_code(told)}"), False
@@ -151,9 +135,8 @@ def _code(told: Told) -> str:
 
 
 def _exceeded(model: str, told: Told) -> WindowExceeded:
-    sent, limit = _sent_and_limit(told.words)
-    words = f"more was sent than {model} reads at once{_code(told)}"
-    error = WindowExceeded(words, max(sent - limit, 0), limit=limit)
+    over, limit = over_and_limit(told.words)
+    error = WindowExceeded(f"more was sent than {model} reads at once{_code(told)}", over, limit=limit)
     error.__dict__[_OF_BYTES] = _TOO_LARGE in told.kinds and not error.over
     return error
 
@@ -161,21 +144,6 @@ def _exceeded(model: str, told: Told) -> WindowExceeded:
 def is_of_bytes(exceeded: WindowExceeded) -> bool:
     """Whether it was too much for the service and not for the model: a request may have so many bytes."""
     return bool(getattr(exceeded, _OF_BYTES, False))
-
-
-def _sent_and_limit(words: str) -> tuple[int, int]:
-    """What was sent and what is allowed, where the words have the numbers; what they do not have is zero.
-
-    What was sent may be said as a sum, or with what it is made up of behind it. Of two numbers of which
-    nothing else is said the smaller is what is allowed.
-    """
-    said = _MADE_UP.sub("", words.replace(",", ""))
-    if found := _SUM.search(said):
-        return int(found[1]) + int(found[2]), int(found[3])
-    numbers = sorted(int(found) for found in _NUMBERS.findall(said))
-    stated = _STATED.search(said)
-    limit = int(stated[1]) if stated else numbers[0] if len(numbers) == 2 else 0
-    return numbers[-1] if limit and len(numbers) == 2 else 0, limit
 
 
 def seconds_until(headers: Mapping[str, str]) -> float | None:

@@ -16,7 +16,7 @@ from quire.session.recalled import listed_of
 from quire.session.receipts import lasting
 from quire.session.traces import Read, Traces
 from quire.stores.streams import POOL, RECALLED, RECEIPTS
-from quire.stores.tombstones import holds, is_tombstone, tombstone
+from quire.stores.tombstones import is_tombstone, tombstone
 
 
 class Emptying:
@@ -71,7 +71,7 @@ class Emptying:
         return tombstone(item, **({} if before is None else {"instead_of": before}))
 
     def _left_of_receipt(self, item: Item, is_made: bool) -> Item:
-        gone = is_made or item.id in self._ids or holds(to_builtins(item), self._texts)
+        gone = is_made or item.id in self._ids or self._texts.are_in(to_builtins(item))
         return tombstone(item) if gone else item
 
 

@@ -13,8 +13,9 @@ import msgspec
 from quire.items import Handoff, Message, ToolCall, ToolResult, text_of
 from quire.session.workspace import Written
 from quire.stores import Place
+from quire.stores.copies import values_in
 from quire.stores.streams import CREW
-from quire.stores.tombstones import is_tombstone, texts_in
+from quire.stores.tombstones import is_tombstone
 
 
 class Handing:
@@ -35,7 +36,7 @@ class Handing:
                 continue
             if isinstance(item, ToolCall):
                 self._calls[place][item.call_id] = item
-                for text in texts_in(_decoded(item.arguments)):
+                for text in values_in(_decoded(item.arguments)):
                     self._briefs[place].setdefault(text, set()).add(item.call_id)
             elif isinstance(item, ToolResult):
                 self._results[place][item.call_id] = item

@@ -20,6 +20,7 @@ from quire.session.resting import Fared
 from quire.session.watching import Watcher
 from quire.session.workspace import Workspace, Written, settled
 from quire.stores import Entry, Place, Store, Stored
+from quire.stores.copies import Content
 from quire.stores.decoding import items_in
 from quire.stores.streams import FORGOTTEN
 
@@ -83,7 +84,7 @@ class Ledger:
         self.workspace = origin()
         self.catch_up()
 
-    def lost(self, ids: Collection[str], words: Collection[str]) -> None:
+    def lost(self, ids: Collection[str], words: Iterable[Content]) -> None:
         """Tell who is at work here which words are forgotten, before nobody knows them any more."""
         for watcher in list(self.watched_by):
             watcher.hear(ids, words)

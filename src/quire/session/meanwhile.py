@@ -9,12 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from quire.items import Item, Note, ToolResult
+from quire.session.gone_outputs import asked_for, outputs_of
 from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of, lists
 from quire.session.since import Since
 from quire.session.workspace import Workspace
+from quire.stores.copies import Content, Sought, values_in
 from quire.stores.streams import CREW, FORGOTTEN, RECALLED
-from quire.stores.tombstones import holds, is_tombstone, texts_of, told_in, tombstone
+from quire.stores.tombstones import is_tombstone, recognised_by, told_in, tombstone
 
 
 class Meanwhile:
@@ -26,10 +28,10 @@ class Meanwhile:
         self._since, self._known = Since(ledger), ledger.workspace.forgotten
         self._begun = list(ledger.workspace.forgetting.values())  # what is read now may be of that, too
         self._heard: set[str] = set()
-        self._words: set[str] = set()
+        self._words: set[Content] = set()
         ledger.watched_by.add(self)
 
-    def hear(self, ids: Collection[str], words: Collection[str]) -> None:
+    def hear(self, ids: Collection[str], words: Iterable[Content]) -> None:
         """Some items are forgotten, here or in conversations that this one is related to."""
         self._heard.update(ids)
         self._words.update(words)
@@ -83,9 +85,10 @@ class _Gone:
             if not content.get("elsewhere"):
                 self._sought.update(set(content["ids"]).difference(made))
         self._listed = ids.union(*(listed_of(note, lambda _: ids) for note in recalled))
-        self._texts = set[str]()
+        self._texts = Sought()
+        self._outputs = set[str]()
 
-    def know(self, ids: Collection[str], words: Collection[str]) -> None:
+    def know(self, ids: Collection[str], words: Iterable[Content]) -> None:
         """The words of some of it."""
         self._sought.difference_update(ids)
         self._texts.update(words)
@@ -95,23 +98,29 @@ class _Gone:
         for item in _items_in(before, self._here):
             times = self._here[item.id]
             if times is None or item.created_at in times:
-                self.know((item.id,), texts_of(item))
+                self.know((item.id,), recognised_by(item))
+                self._outputs |= outputs_of(item)
 
     def left_of(self, items: Iterable[Item], *states: Workspace) -> list[Item]:
         """What may be written of items, given the states from when they were read until now."""
         if CREW not in states[-1].transcripts:  # nobody was asked who could have told of what is not here
             self._sought = {one for one in self._sought if any(_has(state, one) for state in states)}
-        return [tombstone(item) if self._is_told_by(item) else item for item in items]
+        pending = [call for one in states[-1].transcripts.values() for call in one.view.pending()]
+        asked = asked_for(pending, self._outputs)
+        return [tombstone(item) if self._is_told_by(item, asked) else item for item in items]
 
-    def _is_told_by(self, item: Item) -> bool:
+    def _is_told_by(self, item: Item, asked: Collection[str]) -> bool:
         """Whether something that a tool gave tells of it, or may."""
         if not isinstance(item, ToolResult | Note):
             return False
-        texts = told_in(item)
-        if any(texts) and self._sought:
+        if isinstance(item, ToolResult) and item.call_id in asked:
+            return True
+        told = told_in(item)
+        texts = [text for text in values_in(told) if text]
+        if texts and self._sought:
             return True
         is_listed = any(lists(text, item_id) for text in texts for item_id in self._listed)
-        return is_listed or holds(tuple(texts), self._texts)
+        return is_listed or self._texts.are_in(told)
 
 
 def _has(workspace: Workspace, item_id: str) -> bool:

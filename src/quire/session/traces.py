@@ -6,15 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from typing import Any, NamedTuple
 
 from quire.items import Item, Mask, Message, Note, Summary, ToolResult
+from quire.session.gone_outputs import Outputs
 from quire.session.handing import Handing
 from quire.session.recalled import listed_of, lists
 from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.state.active import area_of_summary
 from quire.stores import Place
+from quire.stores.copies import Content, Sought, values_in
 from quire.stores.recalls import digest_of
 from quire.stores.streams import POOL, RECALLED, STEPS, is_own
-from quire.stores.tombstones import TOLD, holds, is_tombstone, texts_of, told_in
+from quire.stores.tombstones import TOLD, is_tombstone, recognised_by, told_in
 
 Times = Mapping[str, Iterable[float]]
 """When items were said, by their ids."""
@@ -54,10 +56,11 @@ class Traces:
         self._contents: defaultdict[str, list[Any]] = defaultdict(list)
         self._made_in: defaultdict[Place, set[str]] = defaultdict(set)
         self._gone_from: dict[str, Collection[str]] = dict.fromkeys(apart, ())
-        self.texts: set[str] = set()
+        self.texts = Sought()
         self._summaries: set[str] = set()
         self._listed: set[str] = set()  # what was recalled of it elsewhere is told with one of these
         self._handing = Handing()
+        self._outputs = Outputs()
 
     @property
     def made(self) -> set[str]:
@@ -110,19 +113,22 @@ class Traces:
         places = sum(len(made) for made in self._made_in.values())
         return len(self.ids) + places + sum(len(times) for times in self.times.values())
 
-    def _texts_in(self, log: Read) -> Iterator[str]:
+    def _texts_in(self, log: Read) -> Iterator[Content]:
         """Of what only repeats a text among others, the others are nobody's secret."""
         ids = self.ids_in(log)
         for _, item in log.recorded:
             if item.id in ids and isinstance(item, Summary):
                 self._summaries.add(item.id)
                 self.times.setdefault(item.id, set()).add(item.created_at)  # for who has to finish it
-            is_source = item.id in self._summaries or (item.id in self._given and item.id in ids)
-            if is_source and not is_tombstone(item):
-                yield from texts_of(item)
+            is_given = item.id in ids and (item.id in self._given or item.id in self._outputs.ids)
+            if is_given or (isinstance(item, Mask) and item.target in ids & self._given):
+                self._outputs.take(item)
+            if (is_given or item.id in self._summaries) and not is_tombstone(item):
+                yield from recognised_by(item)
 
     def _made(self, log: Read) -> Iterator[str]:
         yield from self._handed(log)
+        yield from self._outputs.find(log.recorded)
         ids = self.ids_in(log)
         covering = {
             name: _Covering(transcript, ids) for name, transcript in log.workspace.transcripts.items()
@@ -141,7 +147,7 @@ class Traces:
         if given is not None:
             gone = self.gone_from(digest_of(given.above.conversation))
             for item_id, text in given.gone_with(log.recorded, gone, self._given):
-                if not text or holds(text, self.texts):
+                if not text or self.texts.are_in(text):
                     yield item_id
 
     def _tells(self, item: Item) -> bool:
@@ -153,9 +159,9 @@ class Traces:
         if (is_own(stream) and stream not in (POOL, STEPS)) or not isinstance(item, ToolResult | Note):
             return False
         own = told_in(item)
-        if any(lists(text, item_id) for text in own for item_id in self._listed):
+        if self._listed and any(lists(text, one) for text in values_in(own) for one in self._listed):
             return True
-        return holds(tuple(own), self.texts)
+        return self.texts.are_in(own)
 
 
 def _noted_in(recorded: Iterable[Written]) -> Iterator[Item]:

@@ -5,12 +5,13 @@ from typing import Protocol
 
 from quire.items import Item
 from quire.session.workspace import Workspace
+from quire.stores.copies import Content
 
 
 class Watcher(Protocol):
     """One who has read something, and has yet to write what came of it."""
 
-    def hear(self, ids: Collection[str], words: Collection[str]) -> None:
+    def hear(self, ids: Collection[str], words: Iterable[Content]) -> None:
         """Some items are forgotten, and these were their words."""
         ...
 

@@ -1,6 +1,6 @@
 """Items without their content: who, when and in which order stays, what was said does not."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from quire.items import (
 from quire.state.closing import CLOSED
 from quire.state.groups import MERGED
 from quire.state.told import TASK
-from quire.stores.spelt import as_read
+from quire.stores.copies import Content, contents_of
 
 FORGOTTEN_TEXT = "[forgotten]"
 TOLD = "quire.told"
@@ -31,9 +31,6 @@ TOLD = "quire.told"
 
 _MARKS = (MERGED, CLOSED, TASK, TOLD)
 """What stays of the extras: by these, items go together as before, and one knows what was made of what."""
-
-_SHORTEST_TEXT = 12
-"""Characters from which on a text is looked for elsewhere: shorter ones stand everywhere by chance."""
 
 
 def tombstone(item: Item, **extras: str) -> Item:
@@ -64,54 +61,31 @@ _LEFT: dict[type, dict[str, Any]] = {
 """What stands in place of the content, kind by kind. Edits without words of their own stay as they are."""
 
 
-def texts_of(item: Item) -> set[str]:
-    """The texts of an item by which it is recognised where it was copied to, as they are read.
+def recognised_by(item: Item) -> Iterator[Content]:
+    """The contents of an item by which it is known where it was copied to.
 
-    Not those that name something, such as a key: what has the same name is no copy.
+    Not those that name something, such as a key or a description: what has the same name is no copy.
     """
-    return {text for text in map(as_read, _said_in(item)) if len(text) >= _SHORTEST_TEXT}
+    for said in _said_in(item):
+        yield from contents_of(said)
 
 
-def told_in(item: Item) -> set[str]:
-    """All texts in which an item may repeat another's, as they are written."""
-    names = {item.key or "", *names_in(item.content)} if isinstance(item, Note) else set[str]()
-    return _said_in(item) | names
+def told_in(item: Item) -> list[Any]:
+    """All in which an item may repeat another's content, as it is written."""
+    return [*_said_in(item), item.key, item.description] if isinstance(item, Note) else _said_in(item)
 
 
-def _said_in(item: Item) -> set[str]:
+def _said_in(item: Item) -> list[Any]:
     match item:
         case Message() | ToolResult():
-            return {text_of(item.content)}
+            return [text_of(item.content)]
         case ToolCall():
-            return {item.arguments}
+            return [item.arguments]
         case Note():
-            return texts_in(item.content) | {item.description or ""}
+            return [item.content]
         case Reasoning() | Summary():
-            return {item.text}
+            return [item.text]
         case ConfigChange(instructions=str(instructions)):
-            return {instructions}
+            return [instructions]
         case _:
-            return set()
-
-
-def holds(value: Any, texts: Collection[str]) -> bool:
-    """Whether one of the texts, as they are read, stands anywhere in a free value, however it is spelt."""
-    found = list(map(as_read, texts_in(value) | names_in(value))) if texts else []
-    return any(text in one for one in found for text in texts)
-
-
-def texts_in(value: Any) -> set[str]:
-    """All texts in a free value."""
-    return {value} if isinstance(value, str) else {text for one in _inside(value) for text in texts_in(one)}
-
-
-def names_in(value: Any) -> set[str]:
-    """All names that values have in a free value."""
-    own = set(map(str, value)) if isinstance(value, dict) else set[str]()  # pyright: ignore
-    return own.union(*map(names_in, _inside(value)))
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return value if isinstance(value, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType]
+            return []

@@ -1,0 +1,62 @@
+"""Long outputs in several places: in the notes that hold them, in what shows their ends, and read back.
+
+None of these is a copy of another, word for word. What each is of is told by the handle.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Set
+
+from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
+from quire.items import Item, Mask, Note, ToolCall, ToolResult
+from quire.session.handles import handle_of
+from quire.session.workspace import Written
+from quire.stores.tombstones import is_tombstone
+
+_HANDLE = f"{re.escape(HANDLE)}[0-9a-f]{{{HANDLE_DIGITS}}}"
+_NAMED = re.compile(_HANDLE)
+_KEPT = re.compile(f"kept as ({_HANDLE})")
+"""As it is said in place of what was left out. Who only speaks of a handle has nothing of the output."""
+
+
+class Outputs:
+    """Outputs that are gone, and the ids of all that was found to be of them."""
+
+    def __init__(self) -> None:
+        self._handles: set[str] = set()
+        self.ids: set[str] = set()
+
+    def take(self, item: Item) -> None:
+        """An item is gone, with the output that it is of."""
+        self._handles |= outputs_of(item)
+
+    def find(self, recorded: Iterable[Written]) -> Iterator[str]:
+        """The ids of all that is of an output that is gone."""
+        if not self._handles:
+            return
+        items = [item for _, item in recorded if not is_tombstone(item)]
+        asked = asked_for(items, self._handles)
+        for item in items:
+            is_read_back = isinstance(item, ToolResult) and item.call_id in asked
+            if is_read_back or not self._handles.isdisjoint(outputs_of(item)):
+                self.ids.add(item.id)
+                yield item.id
+
+
+def outputs_of(item: Item) -> Set[str]:
+    """The handles of outputs of which an item holds something, or in whose place it stands."""
+    match item:
+        case Note():
+            handle = handle_of(item)
+            return frozenset() if handle is None else {handle}
+        case ToolResult():
+            return {*_KEPT.findall(item.text)}
+        case Mask():
+            return {*_KEPT.findall(item.stub)}
+        case _:
+            return frozenset()
+
+
+def asked_for(items: Iterable[Item], handles: Set[str]) -> set[str]:
+    """The ids of calls that ask for one of some outputs."""
+    calls = (item for item in items if isinstance(item, ToolCall))
+    return {call.call_id for call in calls if not handles.isdisjoint(_NAMED.findall(call.arguments))}

@@ -1,0 +1,87 @@
+"""Copies of a content: found however they are spelt, and nothing is taken for one that only shares words."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.stores.copies import Sought, contents_of
+
+ANA = {"name": "Ana Novak", "iban": 4111111111111111, "pin": "9988-77", "is_known": True}
+FOUND: dict[str, tuple[Any, Any]] = {
+    "within a text": ("My card is 4000 1234.", "Ana said: My card is 4000 1234. And more."),
+    "as JSON": ('She said "no" to\nall of it.', {"said": json.dumps('She said "no" to\nall of it.')}),
+    "as a name": ("the blue house", {"the blue house": 1}),
+    "everyday words, by themselves": ("Good morning", ["Good morning", "Eve"]),
+    "a record": (ANA, dict(ANA)),
+    "a record as JSON": (ANA, json.dumps(ANA)),
+    "a record as JSON with blanks": (ANA, json.dumps(ANA, indent=2)),
+    "a record that is printed": (ANA, f"found {ANA}"),
+    "a record in words": (ANA, "Ana Novak pays from 4111111111111111, PIN 9988-77"),
+    "a record in another order": (ANA, {"rows": [dict(reversed(ANA.items()))]}),
+    "nearly all of a record": ({**ANA, "city": "Bern"}, json.dumps(ANA)),
+    "JSON with other blanks": (json.dumps(ANA, indent=2), json.dumps(ANA)),
+    "JSON as a record": (json.dumps(ANA), ANA),
+    "a number": ({"card": 4111111111111111}, "It is 4111111111111111."),
+    "small values as they are written": ('{"a":1,"b":2}', 'It gave {"a":1,"b":2}.'),
+    "what is not JSON": ("{this is not JSON at all}", "It said {this is not JSON at all}!"),
+}
+NOT_FOUND: dict[str, tuple[Any, Any]] = {
+    "everyday words in a text": ("Good morning", "Good morning, the contract is signed."),
+    "one value of a record": (
+        {"name": "Ana Lee", "country": "United Kingdom"},
+        {"country": "United Kingdom"},
+    ),
+    "a record of other values": (ANA, {**ANA, "name": "Bob Ray", "iban": 5222222222222222}),
+    "names alone": (ANA, dict.fromkeys(ANA)),
+    "too short": ("9988-77", "the PIN is 9988-77"),
+    "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),
+    "what is cut": ("My card is 4000 1234.", "My card is 4000..."),
+    "nothing": ("", ""),
+}
+
+
+def is_found(content: Any, value: Any) -> bool:
+    return Sought(contents_of(content)).are_in(value)
+
+
+@pytest.mark.parametrize("case", FOUND.values(), ids=FOUND)
+def test_a_copy_is_found(case: tuple[Any, Any]) -> None:
+    assert is_found(*case)
+
+
+@pytest.mark.parametrize("case", NOT_FOUND.values(), ids=NOT_FOUND)
+def test_what_only_shares_words_is_none(case: tuple[Any, Any]) -> None:
+    assert not is_found(*case)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=20, max_size=60)
+SPELLED: list[Callable[[str], str]] = [
+    str,
+    json.dumps,
+    repr,
+    lambda text: json.dumps({"said": json.dumps(text)}),
+]
+
+
+@pytest.mark.laws
+@given(st.lists(TEXT, min_size=1, max_size=8), st.data())
+def test_each_of_many_is_found_wherever_it_stands(texts: list[str], data: st.DataObject) -> None:
+    sought = Sought(content for text in texts for content in contents_of(text))
+    text = data.draw(st.sampled_from(texts).filter(lambda one: any(contents_of(one))))
+    spelling, around = (
+        data.draw(st.sampled_from(SPELLED)),
+        data.draw(st.sampled_from(["{}", "It is {}", "«{}», they said"])),
+    )
+    assert sought.are_in(around.replace("{}", spelling(text)))
+
+
+@pytest.mark.laws
+@given(st.lists(TEXT, max_size=8), TEXT)
+def test_what_is_found_is_there(texts: list[str], text: str) -> None:
+    plain = [one for one in texts if one.isalnum()]
+    sought = Sought(content for one in plain for content in contents_of(one))
+    assert sought.are_in(text) == any(one in text for one in plain)
