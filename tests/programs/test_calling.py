@@ -318,3 +318,15 @@ def test_calls_are_told_with_the_names_that_tools_have_outside() -> None:
         assert called.name == "get-weather" and called.arguments == '{"city": "Rome"}'
 
     run(work)
+
+
+def test_a_parameter_may_be_called_self() -> None:
+    @tool
+    async def name_of(self: str) -> str:
+        """The name of somebody."""
+        return self.upper()
+
+    async def work() -> None:
+        assert await answer_of("output = {'result': await name_of(self='ana')}", name_of) == "ANA"
+
+    run(work)

@@ -35,6 +35,12 @@ class Host:
 
 
 LEFT_ALONE = {
+    "a list": "calls = [pay(n) for n in [1, 2]]\nif False:\n    await asyncio.gather(*calls)\n0",
+    "several names": "a, b = look(1), pay(1)\nawait a\nif False:\n    await b\n0",
+    "in a function": "async def own(does):\n    call = pay(1)\n    return await call if does else 0\n"
+    "await own(False)",
+    "a function of its own": "async def own():\n    return await pay(1)\ncall = own()\n"
+    "if False:\n    await call\n0",
     "others of a dict": "calls = {'a': pay(1), 'b': look(1)}\nawait calls['b']\n0",
     "under a condition": "call = pay(1)\nresult = await call if False else 0\nresult",
     "under a condition, annotated": "call: object = pay(1)\nif False:\n    await call\n0",
@@ -44,7 +50,6 @@ LEFT_ALONE = {
     "try:\n    await asyncio.gather(fail(), *[pay(n) for n in [1]])\nexcept ValueError:\n    0\n0",
 }
 LOST = {
-    "a list that is left": "calls = [pay(n) for n in [1, 2]]\nif False:\n    await asyncio.gather(*calls)\n0",
     "given to a function": "async def may(call, does):\n"
     "    return await call if does else 0\nawait may(pay(1), False)",
     "beside one that is awaited": "call = pay(1)\nawait look(1)\n0",
@@ -59,6 +64,12 @@ LOST = {
     "given back by a method": "class Own:\n    async def go(self, n):\n        return pay(n)\n"
     "await Own().go(1)\n0",
     "given back by a lambda": "len([*map(lambda n: pay(n), [1])])",
+    "in a loop that the await is not in": "for n in [1, 2]:\n    call = pay(n)\nawait call",
+    "under a name that is given another": "call = pay(1)\ncall = pay(2)\nawait call",
+    "under a name that another function awaits": "async def own():\n    call = pay(1)\n    return 0\n"
+    "async def other():\n    call = look(1)\n    return await call\nawait other()\nawait own()",
+    "by a function that is gathered": "async def own(call):\n    return 0\n"
+    "await asyncio.gather(*[own(pay(n)) for n in [1, 2]])\n0",
     "by another name": "other = pay\nother(1)\n0",
     "some of them": "calls = [pay(n) for n in [1, 2, 3]]\nawait calls[0]\n0",
 }
@@ -77,7 +88,33 @@ def test_a_program_that_lost_calls_gives_no_answer(code: str) -> None:
     with pytest.raises(ProgramFault, match="`pay` was called and never awaited") as raised:
         asyncio.run(host.ran(code))
     assert raised.value.kind == "types"
-    assert host.made in ([], [1])
+    assert host.made in ([], [1], [2])
+
+
+LOST_OWN = {
+    "rows that a function makes": "def start():\n    jobs = []\n    for n in [1, 2]:\n"
+    "        jobs.append(own(n))\n    return jobs\nlen(start())",
+    "rows within a dict": "state = {'jobs': []}\nstate['jobs'].append(own(1))\nlen(state['jobs'])",
+    "given back": "async def other(n):\n    if n:\n        return own(n)\n    return [n]\nawait other(1)\n0",
+    "one of two": "calls = [own(1), own(2)]\nlen([await one for one in calls[:1]])",
+}
+
+
+@pytest.mark.parametrize("code", LOST_OWN.values(), ids=LOST_OWN)
+def test_so_are_calls_of_its_own_functions(code: str) -> None:
+    host = Host()
+    with pytest.raises(ProgramFault, match="`own` was called and never awaited"):
+        asyncio.run(host.ran(f"async def own(n):\n    return await pay(n)\n{code}"))
+
+
+def test_its_own_functions_are_called_as_before() -> None:
+    code = (
+        "async def own(n, *more, last=0):\n    return n + last if n else await own(1, last=last)\n"
+        "rows = [own(n, last=5) for n in (own(2), own(3)) if True] if False else [own(0, 1, last=2)]\n"
+        "[await one for one in rows], await asyncio.gather(*(own(n) for n in [4])), "
+        "f'{await own(6)}', [*map(str, [await own(7)])]"
+    )
+    assert asyncio.run(Host().ran(code)) == [[3], [4], "6", ["7"]]
 
 
 def test_a_lost_call_is_told_with_its_line_and_the_model_writes_again() -> None:

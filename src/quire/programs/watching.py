@@ -71,11 +71,11 @@ class Watched:
         has_returned = self.has_acted(outcome) and outcome.stop_reason == "error"
         return having_acted(RuntimeError(words)) if has_returned else RuntimeError(words)
 
-    async def _awaited(self, *args: Any, **kwargs: Any) -> Any:
+    async def _awaited(self, /, *args: Any, **kwargs: Any) -> Any:
         self.has_run = True
         return await self._settled(self._function(*args, **kwargs))
 
-    def _called(self, *args: Any, **kwargs: Any) -> Any:
+    def _called(self, /, *args: Any, **kwargs: Any) -> Any:
         self.has_run = True
         try:
             value = self._function(*args, **kwargs)

@@ -50,7 +50,7 @@ class Tool:
         with suppress(NameError):
             self.__dict__["signature"] = self._read(names or {})
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function as it is: nothing is checked, filled in, locked or cut."""
         return self.function(*args, **kwargs)
 

@@ -16,6 +16,16 @@ _HOST = "_quire_host_"
 LEFT = "_quire_left"
 """Where a program has how many calls of each function were written and not begun."""
 
+OWN = "_quire_own"
+"""What stands around a call of an async function of the program's own, with its name."""
+
+_COUNTED = f"""
+def {OWN}(name, made):
+    {LEFT}[name] = {LEFT}.get(name, 0) + 1
+    return _quire_begun(name, made)
+async def _quire_begun(name, made):
+    {LEFT}[name] -= 1
+    return await made"""
 _FUNCTION = """
 def {name}(*given, **named):
     {left}["{name}"] += 1
@@ -29,7 +39,7 @@ def functions_ahead(names: Iterable[str]) -> str:
     """The text that gives a program its functions."""
     legal = [name for name in names if name.isidentifier() and not iskeyword(name)]
     functions = "".join(_FUNCTION.format(name=name, left=LEFT, host=_HOST) for name in legal)
-    return f"{LEFT} = {dict.fromkeys(legal, 0)}{functions}"
+    return f"{LEFT} = {dict.fromkeys(legal, 0)}{_COUNTED}{functions}"
 
 
 def called_by(name: str) -> str:

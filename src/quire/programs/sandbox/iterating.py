@@ -42,7 +42,7 @@ def iterators_marked(text: Text, tree: ast.Module, taken: Collection[str]) -> It
         return
     own = {*taken, *(name for _, name in bindings(tree))}
     handed = {id(one) for node in ast.walk(tree) for one in _handed_over(node, taken)}
-    for node in _standing(text, tree):
+    for node in standing(text, tree):
         start, end = text.span(node)
         if id(node) in handed:
             continue
@@ -71,7 +71,7 @@ def _uses(name: str, text: Text, tree: ast.Module, taken: Collection[str]) -> bo
     return name.encode() in text.data and name not in taken and any(used == name for _, used in uses(tree))
 
 
-def _standing(text: Text, tree: ast.Module) -> Iterator[ast.expr]:
+def standing(text: Text, tree: ast.Module) -> Iterator[ast.expr]:
     """Generator expressions and calls where the text is what the tree says: in f-strings it may not be."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:

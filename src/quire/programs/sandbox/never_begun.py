@@ -1,23 +1,42 @@
 """Calls that a program wrote and never awaited, once it has ended: it may believe that they were made.
 
 A text shows this only in part (a function may give a call back, and its caller lose it). Whoever means to
-leave a call alone puts it under a name, or a few under keys, and awaits what it chose. Who gathers calls and
-catches what one of them raised, knows that something failed. Those are let be.
+leave calls alone puts them under names, where he may await them or not. Who gathers calls and catches what
+one of them raised, knows that something failed. Those are let be.
 """
 
 import ast
-from collections.abc import Collection, Iterator
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
 from quire.programs.faults import ProgramFault, at_line
 from quire.programs.sandbox.gathering import gathering_in
+from quire.programs.sandbox.naming import names_bound_by
+
+_Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Loop = ast.For | ast.AsyncFor | ast.While
+
+
+class _Where(NamedTuple):
+    """In which function something stands, and in which loop of that."""
+
+    scope: ast.AST
+    loop: ast.AST | None
+
+
+class _Holder(NamedTuple):
+    """The name that calls are under, and whether one is chosen among them by its key."""
+
+    name: str
+    is_chosen_from: bool
 
 
 def check_none_left(left: Any, code: str, tree: ast.Module, printed: str) -> None:
     """See that a program began the calls that it wrote; `left` are those that it did not, by function."""
     counts = cast("dict[str, int]", left) if isinstance(left, dict) else {}
     for name, count in counts.items():
-        lines = {*_lines_left(name, tree)} if count else set[int]()
+        lines = {*_lines_left(name, tree)} if count > 0 else set[int]()
         if lines:
             line = lines.pop() if len(lines) == 1 else None
             times = f"{count} times" if count > 1 else "once"
@@ -29,40 +48,83 @@ def check_none_left(left: Any, code: str, tree: ast.Module, printed: str) -> Non
 
 def _lines_left(name: str, tree: ast.Module) -> Iterator[int]:
     """Where a function is named and its call not awaited at once, nor by a name of its own."""
-    awaited = [node.value for node in ast.walk(tree) if isinstance(node, ast.Await)]
-    gathering = {*gathering_in(tree)}
-    at_once = {
-        node
-        for one in awaited
-        for node in (ast.walk(one) if one in gathering else [one])
-        if isinstance(node, ast.Call)
-    }
-    let_be = {*at_once, *_put_aside(tree, {*map(_holder, awaited)})}
-    called = {node.func for node in let_be if isinstance(node.func, ast.Name)}
+    let_be = {call.func for call in _let_be(tree)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == name and node not in called:
+        if isinstance(node, ast.Name) and node.id == name and node not in let_be:
             yield node.lineno
 
 
-def _holder(awaited: ast.expr) -> str:
-    """The name that something awaited is under, or that has it by a key."""
-    holder = awaited.value if isinstance(awaited, ast.Subscript) else awaited
-    return holder.id if isinstance(holder, ast.Name) else ""
+def _let_be(tree: ast.Module) -> Iterator[ast.Call]:
+    """The calls that are awaited at once, or put under names that are awaited there and have nothing else."""
+    where = dict(_placed(tree, _Where(tree, None)))
+    gathering = {*gathering_in(tree)}
+    awaited = [node.value for node in where if isinstance(node, ast.Await)]
+    values = [inner for one in awaited for inner in (_given_to(one) if one in gathering else [one])]
+    yield from (call for value in values for call in _calls_in(value))
+    bound = Counter((where[node].scope, name) for node in where for name in names_bound_by(node))
+    waiting = {(where[value], _holder(value)) for value in values}
+    for node in where:
+        for name, value in _named_by(node):
+            is_chosen_from = isinstance(value, ast.Dict | ast.DictComp)
+            if (where[node], _Holder(name, is_chosen_from)) in waiting and bound[
+                where[node].scope, name
+            ] == 1:
+                yield from _calls_in(value)
 
 
-def _put_aside(tree: ast.Module, names: Collection[str]) -> Iterator[ast.Call]:
-    """The calls that are put under one of some names."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names:
-                yield from _calls_in(value)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if name in names:
-                yield from _calls_in(value)
-            case _:
-                pass
+def _placed(node: ast.AST, here: _Where) -> Iterator[tuple[ast.AST, _Where]]:
+    """All parts of a program with where they stand."""
+    waiting = [(node, here)]
+    while waiting:
+        one, at = waiting.pop()
+        yield one, at
+        inner = at._replace(loop=one) if isinstance(one, _Loop) else at
+        inner = _Where(one, None) if isinstance(one, _Scope) else inner
+        waiting += ((child, inner) for child in ast.iter_child_nodes(one))
+
+
+def _given_to(gather: ast.expr) -> list[ast.expr]:
+    """What is gathered, without its stars."""
+    given = gather.args if isinstance(gather, ast.Call) else []
+    return [one.value if isinstance(one, ast.Starred) else one for one in given]
+
+
+def _holder(awaited: ast.expr) -> _Holder | None:
+    """What something awaited is under."""
+    match awaited:
+        case ast.Name(id=name):
+            return _Holder(name, is_chosen_from=False)
+        case ast.Subscript(value=ast.Name(id=name)):
+            return _Holder(name, is_chosen_from=True)
+        case _:
+            return None
+
+
+def _named_by(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """What a statement puts under names."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return [(name, value)]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            return [(name, value)]
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+            return [(one.id, value) for one, value in pairs if isinstance(one, ast.Name)]
+        case _:
+            return []
 
 
 def _calls_in(value: ast.expr) -> Iterator[ast.Call]:
-    """A call, or those that are written out one by one."""
-    written = value.values if isinstance(value, ast.Dict) else [value]
-    yield from (one for one in written if isinstance(one, ast.Call))
+    """A call, or those that make up a dict or a row."""
+    match value:
+        case ast.Call():
+            yield value
+        case ast.Dict(values=several) | ast.List(elts=several) | ast.Tuple(elts=several):
+            for one in several:
+                yield from _calls_in(one)
+        case ast.ListComp(elt=one) | ast.GeneratorExp(elt=one) | ast.DictComp(value=one):
+            yield from _calls_in(one)
+        case ast.Starred(value=one):
+            yield from _calls_in(one)
+        case _:
+            pass

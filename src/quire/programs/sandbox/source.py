@@ -14,6 +14,7 @@ from quire.programs.sandbox.loose_stubs import loose_stubs
 from quire.programs.sandbox.loosening import loosened
 from quire.programs.sandbox.marking import Faulty, Text
 from quire.programs.sandbox.naming import declared_in
+from quire.programs.sandbox.own_calls import own_calls_marked
 from quire.programs.sandbox.parsing import module_of
 
 LONGEST = 50_000
@@ -85,7 +86,7 @@ def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     tree, text = tree_of(code), Text(code)
     sets, last = _answers(tree)
     marks = [*([] if last is None else _named(text, last, "_quire_last"))]
-    marks += iterators_marked(text, tree, taken)
+    marks += (*iterators_marked(text, tree, taken), *own_calls_marked(text, tree))
     taking = _EITHER if sets else "_quire_answer = _quire_last"
     ending = _ENDING.format(taking=taking, most=most + 1, left=LEFT)
     return f"{iterating_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
