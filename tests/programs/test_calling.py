@@ -327,6 +327,6 @@ def test_a_parameter_may_be_called_self() -> None:
         return self.upper()
 
     async def work() -> None:
-        assert await answer_of("output = {'result': await name_of(self='ana')}", name_of) == "ANA"
+        assert await answer_of("output = await name_of(self='ana')", name_of) == "ANA"
 
     run(work)

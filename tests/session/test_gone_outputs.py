@@ -29,6 +29,10 @@ def note_id(session: Session) -> str:
     return next(note.id for note in session.pool if "SECRET" in str(note.content))
 
 
+def read_back_id(session: Session) -> str:
+    return next(item.id for item in session.view() if isinstance(item, ToolResult) and item.name != "look")
+
+
 def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
@@ -65,7 +69,7 @@ def test_a_result_and_the_notes_of_its_output_go_together(tmp_path: Path, chosen
     assert not any(secret in left for secret in SECRETS) and b"OTHERBEGIN" in left
 
 
-@pytest.mark.parametrize("chosen", [result_id, note_id])
+@pytest.mark.parametrize("chosen", [result_id, note_id, read_back_id])
 def test_what_was_moved_to_the_pool_and_read_back_goes_too(tmp_path: Path, chosen: Chosen) -> None:
     async def talk() -> None:
         session = session_in(tmp_path)

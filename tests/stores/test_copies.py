@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quire.stores.copies import Sought, contents_of
 
 ANA = {"name": "Ana Novak", "iban": 4111111111111111, "pin": "9988-77", "is_known": True}
+BOB = {"name": "Bob Ray", "plan": "enterprise", "country": "United Kingdom", "support": "premium"}
 FOUND: dict[str, tuple[Any, Any]] = {
     "within a text": ("My card is 4000 1234.", "Ana said: My card is 4000 1234. And more."),
     "as JSON": ('She said "no" to\nall of it.', {"said": json.dumps('She said "no" to\nall of it.')}),
@@ -22,7 +23,8 @@ FOUND: dict[str, tuple[Any, Any]] = {
     "a record that is printed": (ANA, f"found {ANA}"),
     "a record in words": (ANA, "Ana Novak pays from 4111111111111111, PIN 9988-77"),
     "a record in another order": (ANA, {"rows": [dict(reversed(ANA.items()))]}),
-    "nearly all of a record": ({**ANA, "city": "Bern"}, json.dumps(ANA)),
+    "a record among others": (ANA, json.dumps([{**ANA, "city": "Bern"}, {"name": "Bob"}])),
+    "a short value": ({"city": "London", "unit": "celsius", "temp": 21}, "London: 21 celsius"),
     "JSON with other blanks": (json.dumps(ANA, indent=2), json.dumps(ANA)),
     "JSON as a record": (json.dumps(ANA), ANA),
     "a number": ({"card": 4111111111111111}, "It is 4111111111111111."),
@@ -36,6 +38,16 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
         {"country": "United Kingdom"},
     ),
     "a record of other values": (ANA, {**ANA, "name": "Bob Ray", "iban": 5222222222222222}),
+    "a record with another name": (BOB, {**BOB, "name": "Eva Lunt"}),
+    "a record with another number": (
+        {"status": "success", "message": "Order created", "id": 17345},
+        {"status": "success", "message": "Order created", "id": 17346},
+    ),
+    "a record with another short value": (
+        {"city": "London", "unit": "celsius", "temp": 21},
+        {"city": "London", "unit": "celsius", "temp": 14, "at": "2021"},
+    ),
+    "nearly all of a record": ({**ANA, "city": "Bern"}, json.dumps(ANA)),
     "names alone": (ANA, dict.fromkeys(ANA)),
     "too short": ("9988-77", "the PIN is 9988-77"),
     "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),
@@ -45,7 +57,9 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
 
 
 def is_found(content: Any, value: Any) -> bool:
-    return Sought(contents_of(content)).are_in(value)
+    sought = Sought()
+    sought.add(contents_of(content))
+    return sought.are_in(value)
 
 
 @pytest.mark.parametrize("case", FOUND.values(), ids=FOUND)
@@ -70,7 +84,8 @@ SPELLED: list[Callable[[str], str]] = [
 @pytest.mark.laws
 @given(st.lists(TEXT, min_size=1, max_size=8), st.data())
 def test_each_of_many_is_found_wherever_it_stands(texts: list[str], data: st.DataObject) -> None:
-    sought = Sought(content for text in texts for content in contents_of(text))
+    sought = Sought()
+    sought.add(content for text in texts for content in contents_of(text))
     text = data.draw(st.sampled_from(texts).filter(lambda one: any(contents_of(one))))
     spelling, around = (
         data.draw(st.sampled_from(SPELLED)),
@@ -83,5 +98,15 @@ def test_each_of_many_is_found_wherever_it_stands(texts: list[str], data: st.Dat
 @given(st.lists(TEXT, max_size=8), TEXT)
 def test_what_is_found_is_there(texts: list[str], text: str) -> None:
     plain = [one for one in texts if one.isalnum()]
-    sought = Sought(content for one in plain for content in contents_of(one))
+    sought = Sought()
+    sought.add(content for one in plain for content in contents_of(one))
     assert sought.are_in(text) == any(one in text for one in plain)
+
+
+def test_what_was_there_before_is_no_copy_where_it_is_told_when() -> None:
+    sought, text = Sought(), "Process finished with exit code 0"
+    sought.add(contents_of(text), 1_000_000.0)
+    assert sought.are_in(text) and sought.are_in(text, 1_000_001.0)
+    assert sought.are_in(text, 999_999.5) and not sought.are_in(text, 990_000.0)
+    sought.add(contents_of(text), 980_000.0)
+    assert sought.are_in(text, 990_000.0)

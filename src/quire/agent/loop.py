@@ -103,12 +103,13 @@ class Loop:
         """Ask the model, and record what it says. Where its window is exceeded, it is sent less."""
         narrowing = Narrowing(self.speaker)
         while True:
-            self._sent = 0
+            self._sent, before = 0, len(self.items)
             try:
                 parsed = await self._asked(narrowing.template)
             except WindowExceeded as exceeded:
                 if not self._sent or not narrowing.narrow(self._sent, exceeded):
                     raise
+                await self._close_calls_since(before)
                 if self.session.compaction is not None:
                     await self.session.compact()
             except OverBudget:
@@ -119,6 +120,12 @@ class Loop:
             else:
                 narrowing.learn(self._sent, parsed.usage)
                 return parsed
+
+    async def _close_calls_since(self, before: int) -> None:
+        """Close the calls of a reply that broke off and is asked for again: the next makes its own."""
+        calls = [item for item in self.items[before:] if isinstance(item, ToolCall)]
+        if calls:
+            self.items += await close_calls(self.session, calls, "the reply broke off before its end")
 
     async def _asked(self, template: Template) -> Parsed:
         speaker = self.speaker

@@ -4,8 +4,9 @@ None of these is a copy of another, word for word. What each is of is told by th
 """
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
+from quire.compactors import READ_BACK
 from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
 from quire.items import Item, Mask, Note, ToolCall, ToolResult
 from quire.session.handles import handle_of
@@ -25,9 +26,12 @@ class Outputs:
         self._handles: set[str] = set()
         self.ids: set[str] = set()
 
-    def take(self, item: Item) -> None:
-        """An item is gone, with the output that it is of."""
+    def take(self, item: Item, calls: Mapping[str, ToolCall]) -> None:
+        """An item is gone, with the output that it is of; `calls` are those beside it, by their call ids."""
         self._handles |= outputs_of(item)
+        call = calls.get(item.call_id) if isinstance(item, ToolResult) else None
+        if call is not None and call.name == READ_BACK["name"]:
+            self._handles.update(_NAMED.findall(call.arguments))
 
     def find(self, recorded: Iterable[Written]) -> Iterator[str]:
         """The ids of all that is of an output that is gone."""

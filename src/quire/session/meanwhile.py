@@ -91,7 +91,7 @@ class _Gone:
     def know(self, ids: Collection[str], words: Iterable[Content]) -> None:
         """The words of some of it."""
         self._sought.difference_update(ids)
-        self._texts.update(words)
+        self._texts.add(words)
 
     def look_in(self, before: Workspace) -> None:
         """Find its words in a state from before it was forgotten."""

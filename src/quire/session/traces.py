@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from quire.items import Item, Mask, Message, Note, Summary, ToolResult
+from quire.items import Item, Mask, Message, Note, Summary, ToolCall, ToolResult
 from quire.session.gone_outputs import Outputs
 from quire.session.handing import Handing
 from quire.session.recalled import listed_of, lists
@@ -13,7 +13,7 @@ from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.state.active import area_of_summary
 from quire.stores import Place
-from quire.stores.copies import Content, Sought, values_in
+from quire.stores.copies import Sought, values_in
 from quire.stores.recalls import digest_of
 from quire.stores.streams import POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import TOLD, is_tombstone, recognised_by, told_in
@@ -57,6 +57,7 @@ class Traces:
         self._made_in: defaultdict[Place, set[str]] = defaultdict(set)
         self._gone_from: dict[str, Collection[str]] = dict.fromkeys(apart, ())
         self.texts = Sought()
+        self._own_texts: defaultdict[Place, Sought] = defaultdict(Sought)
         self._summaries: set[str] = set()
         self._listed: set[str] = set()  # what was recalled of it elsewhere is told with one of these
         self._handing = Handing()
@@ -101,7 +102,7 @@ class Traces:
         while found != (found := self._known()):
             self._gone_from |= {digest_of(log.place.conversation): self.ids_in(log) for log in logs}
             for log in logs:
-                self.texts.update(self._texts_in(log))
+                self._take_texts(log)
                 self._listed.update(*(listed_of(item, self.gone_from) for item in _noted_in(log.recorded)))
                 self._handing.take(log.place, log.recorded)
             for log in logs:
@@ -113,18 +114,21 @@ class Traces:
         places = sum(len(made) for made in self._made_in.values())
         return len(self.ids) + places + sum(len(times) for times in self.times.values())
 
-    def _texts_in(self, log: Read) -> Iterator[Content]:
+    def _take_texts(self, log: Read) -> None:
         """Of what only repeats a text among others, the others are nobody's secret."""
         ids = self.ids_in(log)
+        calls = {item.call_id: item for _, item in log.recorded if isinstance(item, ToolCall)}
         for _, item in log.recorded:
             if item.id in ids and isinstance(item, Summary):
                 self._summaries.add(item.id)
                 self.times.setdefault(item.id, set()).add(item.created_at)  # for who has to finish it
             is_given = item.id in ids and (item.id in self._given or item.id in self._outputs.ids)
             if is_given or (isinstance(item, Mask) and item.target in ids & self._given):
-                self._outputs.take(item)
+                self._outputs.take(item, calls)
             if (is_given or item.id in self._summaries) and not is_tombstone(item):
-                yield from recognised_by(item)
+                contents = [*recognised_by(item)]
+                self.texts.add(contents, item.created_at)
+                self._own_texts[log.place].add(contents)
 
     def _made(self, log: Read) -> Iterator[str]:
         yield from self._handed(log)
@@ -138,7 +142,7 @@ class Traces:
                 continue
             is_cover = isinstance(item, Summary) and stream in covering and covering[stream].has(item)
             is_mask = isinstance(item, Mask) and item.target in ids
-            if is_cover or is_mask or self._tells(item) or self._repeats(stream, item):
+            if is_cover or is_mask or self._tells(item) or self._repeats(log.place, stream, item):
                 yield item.id
 
     def _handed(self, log: Read) -> Iterator[str]:
@@ -154,14 +158,17 @@ class Traces:
         """Whether a summary says itself that it tells of one of these, here or elsewhere."""
         return isinstance(item, Summary) and not self.ids.isdisjoint(item.extras.get(TOLD, ()))
 
-    def _repeats(self, stream: str, item: Item) -> bool:
-        """Whether something holds the whole of a text, or a quote of it: from a pool, or given by a tool."""
+    def _repeats(self, place: Place, stream: str, item: Item) -> bool:
+        """Whether something holds the whole of a text, or a quote of it: from a pool, or given by a tool.
+
+        In another conversation it is a copy if it came later: that began with much of what this one has.
+        """
         if (is_own(stream) and stream not in (POOL, STEPS)) or not isinstance(item, ToolResult | Note):
             return False
         own = told_in(item)
         if self._listed and any(lists(text, one) for text in values_in(own) for one in self._listed):
             return True
-        return self.texts.are_in(own)
+        return self._own_texts[place].are_in(own) or self.texts.are_in(own, item.created_at or None)
 
 
 def _noted_in(recorded: Iterable[Written]) -> Iterator[Item]:

@@ -1,8 +1,8 @@
 """Copies of what somebody said or made, found however they are spelt: as JSON, printed, or within a text.
 
-A content is its values: one text, or those of a record. A copy holds all of them, or nearly: one value of a
-record is none of it, since others have the same. What is short, or only a few everyday words, stands in many
-places by chance; it is a copy only where it is a value by itself.
+A content is its values: one text, or those of a record. A copy of a record holds all of them, in any order:
+one that has another name or number in it is of something else. What is short, or only a few everyday words,
+stands in many places by chance; it is a copy only where it is a value by itself.
 """
 
 import re
@@ -20,14 +20,14 @@ Content = tuple[str, ...]
 _SHORTEST = 12
 """Characters from which on a content is looked for elsewhere."""
 
-_SHORTEST_VALUE = 4
-"""Those of a value of a record: shorter ones stand everywhere."""
-
 _EVERYDAY = 20
 """A text of fewer characters than this, and without a digit, may be what anybody says."""
 
-_MAY_LACK = 0.2
-"""The share of a content that a copy may lack."""
+_BY_CHANCE = 4
+"""A value of fewer characters than this stands within many words: it has to be one."""
+
+_CLOCKS = 1.0
+"""Seconds by which the clocks of two who write may differ."""
 
 _WORD = re.compile(r"\w+")
 
@@ -39,54 +39,51 @@ def contents_of(value: Any) -> Iterator[Content]:
         if len(whole) >= _SHORTEST:
             yield (whole,)
         value = _as_json(value)
-    values = {text for text in map(as_read, values_in(value)) if len(text) >= _SHORTEST_VALUE}
+    values = {text for text in map(as_read, values_in(value)) if text}
     if sum(map(len, values)) >= _SHORTEST:
         yield tuple(sorted(values, key=lambda text: (-len(text), text)))
 
 
 class Sought:
-    """Contents to be found again. To look for many takes about as long as for one."""
+    """Contents to be found again, each with when it was said. Many take hardly longer than one."""
 
-    def __init__(self, contents: Iterable[Content] = ()) -> None:
-        self._known: set[Content] = set()
+    def __init__(self) -> None:
+        self._since: dict[Content, float] = {}
         self._by_word: dict[str, list[Content]] = {}
         self._others: list[Content] = []
-        self.update(contents)
 
     def __iter__(self) -> Iterator[Content]:
-        return iter(self._known)
+        return iter(self._since)
 
-    def update(self, contents: Iterable[Content]) -> None:
-        """Look for more."""
+    def add(self, contents: Iterable[Content], since: float = 0.0) -> None:
+        """Look for more, which were said at some time; where one was said several times, at the first."""
         for content in contents:
-            if content not in self._known:
-                self._known.add(content)
-                word = _inner_word(content[0]) if len(content) == 1 else None
+            if content not in self._since:
+                word = max(filter(None, map(_inner_word, content)), key=len, default=None)
                 known = self._others if word is None else self._by_word.setdefault(word, [])
                 known.append(content)
+            self._since[content] = min(self._since.get(content, since), since)
 
-    def are_in(self, value: Any) -> bool:
-        """Whether one of them stands anywhere in a free value."""
-        if not self._known:
+    def are_in(self, value: Any, at: float | None = None) -> bool:
+        """Whether one of them stands anywhere in a free value; where it is told when, one said before."""
+        if not self._since:
             return False
         told = {as_read(text) for text in chain(values_in(value), _names_in(value))}
         text = "\n".join(told)  # no content holds the end of a line
-        words = self._by_word.keys() & _WORD.findall(text)
-        likely = chain(self._others, *(self._by_word[word] for word in words))
-        return any(_stands_in(content, text, told) for content in likely)
+        words = {*_WORD.findall(text)}
+        likely = chain(self._others, *(self._by_word[word] for word in self._by_word.keys() & words))
+        return any(
+            (at is None or self._since[content] <= at + _CLOCKS) and _stands_in(content, text, told, words)
+            for content in likely
+        )
 
 
-def _stands_in(content: Content, text: str, told: Set[str]) -> bool:
-    lacking, most = 0, _MAY_LACK * sum(map(len, content))
-    found: list[str] = []
-    for value in content:
-        if value in text:
-            found.append(value)
-        else:
-            lacking += len(value)
-        if lacking > most:
-            return False
-    return len(found) > 1 or not _is_everyday(found[0]) or found[0] in told
+def _stands_in(content: Content, text: str, told: Set[str], words: Set[str]) -> bool:
+    if not all(value in text for value in content):
+        return False
+    if any(len(value) < _BY_CHANCE and value.isalnum() and value not in words for value in content):
+        return False
+    return len(content) > 1 or not _is_everyday(content[0]) or content[0] in told
 
 
 def _is_everyday(text: str) -> bool:

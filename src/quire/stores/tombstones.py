@@ -24,6 +24,7 @@ from quire.state.closing import CLOSED
 from quire.state.groups import MERGED
 from quire.state.told import TASK
 from quire.stores.copies import Content, contents_of
+from quire.stores.spelt import as_read
 
 FORGOTTEN_TEXT = "[forgotten]"
 TOLD = "quire.told"
@@ -64,10 +65,13 @@ _LEFT: dict[type, dict[str, Any]] = {
 def recognised_by(item: Item) -> Iterator[Content]:
     """The contents of an item by which it is known where it was copied to.
 
-    Not those that name something, such as a key or a description: what has the same name is no copy.
+    Not those that name something, such as a key or a description: what has the same name is no copy. Nor the
+    one value that a call was made with, which may be a path that others name too.
     """
     for said in _said_in(item):
-        yield from contents_of(said)
+        for content in contents_of(said):
+            if len(content) > 1 or not isinstance(item, ToolCall) or content[0] == as_read(item.arguments):
+                yield content
 
 
 def told_in(item: Item) -> list[Any]:
