@@ -83,7 +83,8 @@ def _stands_in(content: Content, text: str, told: Set[str], words: Set[str]) -> 
         return False
     if any(len(value) < _BY_CHANCE and value.isalnum() and value not in words for value in content):
         return False
-    return len(content) > 1 or not _is_everyday(content[0]) or content[0] in told
+    longest = content[0]
+    return len(content) > 1 or not _is_everyday(longest) or longest in told
 
 
 def _is_everyday(text: str) -> bool:

@@ -70,7 +70,7 @@ def recognised_by(item: Item) -> Iterator[Content]:
     """
     for said in _said_in(item):
         for content in contents_of(said):
-            if len(content) > 1 or not isinstance(item, ToolCall) or content[0] == as_read(item.arguments):
+            if len(content) > 1 or not isinstance(item, ToolCall) or content == (as_read(item.arguments),):
                 yield content
 
 
