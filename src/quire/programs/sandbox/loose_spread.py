@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.marking import Span, Text
-from quire.programs.sandbox.naming import bindings
+from quire.programs.sandbox.naming import bindings, values_named_by
 
 LOOSE_SPREAD = f"{LOOSE}_spread"
 LOOSE_SPELLED = f"{LOOSE}_spelled_out"
@@ -69,18 +69,8 @@ def _known_dicts(tree: ast.Module) -> _Keys:
     bound = Counter(name for _, name in bindings(tree))
     used = Counter(node.id for node in nodes if isinstance(node, ast.Name))
     read = Counter(name for node in nodes for name in _read_by(node))
-    values = (one for node in nodes for one in _put_into_names(node))
+    values = (one for node in nodes for one in values_named_by(node))
     return {name: value for name, value in values if bound[name] == 1 and used[name] == 1 + read[name]}
-
-
-def _put_into_names(node: ast.AST) -> list[tuple[str, ast.expr]]:
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            return [(name, value)]
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-            return [(name, value)]
-        case _:
-            return []
 
 
 def _read_by(node: ast.AST) -> Iterable[str]:

@@ -77,6 +77,20 @@ def names_bound_by(node: ast.AST) -> list[str]:
             return [str(cast("Any", node).name)] if type(node).__name__ in _TYPE_PARAMETERS else []
 
 
+def values_named_by(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """What a statement puts under names, as far as its text says which under which."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return [(name, value)]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            return [(name, value)]
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+            return [(one.id, value) for one, value in pairs if isinstance(one, ast.Name)]
+        case _:
+            return []
+
+
 def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Every name that a program looks up when it is run, with its line."""
     for node in parts_run(tree):
