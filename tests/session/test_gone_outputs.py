@@ -91,6 +91,35 @@ def test_what_was_moved_to_the_pool_and_read_back_goes_too(tmp_path: Path, chose
     assert not any(secret in bytes_in(tmp_path) for secret in SECRETS)
 
 
+@pytest.mark.parametrize("chosen", ["look", "recent"])
+def test_what_quotes_two_outputs_joins_them_not(tmp_path: Path, chosen: str) -> None:
+    async def talk() -> None:
+        session = session_in(tmp_path)
+
+        @tool
+        async def recent() -> str:
+            """What was looked at lately."""
+            return "\n".join(
+                f"It gave: {item.text}" for item in session.view() if isinstance(item, ToolResult)
+            )
+
+        model = Scripted([[call("look"), call("other")], "Looked.", call("recent"), "Found."])
+        short = [tool(name=one.name, max_output=350)(one.function) for one in (look, other)]
+        agent = Agent(session, model=model, tools=[*short, recent])
+        await agent.ask("look")
+        await agent.ask("what was there?")
+        found = {item.name: item for item in session.view() if isinstance(item, ToolResult)}
+        assert found["recent"].text.count("kept as output-") == 2
+        await session.erase(found[chosen].id)
+        left = {item.name: item.text for item in session.view() if isinstance(item, ToolResult)}
+        assert left["recent"] == "[forgotten]" and left["other"].startswith("OTHERBEGIN")
+        assert len(session.pool) == (1 if chosen == "look" else 2)
+        assert (left["look"] == "[forgotten]") == (chosen == "look")
+        await session.close()
+
+    asyncio.run(talk())
+
+
 def test_what_is_being_read_back_does_not_come_back(tmp_path: Path) -> None:
     async def talk() -> None:
         session = session_in(tmp_path)

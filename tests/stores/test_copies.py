@@ -12,6 +12,7 @@ from quire.stores.copies import Sought, contents_of
 
 ANA = {"name": "Ana Novak", "iban": 4111111111111111, "pin": "9988-77", "is_known": True}
 BOB = {"name": "Bob Ray", "plan": "enterprise", "country": "United Kingdom", "support": "premium"}
+BERN = {"city": "Bern", "country": "Switzerland"}
 FOUND: dict[str, tuple[Any, Any]] = {
     "within a text": ("My card is 4000 1234.", "Ana said: My card is 4000 1234. And more."),
     "as JSON": ('She said "no" to\nall of it.', {"said": json.dumps('She said "no" to\nall of it.')}),
@@ -29,6 +30,23 @@ FOUND: dict[str, tuple[Any, Any]] = {
     "JSON as a record": (json.dumps(ANA), ANA),
     "a number": ({"card": 4111111111111111}, "It is 4111111111111111."),
     "small values as they are written": ('{"a":1,"b":2}', 'It gave {"a":1,"b":2}.'),
+    "a text that was written as JSON": (
+        json.dumps("The word is swordfish-0815"),
+        "The word is swordfish-0815",
+    ),
+    "the numbers of another language": (
+        '{"rate": 0.00005, "of": 1e3, "id": 778899}',
+        '{"id":778899,"rate":0.00005,"of":1e3}',
+    ),
+    "a text without blanks around it": (
+        "\u6211\u7684\u5bc6\u7801\u662f\u56db\u4e03\u4e00\u4e00\u516b\u516b\u4e8c\u4e8c\u4e5d\u4e5d\u516d\u516d\u4e94\u4e94\u56db",
+        "\u4ed6\u8bf4\u6211\u7684\u5bc6\u7801\u662f\u56db\u4e03\u4e00\u4e00\u516b\u516b\u4e8c\u4e8c\u4e5d\u4e5d\u516d\u516d\u4e94\u4e94\u56db\u4e86",
+    ),
+    "letters in another form": (
+        "Jo\u0308rg wohnt in der Stra\u00dfe 5",
+        "J\u00f6rg wohnt in der Stra\u00dfe 5",
+    ),
+    "a record of everyday words, alone": (BERN, json.dumps(BERN)),
     "what is not JSON": ("{this is not JSON at all}", "It said {this is not JSON at all}!"),
 }
 NOT_FOUND: dict[str, tuple[Any, Any]] = {
@@ -48,6 +66,21 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
         {"city": "London", "unit": "celsius", "temp": 14, "at": "2021"},
     ),
     "nearly all of a record": ({**ANA, "city": "Bern"}, json.dumps(ANA)),
+    "a number within another": (
+        {"city": "London", "unit": "celsius", "temp": 1.5},
+        {"city": "London", "unit": "celsius", "temp": 11.5},
+    ),
+    "a number that another begins with": (
+        {"customer": "Ana Lee", "status": "open", "amount": 1200},
+        {"customer": "Ana Lee", "status": "open", "amount": 12000},
+    ),
+    "a text that another begins with": ("Created task 1", "Created task 10"),
+    "a name that another begins with": (
+        {"name": "Anna", "city": "Hamburg", "age": 31},
+        {"name": "Annabel", "city": "Hamburg", "age": 31},
+    ),
+    "a record of everyday words, in a text": (BERN, "From Bern in Switzerland we went on to Chur."),
+    "a record of everyday words, among others": (BERN, {**BERN, "name": "Eve"}),
     "names alone": (ANA, dict.fromkeys(ANA)),
     "too short": ("9988-77", "the PIN is 9988-77"),
     "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),
@@ -59,7 +92,7 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
 def is_found(content: Any, value: Any) -> bool:
     sought = Sought()
     sought.add(contents_of(content))
-    return sought.are_in(value)
+    return sought.are_in([value])
 
 
 @pytest.mark.parametrize("case", FOUND.values(), ids=FOUND)
@@ -91,7 +124,7 @@ def test_each_of_many_is_found_wherever_it_stands(texts: list[str], data: st.Dat
         data.draw(st.sampled_from(SPELLED)),
         data.draw(st.sampled_from(["{}", "It is {}", "«{}», they said"])),
     )
-    assert sought.are_in(around.replace("{}", spelling(text)))
+    assert sought.are_in([around.replace("{}", spelling(text))])
 
 
 @pytest.mark.laws
@@ -100,13 +133,13 @@ def test_what_is_found_is_there(texts: list[str], text: str) -> None:
     plain = [one for one in texts if one.isalnum()]
     sought = Sought()
     sought.add(content for one in plain for content in contents_of(one))
-    assert sought.are_in(text) == any(one in text for one in plain)
+    assert any(one in text for one in plain) or not sought.are_in([text])
 
 
 def test_what_was_there_before_is_no_copy_where_it_is_told_when() -> None:
     sought, text = Sought(), "Process finished with exit code 0"
     sought.add(contents_of(text), 1_000_000.0)
-    assert sought.are_in(text) and sought.are_in(text, 1_000_001.0)
-    assert sought.are_in(text, 999_999.5) and not sought.are_in(text, 990_000.0)
+    assert sought.are_in([text]) and sought.are_in([text], 1_000_001.0)
+    assert sought.are_in([text], 999_999.5) and not sought.are_in([text], 990_000.0)
     sought.add(contents_of(text), 980_000.0)
-    assert sought.are_in(text, 990_000.0)
+    assert sought.are_in([text], 990_000.0)

@@ -28,6 +28,8 @@ def test_spellings_of_a_text_are_read_alike(text: str) -> None:
         ascii(text),
         escape(text),
         '"' + text.replace('"', '""') + '"',
+        "mine:\n" + "\n".join(f"> {line}" for line in text.splitlines()),
+        json.dumps("\n".join(f"| {line}" for line in text.splitlines())),
     ]
     for spelling in spellings:
         assert as_read(text) in as_read(f"It was {spelling}, they said.")

@@ -71,7 +71,7 @@ class Emptying:
         return tombstone(item, **({} if before is None else {"instead_of": before}))
 
     def _left_of_receipt(self, item: Item, is_made: bool) -> Item:
-        gone = is_made or item.id in self._ids or self._texts.are_in(to_builtins(item))
+        gone = is_made or item.id in self._ids or self._texts.are_in([to_builtins(item)])
         return tombstone(item) if gone else item
 
 

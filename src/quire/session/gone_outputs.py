@@ -24,11 +24,18 @@ class Outputs:
 
     def __init__(self) -> None:
         self._handles: set[str] = set()
+        self._kept: dict[str, str] = {}
         self.ids: set[str] = set()
+
+    def look_at(self, recorded: Iterable[Written]) -> None:
+        """See which outputs are kept in a conversation."""
+        for _, item in recorded:
+            if isinstance(item, Note) and isinstance(item.content, str) and (handle := handle_of(item)):
+                self._kept.setdefault(handle, item.content)
 
     def take(self, item: Item, calls: Mapping[str, ToolCall]) -> None:
         """An item is gone, with the output that it is of; `calls` are those beside it, by their call ids."""
-        self._handles |= outputs_of(item)
+        self._handles |= self._of(item)
         call = calls.get(item.call_id) if isinstance(item, ToolResult) else None
         if call is not None and call.name == READ_BACK["name"]:
             self._handles.update(_NAMED.findall(call.arguments))
@@ -41,23 +48,33 @@ class Outputs:
         asked = asked_for(items, self._handles)
         for item in items:
             is_read_back = isinstance(item, ToolResult) and item.call_id in asked
-            if is_read_back or not self._handles.isdisjoint(outputs_of(item)):
+            if is_read_back or not self._handles.isdisjoint(self._of(item)):
                 self.ids.add(item.id)
                 yield item.id
 
+    def _of(self, item: Item) -> Set[str]:
+        """The handle of the output of which an item holds something, or in whose place it stands."""
+        match item:
+            case Note():
+                return handles_of(item)
+            case Mask():
+                return {*_KEPT.findall(item.stub)}
+            case ToolResult():
+                return {handle for handle in _KEPT.findall(item.text) if self._is_cut_of(item.text, handle)}
+            case _:
+                return frozenset()
 
-def outputs_of(item: Item) -> Set[str]:
-    """The handles of outputs of which an item holds something, or in whose place it stands."""
-    match item:
-        case Note():
-            handle = handle_of(item)
-            return frozenset() if handle is None else {handle}
-        case ToolResult():
-            return {*_KEPT.findall(item.text)}
-        case Mask():
-            return {*_KEPT.findall(item.stub)}
-        case _:
-            return frozenset()
+    def _is_cut_of(self, text: str, handle: str) -> bool:
+        """Whether a text is an output without its middle, and not one that tells of it among other things."""
+        said = text.index(f"kept as {handle}")
+        beginning = text[: max(text.rfind("[", 0, said), 0)].rstrip("\n")
+        return handle in self._kept and self._kept[handle].startswith(beginning)
+
+
+def handles_of(item: Item) -> Set[str]:
+    """The handle of a note that holds an output."""
+    handle = handle_of(item) if isinstance(item, Note) else None
+    return frozenset() if handle is None else {handle}
 
 
 def asked_for(items: Iterable[Item], handles: Set[str]) -> set[str]:

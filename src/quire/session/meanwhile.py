@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from quire.items import Item, Note, ToolResult
-from quire.session.gone_outputs import asked_for, outputs_of
+from quire.session.gone_outputs import asked_for, handles_of
 from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of, lists
 from quire.session.since import Since
@@ -99,7 +99,7 @@ class _Gone:
             times = self._here[item.id]
             if times is None or item.created_at in times:
                 self.know((item.id,), recognised_by(item))
-                self._outputs |= outputs_of(item)
+                self._outputs |= handles_of(item)
 
     def left_of(self, items: Iterable[Item], *states: Workspace) -> list[Item]:
         """What may be written of items, given the states from when they were read until now."""

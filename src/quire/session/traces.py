@@ -118,6 +118,7 @@ class Traces:
         """Of what only repeats a text among others, the others are nobody's secret."""
         ids = self.ids_in(log)
         calls = {item.call_id: item for _, item in log.recorded if isinstance(item, ToolCall)}
+        self._outputs.look_at(log.recorded)
         for _, item in log.recorded:
             if item.id in ids and isinstance(item, Summary):
                 self._summaries.add(item.id)
@@ -151,7 +152,7 @@ class Traces:
         if given is not None:
             gone = self.gone_from(digest_of(given.above.conversation))
             for item_id, text in given.gone_with(log.recorded, gone, self._given):
-                if not text or self.texts.are_in(text):
+                if not text or self.texts.are_in([text]):
                     yield item_id
 
     def _tells(self, item: Item) -> bool:

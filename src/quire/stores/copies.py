@@ -1,16 +1,16 @@
 """Copies of what somebody said or made, found however they are spelt: as JSON, printed, or within a text.
 
 A content is its values: one text, or those of a record. A copy of a record holds all of them, in any order:
-one that has another name or number in it is of something else. What is short, or only a few everyday words,
-stands in many places by chance; it is a copy only where it is a value by itself.
+one that has another name or number in it is of something else. A few everyday words stand in many places by
+chance; they are a copy only where they are a value by themselves, or a record where that is all of it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
+from json import loads
 from typing import Any
-
-import msgspec
 
 from quire.stores.spelt import as_read
 
@@ -23,9 +23,6 @@ _SHORTEST = 12
 _EVERYDAY = 20
 """A text of fewer characters than this, and without a digit, may be what anybody says."""
 
-_BY_CHANCE = 4
-"""A value of fewer characters than this stands within many words: it has to be one."""
-
 _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
 
@@ -34,7 +31,7 @@ _WORD = re.compile(r"\w+")
 
 def contents_of(value: Any) -> Iterator[Content]:
     """What a free value is recognised by: a text, the values of a record, or both where a text is JSON."""
-    if isinstance(value, str):
+    while isinstance(value, str):
         whole = as_read(value)
         if len(whole) >= _SHORTEST:
             yield (whole,)
@@ -64,27 +61,62 @@ class Sought:
                 known.append(content)
             self._since[content] = min(self._since.get(content, since), since)
 
-    def are_in(self, value: Any, at: float | None = None) -> bool:
-        """Whether one of them stands anywhere in a free value; where it is told when, one said before."""
+    def are_in(self, values: Sequence[Any], at: float | None = None) -> bool:
+        """Whether one of them stands anywhere in free values; where it is told when, one said before."""
         if not self._since:
             return False
-        told = {as_read(text) for text in chain(values_in(value), _names_in(value))}
-        text = "\n".join(told)  # no content holds the end of a line
-        words = {*_WORD.findall(text)}
-        likely = chain(self._others, *(self._by_word[word] for word in self._by_word.keys() & words))
+        told = _Told(values)
+        likely = chain(self._others, *(self._by_word[word] for word in self._by_word.keys() & told.words))
         return any(
-            (at is None or self._since[content] <= at + _CLOCKS) and _stands_in(content, text, told, words)
-            for content in likely
+            told.has(content) for content in likely if at is None or self._since[content] <= at + _CLOCKS
         )
 
 
-def _stands_in(content: Content, text: str, told: Set[str], words: Set[str]) -> bool:
-    if not all(value in text for value in content):
-        return False
-    if any(len(value) < _BY_CHANCE and value.isalnum() and value not in words for value in content):
-        return False
-    longest = content[0]
-    return len(content) > 1 or not _is_everyday(longest) or longest in told
+class _Told:
+    """What is told in free values, as it is read."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+        self._single = {as_read(text) for text in chain(values_in(values), _names_in(values))}
+        self._text = "\n".join(self._single)  # no content holds the end of a line
+        self.words = {*_WORD.findall(self._text)}
+
+    def has(self, content: Content) -> bool:
+        """Whether all values of a content stand there, each as it is and not within a longer one."""
+        if not all(value in self._text for value in content):  # nearly always, and soon seen
+            return False
+        if not all(_stands_in(value, self._text) for value in content):
+            return False
+        return not all(map(_is_everyday, content)) or content in self._by_themselves
+
+    @cached_property
+    def _by_themselves(self) -> set[Content]:
+        whole = (content for value in self._values for content in contents_of(value))
+        return {*((text,) for text in self._single), *whole}
+
+
+def _stands_in(value: str, text: str) -> bool:
+    at = text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if not (
+            _goes_on(text[max(at - 2, 0) : at][::-1], value[0]) or _goes_on(text[end : end + 2], value[-1])
+        ):
+            return True
+        at = text.find(value, at + 1)
+    return False
+
+
+def _goes_on(beside: str, edge: str) -> bool:
+    """Whether what stands beside the edge of a value makes another word or another number of it."""
+    if edge.isdigit():
+        return beside[:1].isdigit() or (beside[:1] in (".", ",") and beside[1:].isdigit())
+    return _is_cased(edge) and _is_cased(beside[:1])
+
+
+def _is_cased(letter: str) -> bool:
+    """Whether it is a letter of a script that parts words by blanks, as those with capitals do."""
+    return letter.islower() or letter.isupper()
 
 
 def _is_everyday(text: str) -> bool:
@@ -98,11 +130,11 @@ def _inner_word(text: str) -> str | None:
 
 
 def _as_json(text: str) -> Any:
-    """What a text is where it is a record in JSON."""
-    if not text.lstrip().startswith(("{", "[")):
+    """What a text is where it is a record or a text in JSON, with its numbers as they are written."""
+    if not text.lstrip().startswith(("{", "[", '"')):
         return None
     try:
-        return msgspec.json.decode(text)
+        return loads(text, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError):
         return None
 

@@ -2,18 +2,22 @@
 
 import re
 from html import unescape
+from unicodedata import normalize
 
 _ESCAPED = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U00(0[0-9a-fA-F]{5}|10[0-9a-fA-F]{4})|[nrtbfv])"
 )
 _QUOTES = re.compile('"{2,}')  # as a row of a table has them
+_AHEAD_OF_LINES = re.compile(r"^[ \t]*(?:[>|][ \t]?)+", re.MULTILINE)  # as mails and recalled turns quote
+_MOST_PAGES = 3  # that a text is on a page that is on a page
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def as_read(text: str) -> str:
     r"""A text with its letters for their escapes, one blank for all that is blank, and no backslashes.
 
-    So two spellings of one text are the same, also of one that is JSON within JSON.
+    Marks ahead of its lines are gone, too. So two spellings of one text are the same, also of one that is
+    JSON within JSON.
     """
     if "\\" in text:
         while "\\\\" in text:
@@ -21,11 +25,13 @@ def as_read(text: str) -> str:
         text = _ESCAPED.sub(_letter, text).replace("\\", "")
         if _HALF.search(text):  # what lies beyond 16 bits is escaped in two halves
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if "&" in text:
+    for _ in range(_MOST_PAGES if "&" in text else 0):
         text = unescape(text)
-    return " ".join(_QUOTES.sub('"', text).split())
+    if not text.isascii():
+        text = normalize("NFC", text)
+    return " ".join(_QUOTES.sub('"', _AHEAD_OF_LINES.sub("", text)).split())
 
 
 def _letter(escaped: re.Match[str]) -> str:
     code = escaped[1] or escaped[2] or escaped[3]
-    return chr(int(code, 16)) if code else " "
+    return chr(int(code, 16)) if code else "\n"

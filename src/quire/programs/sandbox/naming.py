@@ -78,15 +78,12 @@ def names_bound_by(node: ast.AST) -> list[str]:
 
 
 def values_named_by(node: ast.AST) -> list[tuple[str, ast.expr]]:
-    """What a statement puts under names, as far as its text says which under which."""
+    """What a statement puts under a name, in a list of one or none."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return [(name, value)]
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             return [(name, value)]
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-            pairs = zip(names, values, strict=False)
-            return [(one.id, value) for one, value in pairs if isinstance(one, ast.Name)]
         case _:
             return []
 

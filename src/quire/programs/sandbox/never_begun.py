@@ -64,7 +64,7 @@ def _let_be(tree: ast.Module) -> Iterator[ast.Call]:
     bound = Counter((where[node].scope, name) for node in where for name in names_bound_by(node))
     waiting = {(where[value], _holder(value)) for value in values}
     for node in where:
-        for name, value in values_named_by(node):
+        for name, value in _named_by(node):
             is_chosen_from = isinstance(value, ast.Dict | ast.DictComp)
             if (where[node], _Holder(name, is_chosen_from)) in waiting and bound[
                 where[node].scope, name
@@ -98,6 +98,16 @@ def _holder(awaited: ast.expr) -> _Holder | None:
             return _Holder(name, is_chosen_from=True)
         case _:
             return None
+
+
+def _named_by(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """What a statement puts under names, one or several at once."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+            return [(one.id, value) for one, value in pairs if isinstance(one, ast.Name)]
+        case _:
+            return values_named_by(node)
 
 
 def _calls_in(value: ast.expr) -> Iterator[ast.Call]:
