@@ -25,7 +25,10 @@ FOUND: dict[str, tuple[Any, Any]] = {
     "a record in words": (ANA, "Ana Novak pays from 4111111111111111, PIN 9988-77"),
     "a record in another order": (ANA, {"rows": [dict(reversed(ANA.items()))]}),
     "a record among others": (ANA, json.dumps([{**ANA, "city": "Bern"}, {"name": "Bob"}])),
-    "a short value": ({"city": "London", "unit": "celsius", "temp": 21}, "London: 21 celsius"),
+    "a record with a short value": (
+        {**BOB, "id": 1001, "n": 21},
+        f"It gave { ({**BOB, 'id': 1001, 'n': 21}) }",
+    ),
     "JSON with other blanks": (json.dumps(ANA, indent=2), json.dumps(ANA)),
     "JSON as a record": (json.dumps(ANA), ANA),
     "a number": ({"card": 4111111111111111}, "It is 4111111111111111."),
@@ -47,6 +50,27 @@ FOUND: dict[str, tuple[Any, Any]] = {
         "J\u00f6rg wohnt in der Stra\u00dfe 5",
     ),
     "a record of everyday words, alone": (BERN, json.dumps(BERN)),
+    "a row of a table": (
+        {"name": "Margarete Quill", "born": "1985-03-12", "visits": 4100},
+        "name,born,visits\r\nMargarete Quill,1985-03-12,4100\r\n",
+    ),
+    "a text in a table": (
+        "My IBAN is DE89370400440532013000",
+        "2026-01-02,My IBAN is DE89370400440532013000,1",
+    ),
+    "JSON without blanks": (
+        {"name": "Margarete Quill", "home": [59.91, 10.75]},
+        'found: {"rows":[{"name":"Margarete Quill","home":[59.91,10.75]}]}',
+    ),
+    "a number with zeros": (
+        '{"name":"Margarete Quill","paid":49.90}',
+        {"name": "Margarete Quill", "paid": 49.9},
+    ),
+    "a number without zeros": (
+        {"name": "Margarete Quill", "paid": 1020.0},
+        'x {"name":"Margarete Quill","paid":1020.00}',
+    ),
+    "bytes": (b"a picture", [b"a picture"]),
     "what is not JSON": ("{this is not JSON at all}", "It said {this is not JSON at all}!"),
 }
 NOT_FOUND: dict[str, tuple[Any, Any]] = {
@@ -81,6 +105,11 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
     ),
     "a record of everyday words, in a text": (BERN, "From Bern in Switzerland we went on to Chur."),
     "a record of everyday words, among others": (BERN, {**BERN, "name": "Eve"}),
+    "a few words and a small number": (
+        {"query": "refund policy", "limit": 5},
+        "The refund policy stays as it is for 5 months",
+    ),
+    "other bytes": (b"a picture", [b"another"]),
     "names alone": (ANA, dict.fromkeys(ANA)),
     "too short": ("9988-77", "the PIN is 9988-77"),
     "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),

@@ -1,21 +1,20 @@
 """Copies of what somebody said or made, found however they are spelt: as JSON, printed, or within a text.
 
 A content is its values: one text, or those of a record. A copy of a record holds all of them, in any order:
-one that has another name or number in it is of something else. A few everyday words stand in many places by
-chance; they are a copy only where they are a value by themselves, or a record where that is all of it.
+one that has another name or number in it is of something else. A few everyday words and small numbers stand
+in many places by chance; they are a copy only where they are a value by themselves, or a record where that is
+all of it. Media are known by their bytes.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from hashlib import sha256
 from itertools import chain
 from json import loads
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from quire.stores.spelt import as_read
-
-Content = tuple[str, ...]
-"""The values of a content as they are read, the longest first."""
 
 _SHORTEST = 12
 """Characters from which on a content is looked for elsewhere."""
@@ -23,10 +22,26 @@ _SHORTEST = 12
 _EVERYDAY = 20
 """A text of fewer characters than this, and without a digit, may be what anybody says."""
 
+_SMALL = 4
+"""A number of fewer characters than this may be anybody's."""
+
 _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
 
 _WORD = re.compile(r"\w+")
+
+
+class Content(NamedTuple):
+    """The values of a content as they are read, and whether it has to stand by itself to be a copy."""
+
+    values: tuple[str, ...]
+    is_alone: bool
+
+    @classmethod
+    def of(cls, values: Iterable[str]) -> Self:
+        """A content of some values. Where all of them are everyday words, others have the same."""
+        known = tuple(sorted({*values}))
+        return cls(known, all(map(_is_everyday, known)))
 
 
 def contents_of(value: Any) -> Iterator[Content]:
@@ -34,11 +49,11 @@ def contents_of(value: Any) -> Iterator[Content]:
     while isinstance(value, str):
         whole = as_read(value)
         if len(whole) >= _SHORTEST:
-            yield (whole,)
+            yield Content.of((whole,))
         value = _as_json(value)
-    values = {text for text in map(as_read, values_in(value)) if text}
+    values = [text for text in map(as_read, values_in(value)) if text]
     if sum(map(len, values)) >= _SHORTEST:
-        yield tuple(sorted(values, key=lambda text: (-len(text), text)))
+        yield Content.of(values)
 
 
 class Sought:
@@ -56,7 +71,7 @@ class Sought:
         """Look for more, which were said at some time; where one was said several times, at the first."""
         for content in contents:
             if content not in self._since:
-                word = max(filter(None, map(_inner_word, content)), key=len, default=None)
+                word = max(filter(None, map(_inner_word, content.values)), key=len, default=None)
                 known = self._others if word is None else self._by_word.setdefault(word, [])
                 known.append(content)
             self._since[content] = min(self._since.get(content, since), since)
@@ -83,44 +98,46 @@ class _Told:
 
     def has(self, content: Content) -> bool:
         """Whether all values of a content stand there, each as it is and not within a longer one."""
-        if not all(value in self._text for value in content):  # nearly always, and soon seen
+        if not all(value in self._text for value in content.values):  # nearly always, and soon seen
             return False
-        if not all(_stands_in(value, self._text) for value in content):
-            return False
-        return not all(map(_is_everyday, content)) or content in self._by_themselves
+        if content.is_alone:
+            return content.values in self._by_themselves
+        return all(_stands_in(value, self._text) for value in content.values)
 
     @cached_property
-    def _by_themselves(self) -> set[Content]:
-        whole = (content for value in self._values for content in contents_of(value))
+    def _by_themselves(self) -> set[tuple[str, ...]]:
+        whole = (content.values for value in self._values for content in contents_of(value))
         return {*((text,) for text in self._single), *whole}
+
+
+def _is_everyday(text: str) -> bool:
+    return len(text) < (_SMALL if any(map(str.isdigit, text)) else _EVERYDAY)
 
 
 def _stands_in(value: str, text: str) -> bool:
     at = text.find(value)
     while at >= 0:
         end = at + len(value)
-        if not (
-            _goes_on(text[max(at - 2, 0) : at][::-1], value[0]) or _goes_on(text[end : end + 2], value[-1])
-        ):
+        before, after = text[max(at - 2, 0) : at][::-1], text[end : end + 2]
+        if not (_goes_on(before, value[0]) or _goes_on(after, value[-1])):
             return True
         at = text.find(value, at + 1)
     return False
 
 
 def _goes_on(beside: str, edge: str) -> bool:
-    """Whether what stands beside the edge of a value makes another word or another number of it."""
+    """Whether what stands beside the edge of a value makes another word or another number of it.
+
+    A comma does not: between two numbers it stands in tables and in JSON.
+    """
     if edge.isdigit():
-        return beside[:1].isdigit() or (beside[:1] in (".", ",") and beside[1:].isdigit())
+        return beside[:1].isdigit() or (beside[:1] == "." and beside[1:].isdigit())
     return _is_cased(edge) and _is_cased(beside[:1])
 
 
 def _is_cased(letter: str) -> bool:
     """Whether it is a letter of a script that parts words by blanks, as those with capitals do."""
     return letter.islower() or letter.isupper()
-
-
-def _is_everyday(text: str) -> bool:
-    return len(text) < _EVERYDAY and not any(map(str.isdigit, text))
 
 
 def _inner_word(text: str) -> str | None:
@@ -140,9 +157,11 @@ def _as_json(text: str) -> Any:
 
 
 def values_in(value: Any) -> Iterator[str]:
-    """All texts and numbers in a free value."""
+    """All texts and numbers in a free value, and what stands for bytes."""
     if isinstance(value, str):
         yield value
+    elif isinstance(value, bytes):
+        yield sha256(value).hexdigest()
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield str(value)
     else:

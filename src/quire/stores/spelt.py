@@ -8,6 +8,8 @@ _ESCAPED = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U00(0[0-9a-fA-F]{5}|10[0-9a-fA-F]{4})|[nrtbfv])"
 )
 _QUOTES = re.compile('"{2,}')  # as a row of a table has them
+_WITH_EXPONENT = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,17})?[eE][+-]?\d{1,2}(?![\w.])")
+_ZEROS = re.compile(r"(?<![\w.])(\d+)\.(\d*?)0+(?![\w.])")
 _AHEAD_OF_LINES = re.compile(r"^[ \t]*(?:[>|][ \t]?)+", re.MULTILINE)  # as mails and recalled turns quote
 _MOST_PAGES = 3  # that a text is on a page that is on a page
 _HALF = re.compile("[\ud800-\udfff]")
@@ -16,8 +18,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 def as_read(text: str) -> str:
     r"""A text with its letters for their escapes, one blank for all that is blank, and no backslashes.
 
-    Marks ahead of its lines are gone, too. So two spellings of one text are the same, also of one that is
-    JSON within JSON.
+    Marks ahead of its lines are gone, too, and zeros behind its decimals. So two spellings of one text are
+    the same, also of one that is JSON within JSON.
     """
     if "\\" in text:
         while "\\\\" in text:
@@ -29,9 +31,16 @@ def as_read(text: str) -> str:
         text = unescape(text)
     if not text.isascii():
         text = normalize("NFC", text)
+    text = _WITH_EXPONENT.sub(lambda number: str(float(number.group())), text)
+    text = _ZEROS.sub(_without_zeros, text)
     return " ".join(_QUOTES.sub('"', _AHEAD_OF_LINES.sub("", text)).split())
 
 
 def _letter(escaped: re.Match[str]) -> str:
     code = escaped[1] or escaped[2] or escaped[3]
     return chr(int(code, 16)) if code else "\n"
+
+
+def _without_zeros(number: re.Match[str]) -> str:
+    """A decimal as short as it can be written: 49.90 and 49.9 are one number."""
+    return f"{number[1]}.{number[2]}" if number[2] else number[1]

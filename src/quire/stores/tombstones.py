@@ -18,6 +18,7 @@ from quire.items import (
     ToolResult,
     Unknown,
     freeze,
+    parts_of,
     text_of,
 )
 from quire.state.closing import CLOSED
@@ -65,13 +66,13 @@ _LEFT: dict[type, dict[str, Any]] = {
 def recognised_by(item: Item) -> Iterator[Content]:
     """The contents of an item by which it is known where it was copied to.
 
-    Not those that name something, such as a key or a description: what has the same name is no copy. Nor the
-    one value that a call was made with, which may be a path that others name too.
+    Not those that name something, such as a key or a description: what has the same name is no copy. What a
+    call was made with, such as a path and a limit, others may name too: it is one where it stands by itself.
     """
     for said in _said_in(item):
         for content in contents_of(said):
-            if len(content) > 1 or not isinstance(item, ToolCall) or content == (as_read(item.arguments),):
-                yield content
+            is_call = isinstance(item, ToolCall) and content.values != (as_read(item.arguments),)
+            yield content._replace(is_alone=content.is_alone or is_call)
 
 
 def told_in(item: Item) -> list[Any]:
@@ -82,7 +83,8 @@ def told_in(item: Item) -> list[Any]:
 def _said_in(item: Item) -> list[Any]:
     match item:
         case Message() | ToolResult():
-            return [text_of(item.content)]
+            media = (part.data for part in parts_of(item.content) if not isinstance(part, str))
+            return [text_of(item.content), *filter(None, media)]
         case ToolCall():
             return [item.arguments]
         case Note():
