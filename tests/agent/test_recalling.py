@@ -158,8 +158,8 @@ def test_what_is_too_long_is_named_by_its_ids() -> None:
     long = session.user("locker " * 400)
     session.assistant("I see.")
     session.user("The locker?")
-    told = asked(session, "locker", tokens=60)
-    assert "60 tokens" in told and long.id in told and "locker locker" not in told
+    told = asked(session, "locker", tokens=30)
+    assert "30 tokens" in told and long.id in told and "locker locker" not in told
 
 
 @pytest.mark.laws
