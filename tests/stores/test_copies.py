@@ -32,7 +32,14 @@ FOUND: dict[str, tuple[Any, Any]] = {
     "JSON with other blanks": (json.dumps(ANA, indent=2), json.dumps(ANA)),
     "JSON as a record": (json.dumps(ANA), ANA),
     "a number": ({"card": 4111111111111111}, "It is 4111111111111111."),
-    "small values as they are written": ('{"a":1,"b":2}', 'It gave {"a":1,"b":2}.'),
+    "everyday words as one value of JSON": (
+        "Jonathan Q. Miller",
+        '{"name": "Jonathan Q. Miller", "plan": "gold"}',
+    ),
+    "an address": ("anna@acme.com", "Customer: anna@acme.com"),
+    "a record of everyday words in JSON": (BERN, json.dumps([BERN, {"city": "Chur"}])),
+    "a decimal at the end of a sentence": ("My salary is 4900.50", "You said: My salary is 4900.50. Thanks."),
+    "what is coloured": ("My passport is X4711 0815", "\x1b[1mMy passport is X4711 0815\x1b[0m"),
     "a text that was written as JSON": (
         json.dumps("The word is swordfish-0815"),
         "The word is swordfish-0815",
@@ -110,6 +117,11 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
         "The refund policy stays as it is for 5 months",
     ),
     "other bytes": (b"a picture", [b"another"]),
+    "JSON of everyday words within others": (
+        '{"status": "success"}',
+        '12:01 PUT /a {"status": "success"} 1200 left',
+    ),
+    "JSON of small values within others": ('{"a":1,"b":2}', 'It gave {"a":1,"b":2}.'),
     "names alone": (ANA, dict.fromkeys(ANA)),
     "too short": ("9988-77", "the PIN is 9988-77"),
     "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),
@@ -151,7 +163,9 @@ def test_each_of_many_is_found_wherever_it_stands(texts: list[str], data: st.Dat
     text = data.draw(st.sampled_from(texts).filter(lambda one: any(contents_of(one))))
     spelling, around = (
         data.draw(st.sampled_from(SPELLED)),
-        data.draw(st.sampled_from(["{}", "It is {}", "«{}», they said"])),
+        data.draw(
+            st.sampled_from(["{}", "It is {}", "«{}», they said", "It is {}.", "({}); so", "{}!", "{}\n- {}"])
+        ),
     )
     assert sought.are_in([around.replace("{}", spelling(text))])
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import chain
 from json import loads
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from quire.stores.spelt import as_read
 
@@ -20,7 +20,7 @@ _SHORTEST = 12
 """Characters from which on a content is looked for elsewhere."""
 
 _EVERYDAY = 20
-"""A text of fewer characters than this, and without a digit, may be what anybody says."""
+"""Words of fewer characters than this, and without a digit, may be what anybody says."""
 
 _SMALL = 4
 """A number of fewer characters than this may be anybody's."""
@@ -37,23 +37,24 @@ class Content(NamedTuple):
     values: tuple[str, ...]
     is_alone: bool
 
-    @classmethod
-    def of(cls, values: Iterable[str]) -> Self:
-        """A content of some values. Where all of them are everyday words, others have the same."""
-        known = tuple(sorted({*values}))
-        return cls(known, all(map(_is_everyday, known)))
-
 
 def contents_of(value: Any) -> Iterator[Content]:
     """What a free value is recognised by: a text, the values of a record, or both where a text is JSON."""
     while isinstance(value, str):
-        whole = as_read(value)
+        whole, value = as_read(value), _as_json(value)
         if len(whole) >= _SHORTEST:
-            yield Content.of((whole,))
-        value = _as_json(value)
-    values = [text for text in map(as_read, values_in(value)) if text]
-    if sum(map(len, values)) >= _SHORTEST:
-        yield Content.of(values)
+            # The signs of JSON make nothing of everyday words that others would not have, too.
+            is_alone = value is not None and not isinstance(value, str) and _record(value).is_alone
+            yield Content((whole,), is_alone or _is_everyday(whole))
+    record = _record(value)
+    if sum(map(len, record.values)) >= _SHORTEST:
+        yield record
+
+
+def _record(value: Any) -> Content:
+    """The values of a record; where all of them are everyday words, others have the same."""
+    values = {text for text in map(as_read, values_in(value)) if text}
+    return Content(tuple(sorted(values)), all(map(_is_everyday, values)))
 
 
 class Sought:
@@ -106,12 +107,23 @@ class _Told:
 
     @cached_property
     def _by_themselves(self) -> set[tuple[str, ...]]:
-        whole = (content.values for value in self._values for content in contents_of(value))
+        whole = (content.values for value in _opened(self._values) for content in contents_of(value))
         return {*((text,) for text in self._single), *whole}
 
 
+def _opened(value: Any) -> Iterator[Any]:
+    """All that is in a free value, each part of it and what a text is in JSON."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += [_as_json(one)] if isinstance(one, str) else _inside(one)
+
+
 def _is_everyday(text: str) -> bool:
-    return len(text) < (_SMALL if any(map(str.isdigit, text)) else _EVERYDAY)
+    if any(map(str.isdigit, text)):
+        return len(text) < _SMALL
+    return len(text) < (_EVERYDAY if " " in text else _SHORTEST)
 
 
 def _stands_in(value: str, text: str) -> bool:

@@ -8,8 +8,9 @@ _ESCAPED = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U00(0[0-9a-fA-F]{5}|10[0-9a-fA-F]{4})|[nrtbfv])"
 )
 _QUOTES = re.compile('"{2,}')  # as a row of a table has them
-_WITH_EXPONENT = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,17})?[eE][+-]?\d{1,2}(?![\w.])")
-_ZEROS = re.compile(r"(?<![\w.])(\d+)\.(\d*?)0+(?![\w.])")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_WITH_EXPONENT = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,17})?[eE][+-]?\d{1,2}(?!\w|\.\d)")
+_ZEROS = re.compile(r"(?<![\w.])(\d+)\.(\d*?)0+(?!\w|\.\d)")
 _AHEAD_OF_LINES = re.compile(r"^[ \t]*(?:[>|][ \t]?)+", re.MULTILINE)  # as mails and recalled turns quote
 _MOST_PAGES = 3  # that a text is on a page that is on a page
 _HALF = re.compile("[\ud800-\udfff]")
@@ -21,6 +22,7 @@ def as_read(text: str) -> str:
     Marks ahead of its lines are gone, too, and zeros behind its decimals. So two spellings of one text are
     the same, also of one that is JSON within JSON.
     """
+    text = _COLOURS.sub("", text)
     if "\\" in text:
         while "\\\\" in text:
             text = text.replace("\\\\", "\\")
