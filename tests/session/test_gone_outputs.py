@@ -91,6 +91,22 @@ def test_what_was_moved_to_the_pool_and_read_back_goes_too(tmp_path: Path, chose
     assert not any(secret in bytes_in(tmp_path) for secret in SECRETS)
 
 
+@pytest.mark.parametrize("chosen", [result_id, note_id])
+def test_the_same_output_given_twice_goes_twice(tmp_path: Path, chosen: Chosen) -> None:
+    async def talk() -> None:
+        session = session_in(tmp_path)
+        model = Scripted([call("look", "{}", "one"), "Looked.", call("look", "{}", "two"), "The same."])
+        agent = Agent(session, model=model, tools=[look])
+        await agent.ask("look")
+        await agent.ask("look again")
+        await session.erase(chosen(session))
+        assert list(session.pool) == []
+        await session.close()
+
+    asyncio.run(talk())
+    assert not any(secret in bytes_in(tmp_path) for secret in SECRETS)
+
+
 @pytest.mark.parametrize("chosen", ["look", "recent"])
 def test_what_quotes_two_outputs_joins_them_not(tmp_path: Path, chosen: str) -> None:
     async def talk() -> None:

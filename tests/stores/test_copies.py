@@ -12,6 +12,7 @@ from quire.stores.copies import Sought, contents_of
 
 ANA = {"name": "Ana Novak", "iban": 4111111111111111, "pin": "9988-77", "is_known": True}
 BOB = {"name": "Bob Ray", "plan": "enterprise", "country": "United Kingdom", "support": "premium"}
+MARIA = {"name": "Maria Lopez", "diagnosis": "epilepsy", "ward": "B", "doctor": "Dr. Stein"}
 BERN = {"city": "Bern", "country": "Switzerland"}
 FOUND: dict[str, tuple[Any, Any]] = {
     "within a text": ("My card is 4000 1234.", "Ana said: My card is 4000 1234. And more."),
@@ -58,26 +59,29 @@ FOUND: dict[str, tuple[Any, Any]] = {
     ),
     "a record of everyday words, alone": (BERN, json.dumps(BERN)),
     "a row of a table": (
-        {"name": "Margarete Quill", "born": "1985-03-12", "visits": 4100},
-        "name,born,visits\r\nMargarete Quill,1985-03-12,4100\r\n",
+        {"name": "Margarete Quillfeather", "born": "1985-03-12", "visits": 4100},
+        "name,born,visits\r\nMargarete Quillfeather,1985-03-12,4100\r\n",
     ),
     "a text in a table": (
         "My IBAN is DE89370400440532013000",
         "2026-01-02,My IBAN is DE89370400440532013000,1",
     ),
     "JSON without blanks": (
-        {"name": "Margarete Quill", "home": [59.91, 10.75]},
-        'found: {"rows":[{"name":"Margarete Quill","home":[59.91,10.75]}]}',
+        {"name": "Margarete Quillfeather", "home": [59.91, 10.75]},
+        'found: {"rows":[{"name":"Margarete Quillfeather","home":[59.91,10.75]}]}',
     ),
     "a number with zeros": (
-        '{"name":"Margarete Quill","paid":49.90}',
-        {"name": "Margarete Quill", "paid": 49.9},
+        '{"name":"Margarete Quillfeather","paid":49.90}',
+        {"name": "Margarete Quillfeather", "paid": 49.9},
     ),
     "a number without zeros": (
-        {"name": "Margarete Quill", "paid": 1020.0},
-        'x {"name":"Margarete Quill","paid":1020.00}',
+        {"name": "Margarete Quillfeather", "paid": 1020.0},
+        'x {"name":"Margarete Quillfeather","paid":1020.00}',
     ),
     "bytes": (b"a picture", [b"a picture"]),
+    "a record of words, verbatim": (MARIA, f"1 hit:\n{json.dumps(MARIA)}"),
+    "a record of words, with more": (MARIA, json.dumps({**MARIA, "updated": "2026-11-16"})),
+    "a record of words, in a table": (MARIA, "| Maria Lopez | epilepsy | B | Dr. Stein |"),
     "what is not JSON": ("{this is not JSON at all}", "It said {this is not JSON at all}!"),
 }
 NOT_FOUND: dict[str, tuple[Any, Any]] = {
@@ -122,6 +126,7 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
         '12:01 PUT /a {"status": "success"} 1200 left',
     ),
     "JSON of small values within others": ('{"a":1,"b":2}', 'It gave {"a":1,"b":2}.'),
+    "a word and a number": ({"status": "success", "rows": 10000}, "It was a success: 10000 rows"),
     "names alone": (ANA, dict.fromkeys(ANA)),
     "too short": ("9988-77", "the PIN is 9988-77"),
     "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),

@@ -124,12 +124,18 @@ class Traces:
                 self._summaries.add(item.id)
                 self.times.setdefault(item.id, set()).add(item.created_at)  # for who has to finish it
             is_given = item.id in ids and (item.id in self._given or item.id in self._outputs.ids)
-            if is_given or (isinstance(item, Mask) and item.target in ids & self._given):
+            is_stub = isinstance(item, Mask) and item.target in ids & self._given
+            is_same = isinstance(item, Note) and item.id in ids and self._is_known(item)
+            if is_given or is_stub or is_same:
                 self._outputs.take(item, calls)
             if (is_given or item.id in self._summaries) and not is_tombstone(item):
                 contents = [*recognised_by(item)]
                 self.texts.add(contents, item.created_at)
                 self._own_texts[log.place].add(contents)
+
+    def _is_known(self, note: Note) -> bool:
+        """Whether all that a note holds is what is gone: so it is with an output that was given twice."""
+        return any(content in self.texts for content in recognised_by(note))
 
     def _made(self, log: Read) -> Iterator[str]:
         yield from self._handed(log)

@@ -25,6 +25,9 @@ _EVERYDAY = 20
 _SMALL = 4
 """A number of fewer characters than this may be anybody's."""
 
+_TELLING, _SEVERAL = 8, 24
+"""A record is somebody's by a value of so many characters that is not everyday, or by so many in all."""
+
 _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
 
@@ -52,9 +55,10 @@ def contents_of(value: Any) -> Iterator[Content]:
 
 
 def _record(value: Any) -> Content:
-    """The values of a record; where all of them are everyday words, others have the same."""
+    """The values of a record; where they are few and everyday, others have the same."""
     values = {text for text in map(as_read, values_in(value)) if text}
-    return Content(tuple(sorted(values)), all(map(_is_everyday, values)))
+    is_telling = any(len(text) >= _TELLING and not _is_everyday(text) for text in values)
+    return Content(tuple(sorted(values)), not is_telling and sum(map(len, values)) < _SEVERAL)
 
 
 class Sought:
@@ -67,6 +71,9 @@ class Sought:
 
     def __iter__(self) -> Iterator[Content]:
         return iter(self._since)
+
+    def __contains__(self, content: object) -> bool:
+        return content in self._since
 
     def add(self, contents: Iterable[Content], since: float = 0.0) -> None:
         """Look for more, which were said at some time; where one was said several times, at the first."""
