@@ -82,6 +82,9 @@ FOUND: dict[str, tuple[Any, Any]] = {
     "a record of words, verbatim": (MARIA, f"1 hit:\n{json.dumps(MARIA)}"),
     "a record of words, with more": (MARIA, json.dumps({**MARIA, "updated": "2026-11-16"})),
     "a record of words, in a table": (MARIA, "| Maria Lopez | epilepsy | B | Dr. Stein |"),
+    "a name and a date": ({"name": "Jo Lee", "born": "1984-03-02"}, "Jo Lee, born on 1984-03-02, was here."),
+    "a number with dashes": ({"phone": "0795-555-0123"}, "It is 0795-555-0123."),
+    "a phone number": ({"phone": "+41 79 555 01 23"}, "call +41 79 555 01 23 today"),
     "what is not JSON": ("{this is not JSON at all}", "It said {this is not JSON at all}!"),
 }
 NOT_FOUND: dict[str, tuple[Any, Any]] = {
@@ -127,6 +130,18 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
     ),
     "JSON of small values within others": ('{"a":1,"b":2}', 'It gave {"a":1,"b":2}.'),
     "a word and a number": ({"status": "success", "rows": 10000}, "It was a success: 10000 rows"),
+    "a number that is a part of the date": (
+        {"customer": "Ana Souza", "date": "2026-11-16", "visits": 11},
+        {"customer": "Ana Souza", "date": "2026-11-16", "visits": 3},
+    ),
+    "a number that is a part of the time": (
+        {"slot": "2026-11-16T14:30", "room": 14, "of": "Ana Souza"},
+        {"slot": "2026-11-16T14:30", "room": 15, "of": "Ana Souza"},
+    ),
+    "a date and small values": (
+        {"date": "2026-11-16", "time": "19:00", "guests": 4},
+        "Free on 2026-11-16: tables 2, 4 and 7 at 18:30, 19:00 and 21:15.",
+    ),
     "names alone": (ANA, dict.fromkeys(ANA)),
     "too short": ("9988-77", "the PIN is 9988-77"),
     "small values": ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}),

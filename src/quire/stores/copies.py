@@ -28,6 +28,12 @@ _SMALL = 4
 _TELLING, _SEVERAL = 8, 24
 """A record is somebody's by a value of so many characters that is not everyday, or by so many in all."""
 
+_MOMENT = re.compile(
+    r"(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})?[T ]?"
+    r"(?:\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+)
+"""Dates and times: much happens at each. With a name, which is of several words, they are somebody's."""
+
 _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
 
@@ -57,7 +63,9 @@ def contents_of(value: Any) -> Iterator[Content]:
 def _record(value: Any) -> Content:
     """The values of a record; where they are few and everyday, others have the same."""
     values = {text for text in map(as_read, values_in(value)) if text}
-    is_telling = any(len(text) >= _TELLING and not _is_everyday(text) for text in values)
+    telling = [text for text in values if len(text) >= _TELLING and not _is_everyday(text)]
+    is_named = any(" " in text and not _MOMENT.fullmatch(text) for text in values)
+    is_telling = any(is_named or not _MOMENT.fullmatch(text) for text in telling)
     return Content(tuple(sorted(values)), not is_telling and sum(map(len, values)) < _SEVERAL)
 
 
@@ -138,19 +146,19 @@ def _stands_in(value: str, text: str) -> bool:
     while at >= 0:
         end = at + len(value)
         before, after = text[max(at - 2, 0) : at][::-1], text[end : end + 2]
-        if not (_goes_on(before, value[0]) or _goes_on(after, value[-1])):
+        if not (_goes_on(before, value[0], ".:/-T") or _goes_on(after, value[-1], ".:/-")):
             return True
         at = text.find(value, at + 1)
     return False
 
 
-def _goes_on(beside: str, edge: str) -> bool:
+def _goes_on(beside: str, edge: str, joins: str) -> bool:
     """Whether what stands beside the edge of a value makes another word or another number of it.
 
-    A comma does not: between two numbers it stands in tables and in JSON.
+    Numbers are joined by some signs, as dates are; a comma stands between two in tables and in JSON.
     """
     if edge.isdigit():
-        return beside[:1].isdigit() or (beside[:1] == "." and beside[1:].isdigit())
+        return beside[:1].isdigit() or (beside[:1] != "" and beside[:1] in joins and beside[1:].isdigit())
     return _is_cased(edge) and _is_cased(beside[:1])
 
 
