@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.stores.copies import Sought, contents_of
+from quire.stores.copies import Sought, Told, contents_of
 
 ANA = {"name": "Ana Novak", "iban": 4111111111111111, "pin": "9988-77", "is_known": True}
 BOB = {"name": "Bob Ray", "plan": "enterprise", "country": "United Kingdom", "support": "premium"}
@@ -153,7 +153,7 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
 def is_found(content: Any, value: Any) -> bool:
     sought = Sought()
     sought.add(contents_of(content))
-    return sought.are_in([value])
+    return sought.are_in(Told([value]))
 
 
 @pytest.mark.parametrize("case", FOUND.values(), ids=FOUND)
@@ -187,7 +187,7 @@ def test_each_of_many_is_found_wherever_it_stands(texts: list[str], data: st.Dat
             st.sampled_from(["{}", "It is {}", "«{}», they said", "It is {}.", "({}); so", "{}!", "{}\n- {}"])
         ),
     )
-    assert sought.are_in([around.replace("{}", spelling(text))])
+    assert sought.are_in(Told([around.replace("{}", spelling(text))]))
 
 
 @pytest.mark.laws
@@ -196,13 +196,13 @@ def test_what_is_found_is_there(texts: list[str], text: str) -> None:
     plain = [one for one in texts if one.isalnum()]
     sought = Sought()
     sought.add(content for one in plain for content in contents_of(one))
-    assert any(one in text for one in plain) or not sought.are_in([text])
+    assert any(one in text for one in plain) or not sought.are_in(Told([text]))
 
 
 def test_what_was_there_before_is_no_copy_where_it_is_told_when() -> None:
     sought, text = Sought(), "Process finished with exit code 0"
     sought.add(contents_of(text), 1_000_000.0)
-    assert sought.are_in([text]) and sought.are_in([text], 1_000_001.0)
-    assert sought.are_in([text], 999_999.5) and not sought.are_in([text], 990_000.0)
+    assert sought.are_in(Told([text])) and sought.are_in(Told([text]), 1_000_001.0)
+    assert sought.are_in(Told([text]), 999_999.5) and not sought.are_in(Told([text]), 990_000.0)
     sought.add(contents_of(text), 980_000.0)
-    assert sought.are_in([text], 990_000.0)
+    assert sought.are_in(Told([text]), 990_000.0)

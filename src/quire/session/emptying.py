@@ -15,6 +15,7 @@ from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of
 from quire.session.receipts import lasting
 from quire.session.traces import Read, Traces
+from quire.stores.copies import Told
 from quire.stores.streams import POOL, RECALLED, RECEIPTS
 from quire.stores.tombstones import is_tombstone, tombstone
 
@@ -71,7 +72,7 @@ class Emptying:
         return tombstone(item, **({} if before is None else {"instead_of": before}))
 
     def _left_of_receipt(self, item: Item, is_made: bool) -> Item:
-        gone = is_made or item.id in self._ids or self._texts.are_in([to_builtins(item)])
+        gone = is_made or item.id in self._ids or self._texts.are_in(Told([to_builtins(item)]))
         return tombstone(item) if gone else item
 
 

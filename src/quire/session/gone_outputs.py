@@ -7,15 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from quire.compactors import READ_BACK
-from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
 from quire.items import Item, Mask, Note, ToolCall, ToolResult
-from quire.session.handles import handle_of
+from quire.session.handles import PLAIN_HANDLE, handle_of
 from quire.session.workspace import Written
 from quire.stores.tombstones import is_tombstone
 
-_HANDLE = f"{re.escape(HANDLE)}[0-9a-f]{{{HANDLE_DIGITS}}}"
-_NAMED = re.compile(_HANDLE)
-_KEPT = re.compile(f"kept as ({_HANDLE})")
+_KEPT = re.compile(f"kept as ({PLAIN_HANDLE.pattern})")
 """As it is said in place of what was left out. Who only speaks of a handle has nothing of the output."""
 
 
@@ -38,7 +35,7 @@ class Outputs:
         self._handles |= self._of(item)
         call = calls.get(item.call_id) if isinstance(item, ToolResult) else None
         if call is not None and call.name == READ_BACK["name"]:
-            self._handles.update(_NAMED.findall(call.arguments))
+            self._handles.update(PLAIN_HANDLE.findall(call.arguments))
 
     def find(self, recorded: Iterable[Written]) -> Iterator[str]:
         """The ids of all that is of an output that is gone."""
@@ -80,4 +77,4 @@ def handles_of(item: Item) -> Set[str]:
 def asked_for(items: Iterable[Item], handles: Set[str]) -> set[str]:
     """The ids of calls that ask for one of some outputs."""
     calls = (item for item in items if isinstance(item, ToolCall))
-    return {call.call_id for call in calls if not handles.isdisjoint(_NAMED.findall(call.arguments))}
+    return {call.call_id for call in calls if not handles.isdisjoint(PLAIN_HANDLE.findall(call.arguments))}

@@ -14,7 +14,7 @@ from quire.items import Item, Mask, Note, ToolResult
 from quire.state import Transcript, View
 
 # Of an output that is in several notes, the handle of the first is what the others' begin with.
-_PLAIN_HANDLE = re.compile(f"{re.escape(HANDLE)}[0-9a-f]{{{HANDLE_DIGITS}}}")
+PLAIN_HANDLE = re.compile(f"{re.escape(HANDLE)}[0-9a-f]{{{HANDLE_DIGITS}}}")
 
 Naming = tuple[str, str]
 """A transcript, and the id of the result that names a handle in it, or in whose place something does."""
@@ -73,7 +73,7 @@ class Handles:
 
 def handle_of(note: Note) -> str | None:
     """The handle of a note that holds a long output, or a part of one."""
-    found = _PLAIN_HANDLE.match(note.key or "")
+    found = PLAIN_HANDLE.match(note.key or "")
     return None if found is None else found.group()
 
 
@@ -85,7 +85,7 @@ def named_in(items: Iterable[Item]) -> set[str]:
 def _named_by(item: Item) -> Set[str]:
     if not isinstance(item, Mask | ToolResult):
         return frozenset()
-    return set(_PLAIN_HANDLE.findall(item.stub if isinstance(item, Mask) else item.text))
+    return set(PLAIN_HANDLE.findall(item.stub if isinstance(item, Mask) else item.text))
 
 
 def _with(

@@ -14,7 +14,7 @@ from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of, lists
 from quire.session.since import Since
 from quire.session.workspace import Workspace
-from quire.stores.copies import Content, Sought, values_in
+from quire.stores.copies import Content, Sought, Told, values_in
 from quire.stores.streams import CREW, FORGOTTEN, RECALLED
 from quire.stores.tombstones import is_tombstone, recognised_by, told_in, tombstone
 
@@ -120,7 +120,7 @@ class _Gone:
         if texts and self._sought:
             return True
         is_listed = any(lists(text, item_id) for text in texts for item_id in self._listed)
-        return is_listed or self._texts.are_in(told)
+        return is_listed or self._texts.are_in(Told(told))
 
 
 def _has(workspace: Workspace, item_id: str) -> bool:

@@ -13,7 +13,7 @@ from quire.session.workspace import Workspace, Written
 from quire.state import Transcript
 from quire.state.active import area_of_summary
 from quire.stores import Place
-from quire.stores.copies import Sought, values_in
+from quire.stores.copies import Sought, Told, values_in
 from quire.stores.recalls import digest_of
 from quire.stores.streams import POOL, RECALLED, STEPS, is_own
 from quire.stores.tombstones import TOLD, is_tombstone, recognised_by, told_in
@@ -158,7 +158,7 @@ class Traces:
         if given is not None:
             gone = self.gone_from(digest_of(given.above.conversation))
             for item_id, text in given.gone_with(log.recorded, gone, self._given):
-                if not text or self.texts.are_in([text]):
+                if not text or self.texts.are_in(Told([text])):
                     yield item_id
 
     def _tells(self, item: Item) -> bool:
@@ -175,7 +175,8 @@ class Traces:
         own = told_in(item)
         if self._listed and any(lists(text, one) for text in values_in(own) for one in self._listed):
             return True
-        return self._own_texts[place].are_in(own) or self.texts.are_in(own, item.created_at or None)
+        told = Told(own)
+        return self._own_texts[place].are_in(told) or self.texts.are_in(told, item.created_at or None)
 
 
 def _noted_in(recorded: Iterable[Written]) -> Iterator[Item]:

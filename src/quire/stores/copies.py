@@ -38,6 +38,7 @@ _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
 
 _WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
 
 
 class Content(NamedTuple):
@@ -49,13 +50,15 @@ class Content(NamedTuple):
 
 def contents_of(value: Any) -> Iterator[Content]:
     """What a free value is recognised by: a text, the values of a record, or both where a text is JSON."""
+    texts = list[str]()
     while isinstance(value, str):
-        whole, value = as_read(value), _as_json(value)
-        if len(whole) >= _SHORTEST:
-            # The signs of JSON make nothing of everyday words that others would not have, too.
-            is_alone = value is not None and not isinstance(value, str) and _record(value).is_alone
-            yield Content((whole,), is_alone or _is_everyday(whole))
+        texts.append(as_read(value))
+        value = _as_json(value)
     record = _record(value)
+    for text in texts:
+        if len(text) >= _SHORTEST:
+            # The signs of JSON make nothing of everyday words that others would not have, too.
+            yield Content((text,), _is_everyday(text) or (value is not None and record.is_alone))
     if sum(map(len, record.values)) >= _SHORTEST:
         yield record
 
@@ -87,30 +90,32 @@ class Sought:
         """Look for more, which were said at some time; where one was said several times, at the first."""
         for content in contents:
             if content not in self._since:
-                word = max(filter(None, map(_inner_word, content.values)), key=len, default=None)
-                known = self._others if word is None else self._by_word.setdefault(word, [])
+                words = {word for value in content.values for word in _whole_words(value)}
+                rarest = min(words, key=lambda word: (len(self._by_word.get(word, ())), word), default=None)
+                known = self._others if rarest is None else self._by_word.setdefault(rarest, [])
                 known.append(content)
             self._since[content] = min(self._since.get(content, since), since)
 
-    def are_in(self, values: Sequence[Any], at: float | None = None) -> bool:
-        """Whether one of them stands anywhere in free values; where it is told when, one said before."""
+    def are_in(self, told: "Told", at: float | None = None) -> bool:
+        """Whether one of them stands anywhere in what is told; where it is said when, one said before."""
         if not self._since:
             return False
-        told = _Told(values)
         likely = chain(self._others, *(self._by_word[word] for word in self._by_word.keys() & told.words))
         return any(
             told.has(content) for content in likely if at is None or self._since[content] <= at + _CLOCKS
         )
 
 
-class _Told:
-    """What is told in free values, as it is read."""
+class Told:
+    """What is told in free values, as it is read once somebody looks for something in it."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
-        self._single = {as_read(text) for text in chain(values_in(values), _names_in(values))}
-        self._text = "\n".join(self._single)  # no content holds the end of a line
-        self.words = {*_WORD.findall(self._text)}
+
+    @cached_property
+    def words(self) -> set[str]:
+        """All words and numbers."""
+        return {*_WORD.findall(self._text), *_NUMBER.findall(self._text)}
 
     def has(self, content: Content) -> bool:
         """Whether all values of a content stand there, each as it is and not within a longer one."""
@@ -119,6 +124,14 @@ class _Told:
         if content.is_alone:
             return content.values in self._by_themselves
         return all(_stands_in(value, self._text) for value in content.values)
+
+    @cached_property
+    def _single(self) -> set[str]:
+        return {as_read(text) for text in chain(values_in(self._values), _names_in(self._values))}
+
+    @cached_property
+    def _text(self) -> str:
+        return "\n".join(self._single)  # no content holds the end of a line
 
     @cached_property
     def _by_themselves(self) -> set[tuple[str, ...]]:
@@ -167,10 +180,10 @@ def _is_cased(letter: str) -> bool:
     return letter.islower() or letter.isupper()
 
 
-def _inner_word(text: str) -> str | None:
-    """The longest word that stands between others: at its ends a copy may run into what is beside it."""
+def _whole_words(text: str) -> Iterator[str]:
+    """What stands in every copy: words between others, for at its ends a copy may run on, and numbers."""
     inner = (one.group() for one in _WORD.finditer(text) if one.start() > 0 and one.end() < len(text))
-    return max(inner, key=len, default=None)
+    return chain(inner, _NUMBER.findall(text))
 
 
 def _as_json(text: str) -> Any:
