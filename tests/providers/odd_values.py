@@ -221,6 +221,15 @@ def changed(value: Any, seed: int) -> Any:
     return value
 
 
+def each_replaced(value: Any, by: Any) -> Iterator[Any]:
+    """Copies in which one place after the other holds something else."""
+    for at in range(len(list(_places(value)))):
+        copy = deepcopy(value)
+        holder, key = list(_places(copy))[at]
+        holder[key] = by
+        yield copy
+
+
 def _change(holder: Any, key: Any, draw: Random) -> None:
     how = draw.random()
     if how < 0.5:

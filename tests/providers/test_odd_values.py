@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from quire.errors import QuireError
 from quire.items import Item, Message
 from quire.providers import PROVIDERS
-from tests.providers.odd_values import ANSWERS, EVENTS, HISTORIES, changed, deep
+from tests.providers.odd_values import ANSWERS, EVENTS, HISTORIES, changed, deep, each_replaced
 
 pytestmark = pytest.mark.laws
 
@@ -23,6 +24,7 @@ MODELS = {
 }
 WIRES = st.sampled_from(list(PROVIDERS))
 SEEDS = st.integers(0, 2**32)
+DEEP: Any = deep(3_000)
 MANY = settings(max_examples=max(1_000, 3 * settings().max_examples))
 
 
@@ -32,6 +34,14 @@ def read(reader: Callable[[], Any]) -> Any:
         return reader()
     except QuireError:
         return None
+
+
+def streamed(wire: str, events: list[Any]) -> Any:
+    """What is read of events, one after the other."""
+    reader = PROVIDERS[wire].stream(model=MODELS[wire])
+    for event in events:
+        reader.feed(event)
+    return reader.close()
 
 
 def hold(items: list[Item]) -> None:
@@ -66,30 +76,31 @@ def test_an_answer_is_read_or_refused(wire: str, seed: int) -> None:
 @MANY
 @given(WIRES, SEEDS)
 def test_a_stream_is_read_or_refused(wire: str, seed: int) -> None:
-    provider, model = PROVIDERS[wire], MODELS[wire]
-    reader = provider.stream(model=model)
-
-    def streamed() -> Any:
-        for event in changed(EVENTS[wire], seed):
-            reader.feed(event)
-        return reader.close()
-
-    parsed = read(streamed)
+    parsed = read(lambda: streamed(wire, changed(EVENTS[wire], seed)))
     if parsed:
         hold([Message("user", "q"), *parsed.items, Message("user", "z")])
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_what_nests_deeply_is_refused_wherever_it_stands(wire: str) -> None:
+    provider, model = PROVIDERS[wire], MODELS[wire]
+    sent = provider.render([Message("user", "q")], model=model)
+    for history in each_replaced(HISTORIES[wire], DEEP):
+        provider.check(history)
+        read(partial(provider.read_history, history, model=model))
+    for answer in each_replaced(ANSWERS[wire], DEEP):
+        read(partial(provider.parse, answer, sent=sent, model=model))
+    for events in each_replaced(EVENTS[wire], DEEP):
+        read(partial(streamed, wire, events))
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
 def test_what_was_not_changed_is_read(wire: str) -> None:
     hold(PROVIDERS[wire].read_history(HISTORIES[wire], model=MODELS[wire]))
     assert PROVIDERS[wire].parse(ANSWERS[wire]).items
-    reader = PROVIDERS[wire].stream()
-    for event in EVENTS[wire]:
-        reader.feed(event)
-    assert reader.close().items
+    assert streamed(wire, EVENTS[wire]).items
 
 
-DEEP: Any = deep(3_000)
 NESTED = [
     (
         "anthropic",

@@ -25,18 +25,27 @@ class Calls:
 
     def __init__(self, outputs: MutableSequence[Any]) -> None:
         self._outputs = outputs
-        self._places: dict[str, int] = {}  # the last of an id and a name
+        self._places: dict[tuple[str, str], int] = {}  # the last of an id and a name
 
     def add(self, called: Called) -> None:
         """Add a call, or say one again."""
-        # As text, for what is there may be no text at all: that is told where the call is read.
-        key = repr((field(called.call, "id"), field(called.call, "name")))
-        at = self._places.get(key)
+        key = _key(called.call)
+        at = self._places.get(key) if key else None
         if at is not None and _is_again(self._outputs[at], called):
             self._outputs[at] = _said_again(self._outputs[at], called)
             return
-        self._places[key] = len(self._outputs)
+        if key:
+            self._places[key] = len(self._outputs)
         self._outputs.append(called)
+
+
+def _key(call: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The id and the name by which a call may be said again.
+
+    What is no text is told where the call is read; no call without an id is another said again.
+    """
+    called, name = field(call, "id"), field(call, "name")
+    return (called, name) if isinstance(called, str) and called and isinstance(name, str) else None
 
 
 def _said_again(before: Called, called: Called) -> Called:
@@ -50,7 +59,7 @@ def _is_again(before: Called, called: Called) -> bool:
 
     Some services give all calls one id, and no chunk says a call twice.
     """
-    if before.chunk == called.chunk or not field(called.call, "id"):
+    if before.chunk == called.chunk:
         return False
     came, more = (arguments_in(one.call, "functionCall.args") for one in (before, called))
     return is_placeholder(came) or is_same(came, more)
