@@ -4,16 +4,22 @@ It keeps no database: a checkout may be read-only, and a failure prints what rep
 is not set it draws the same each time, so that who changed nothing breaks nothing; `make fuzz` draws anew.
 """
 
+import importlib
 import os
+import pkgutil
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import quire
+
+DRAWS_THE_SAME = "QUIRE_EXAMPLES" not in os.environ
 
 settings.register_profile(
     "quire",
     deadline=None,
     database=None,
-    derandomize="QUIRE_EXAMPLES" not in os.environ,
+    derandomize=DRAWS_THE_SAME,
     max_examples=int(os.environ.get("QUIRE_EXAMPLES", "30")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
@@ -26,3 +32,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     odd = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if odd:
         raise pytest.UsageError(f"names with addresses: give them ids: {odd}")
+
+
+def pytest_collection_finish() -> None:
+    """What is drawn depends on the modules that are loaded, so all of them are."""
+    if DRAWS_THE_SAME:
+        for module in pkgutil.walk_packages(quire.__path__, "quire."):
+            if not module.name.endswith(".__main__"):
+                importlib.import_module(module.name)
