@@ -7,11 +7,15 @@ is not set it draws the same each time, so that who changed nothing breaks nothi
 import importlib
 import os
 import pkgutil
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import quire
+
+# Clients read all certificates of the machine when they are made, and no test speaks to a server by TLS.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
 
 DRAWS_THE_SAME = "QUIRE_EXAMPLES" not in os.environ
 

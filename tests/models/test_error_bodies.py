@@ -10,7 +10,9 @@ import pytest
 from quire import Agent
 from quire.errors import ModelFailed, WindowExceeded
 from quire.models import Model
+from quire.models.clients import bodies
 from quire.models.clients.bodies import without_keys, words_in
+from quire.models.clients.client import object_in
 from tests.clients.asking import asked, both_ways, each_wire
 from tests.clients.scenes import Exchange, Stage, stage
 from tests.clients.speaking import fails, says
@@ -143,3 +145,15 @@ def test_words_that_are_deep_or_many_are_left() -> None:
 
 def test_what_is_too_short_for_a_key_is_no_key() -> None:
     assert without_keys("ask again, none", ("k", "none", None, lambda: "key")) == "ask again, none"
+
+
+def test_what_is_not_there_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Any] = []
+
+    def looked(value: Any) -> Any:
+        looks.append(value)
+        return object_in(value)
+
+    monkeypatch.setattr(bodies, "object_in", looked)
+    assert words_in({"error": {"code": 5, "message": {}}, "id": "x"}) == ""
+    assert len(looks) == 3
