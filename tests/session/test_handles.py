@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quire.errors import EditRefused
 from quire.items import Hide, Item, Mask, Message, Note, Span, ToolCall, ToolResult, Undo
-from quire.session.handles import Handles, named_in
+from quire.session.handles import Handles, handle_of, named_in
 from quire.state import Transcript, View
 from tests.session.test_pool_limit import offloaded
 
@@ -82,3 +82,17 @@ def test_what_was_looked_at_is_not_looked_at_again(monkeypatch: pytest.MonkeyPat
             draft.keep(Note("mine", key="in a draft"))
             one.user("meanwhile")
         assert sum(looked) == 3
+
+
+@pytest.mark.parametrize(
+    "key", ["output-20261116153000", "output-1763307575123", "output-2026-11-16", "my-output-0123456789x"]
+)
+def test_keys_of_ones_own_are_no_handles(key: str) -> None:
+    assert handle_of(Note("x", key=key)) is None
+    assert named_in([ToolResult("c", "read", f"[kept as {key}]")]) == set()
+
+
+def test_the_notes_of_one_output_have_one_handle() -> None:
+    [handle] = {handle_of(Note("x", key=key)) for key in ("output-0123456789", "output-0123456789-12")}
+    said = "all 9 are kept as output-0123456789, then output-0123456789-2]"
+    assert named_in([ToolResult("c", "read", said)]) == {handle}

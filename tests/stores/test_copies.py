@@ -138,6 +138,12 @@ NOT_FOUND: dict[str, tuple[Any, Any]] = {
         {"slot": "2026-11-16T14:30", "room": 14, "of": "Ana Souza"},
         {"slot": "2026-11-16T14:30", "room": 15, "of": "Ana Souza"},
     ),
+    "a time alone": ("2026-11-16T10:15:00Z", {"order": "Lamp for Bob", "at": "2026-11-16T10:15:00Z"}),
+    "a record of a time": ({"now": "2026-11-16T10:15:00Z"}, {"order": "Lamp", "at": "2026-11-16T10:15:00Z"}),
+    "a stretch of time": (
+        {"from": "2026-11-01T00:00:00Z", "to": "2026-12-01T00:00:00Z"},
+        "Revenue from 2026-11-01T00:00:00Z to 2026-12-01T00:00:00Z was 4.2 M.",
+    ),
     "a date and small values": (
         {"date": "2026-11-16", "time": "19:00", "guests": 4},
         "Free on 2026-11-16: tables 2, 4 and 7 at 18:30, 19:00 and 21:15.",

@@ -14,6 +14,7 @@ TEXTS = [
     'She said "no" and left; C:\\temp\\new',
     "Jürgen Müller, Straße 5 😀",
     "  tab\tand\r\nblank  ",
+    "Müller\t> 90,000 since May",
     "'single' and \"double\"",
 ]
 

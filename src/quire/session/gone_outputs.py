@@ -13,7 +13,7 @@ from quire.session.workspace import Written
 from quire.stores.tombstones import is_tombstone
 
 _KEPT = re.compile(f"kept as ({PLAIN_HANDLE.pattern})")
-"""As it is said in place of what was left out. Who only speaks of a handle has nothing of the output."""
+"""As it is said in place of what was left out. Whoever says it first shows the output; others quote it."""
 
 
 class Outputs:
@@ -21,14 +21,19 @@ class Outputs:
 
     def __init__(self) -> None:
         self._handles: set[str] = set()
-        self._kept: dict[str, str] = {}
+        self._owners: set[tuple[str, str]] = set()
         self.ids: set[str] = set()
 
     def look_at(self, recorded: Iterable[Written]) -> None:
-        """See which outputs are kept in a conversation."""
+        """See which outputs are kept in a conversation, and which results are of them."""
+        kept, first = set[str](), dict[str, str]()
         for _, item in recorded:
-            if isinstance(item, Note) and isinstance(item.content, str) and (handle := handle_of(item)):
-                self._kept.setdefault(handle, item.content)
+            if isinstance(item, Note):
+                kept |= handles_of(item)
+            elif isinstance(item, ToolResult):
+                for handle in _KEPT.findall(item.text):
+                    first.setdefault(handle, item.id)
+        self._owners.update((handle, first[handle]) for handle in kept & first.keys())
 
     def take(self, item: Item, calls: Mapping[str, ToolCall]) -> None:
         """An item is gone, with the output that it is of; `calls` are those beside it, by their call ids."""
@@ -57,15 +62,9 @@ class Outputs:
             case Mask():
                 return {*_KEPT.findall(item.stub)}
             case ToolResult():
-                return {handle for handle in _KEPT.findall(item.text) if self._is_cut_of(item.text, handle)}
+                return {handle for handle in _KEPT.findall(item.text) if (handle, item.id) in self._owners}
             case _:
                 return frozenset()
-
-    def _is_cut_of(self, text: str, handle: str) -> bool:
-        """Whether a text is an output without its middle, and not one that tells of it among other things."""
-        said = text.index(f"kept as {handle}")
-        beginning = text[: max(text.rfind("[", 0, said), 0)].rstrip("\n")
-        return handle in self._kept and self._kept[handle].startswith(beginning)
 
 
 def handles_of(item: Item) -> Set[str]:

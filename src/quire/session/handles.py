@@ -13,8 +13,10 @@ from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
 from quire.items import Item, Mask, Note, ToolResult
 from quire.state import Transcript, View
 
-# Of an output that is in several notes, the handle of the first is what the others' begin with.
-PLAIN_HANDLE = re.compile(f"{re.escape(HANDLE)}[0-9a-f]{{{HANDLE_DIGITS}}}")
+PLAIN_HANDLE = re.compile(rf"\b{HANDLE}[0-9a-f]{{{HANDLE_DIGITS}}}(?!\w|-(?!\d))")
+"""Of an output that is in several notes, the handle of the first, with which the keys of all begin."""
+
+_KEY = re.compile(rf"({PLAIN_HANDLE.pattern})(?:-\d+)?")
 
 Naming = tuple[str, str]
 """A transcript, and the id of the result that names a handle in it, or in whose place something does."""
@@ -73,8 +75,8 @@ class Handles:
 
 def handle_of(note: Note) -> str | None:
     """The handle of a note that holds a long output, or a part of one."""
-    found = PLAIN_HANDLE.match(note.key or "")
-    return None if found is None else found.group()
+    found = _KEY.fullmatch(note.key or "")
+    return None if found is None else found[1]
 
 
 def named_in(items: Iterable[Item]) -> set[str]:

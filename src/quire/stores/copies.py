@@ -56,10 +56,10 @@ def contents_of(value: Any) -> Iterator[Content]:
         value = _as_json(value)
     record = _record(value)
     for text in texts:
-        if len(text) >= _SHORTEST:
+        if len(text) >= _SHORTEST and not _MOMENT.fullmatch(text):
             # The signs of JSON make nothing of everyday words that others would not have, too.
             yield Content((text,), _is_everyday(text) or (value is not None and record.is_alone))
-    if sum(map(len, record.values)) >= _SHORTEST:
+    if sum(map(len, record.values)) >= _SHORTEST and not all(map(_MOMENT.fullmatch, record.values)):
         yield record
 
 

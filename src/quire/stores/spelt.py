@@ -5,8 +5,9 @@ from html import unescape
 from unicodedata import normalize
 
 _ESCAPED = re.compile(
-    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U00(0[0-9a-fA-F]{5}|10[0-9a-fA-F]{4})|[nrtbfv])"
+    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U00(0[0-9a-fA-F]{5}|10[0-9a-fA-F]{4})|([nrtbfv]))"
 )
+_NAMED_BY_A_LETTER = dict(zip("nrtbfv", "\n\r\t\b\f\v", strict=True))
 _QUOTES = re.compile('"{2,}')  # as a row of a table has them
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WITH_EXPONENT = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,17})?[eE][+-]?\d{1,2}(?!\w|\.\d)")
@@ -40,7 +41,7 @@ def as_read(text: str) -> str:
 
 def _letter(escaped: re.Match[str]) -> str:
     code = escaped[1] or escaped[2] or escaped[3]
-    return chr(int(code, 16)) if code else "\n"
+    return chr(int(code, 16)) if code else _NAMED_BY_A_LETTER[escaped[4]]
 
 
 def _without_zeros(number: re.Match[str]) -> str:
