@@ -4,6 +4,7 @@ It keeps no database: a checkout may be read-only, and a failure prints what rep
 is not set it draws the same each time, so that who changed nothing breaks nothing; `make fuzz` draws anew.
 """
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -39,8 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is drawn depends on the modules that are loaded, so all of them are."""
+    """What is drawn depends on the modules that are loaded, so all of them are.
+
+    What there is by now stays to the end: who collects garbage need not look at it again.
+    """
     if DRAWS_THE_SAME:
         for module in pkgutil.walk_packages(quire.__path__, "quire."):
             if not module.name.endswith(".__main__"):
                 importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()

@@ -1,5 +1,6 @@
-"""Kept programs whose answers do not fit, after they did something: not again and again."""
+"""Kept programs that fail after they did something: not again and again."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -86,5 +87,82 @@ def test_one_that_did_nothing_stays(tmp_path: Path) -> None:
             with pytest.raises(ProgramFault, match="does not fit"):
                 await kept(value="x")
         assert [*tmp_path.iterdir()] == [kept.path]
+
+    run(work)
+
+
+LOSING = """
+jobs = [charge(one) for one in customers]
+done = 0
+for job in jobs:
+    await job
+    done += 1
+    if done == limit:
+        break
+output = done
+"""
+
+
+def charging() -> Task:
+    return Task("bills", input={"customers": list[str], "limit": int}, output=int, tools=[charge])
+
+
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_one_that_lost_calls_is_run_no_more(tmp_path: Path, has_folder: bool) -> None:
+    async def work() -> None:
+        coder = coder_of(LOSING, LOSING, kept=tmp_path if has_folder else None)
+        kept = await coder.keep(charging())
+        assert await kept(customers=["ana", "bo"], limit=2) == 2
+        charged.clear()
+        with pytest.raises(ProgramFault, match="never awaited") as lost:
+            await kept(customers=["ana", "bo", "cy"], limit=2)
+        assert lost.value.has_acted and charged == ["ana", "bo"]
+        for called in (kept, kept.run, kept.within(coder.session).run):
+            with pytest.raises(ProgramFault, match=r"was not run.*never awaited.*have another") as refused:
+                await called(customers=["ana", "bo"], limit=2)
+            assert refused.value.kind == "types" and not refused.value.has_acted
+            assert "had called" not in str(refused.value)
+        assert charged == ["ana", "bo"]
+        kept = await coder.keep(charging())  # it was written anew, and may try again
+        assert await kept(customers=["cy"], limit=2) == 1
+
+    run(work)
+
+
+def test_one_that_lacks_something_after_it_acted_is_run_no_more() -> None:
+    async def work() -> None:
+        lacking = "await charge(customer)\noutput = float(bytes([57]).decode())"
+        kept = await coder_of(lacking).keep(billing())
+        for match in ("sandbox has only", "was not run"):
+            with pytest.raises(ProgramFault, match=match):
+                await kept(customer="ana")
+        assert charged == ["ana"]
+
+    run(work)
+
+
+def test_a_run_that_is_under_way_meanwhile_does_not_let_it_go_on() -> None:
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def wait(n: int) -> int:
+        """Wait."""
+        if n > 1:
+            begun.set()
+            await ends.wait()
+        return n
+
+    async def work() -> None:
+        losing = "calls = [wait(n) for n in numbers]\noutput = await calls[0]"
+        task = Task("wait", input={"numbers": list[int]}, output=int, tools=[wait])
+        kept = await coder_of(losing).keep(task)
+        other = asyncio.create_task(kept.run(numbers=[2]))
+        await begun.wait()
+        with pytest.raises(ProgramFault, match="never awaited"):
+            await kept(numbers=[1, 1])
+        ends.set()
+        assert await other == 2
+        with pytest.raises(ProgramFault, match="was not run"):
+            await kept(numbers=[1])
 
     run(work)

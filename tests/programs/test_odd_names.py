@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from quire.agent import tool
-from quire.programs import Sandbox, Task
+from quire.programs import ProgramFault, Sandbox, Task
+from quire.programs.checking import checked
 from tests.programs.coding import coder_of, run
 
 
@@ -72,3 +73,18 @@ def test_a_tool_has_another_name_than_what_python_has() -> None:
         assert answer.value == "map of a, map of b"
 
     run(work)
+
+
+@pytest.mark.parametrize(
+    "name", ["_quire_begun_given", "_quire_own", "_quire_left", "_quire_answer", "_quire"]
+)
+@pytest.mark.parametrize(
+    "binding",
+    ["async def {}(*a): return 1", "{} = 5", "import json as {}", "def f({}): pass", "class {}: pass"],
+)
+def test_names_of_the_sandbox_are_for_no_program(name: str, binding: str) -> None:
+    stubs = "from typing import Any\nasync def given(n: int) -> Any: ...\n"
+    code = f"x = 1\n{binding.format(name)}\nawait given(1)"
+    with pytest.raises(ProgramFault, match=f"`{name}` is a name of the sandbox's own") as refused:
+        asyncio.run(checked(code, stubs, {"given"}, None, Sandbox(workers=1)))
+    assert refused.value.kind == "names" and refused.value.line == 2

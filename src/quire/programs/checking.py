@@ -12,7 +12,7 @@ from quire.programs.awaiting import unawaited
 from quire.programs.blocks import PYTHON, Block, blocks_in
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox import Sandbox
-from quire.programs.sandbox.awaited import called_by
+from quire.programs.sandbox.awaited import OURS, called_by
 from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
 from quire.programs.sandbox.source import declares_output, tree_of
 from quire.programs.stubs import stubs_of
@@ -119,10 +119,15 @@ def _looked_through(
 
 
 def _bound_again(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
-    """Functions that a program defines itself: what they give would be taken for a result of theirs."""
+    """Functions that a program defines itself: what they give would be taken for a result of theirs.
+
+    So would be what it binds to the names by which the sandbox calls them, and counts that.
+    """
     for line, name in bindings(tree):
         if called_by(name) in functions:  # also by the name that the host has for it
             yield line, "names", f"`{name}` exists already; do not define it"
+        elif name.startswith(OURS):
+            yield line, "names", f"`{name}` is a name of the sandbox's own; choose one without `{OURS}`"
 
 
 def _found_by_text(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:

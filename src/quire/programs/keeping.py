@@ -41,7 +41,8 @@ class KeptProgram(Tool):
     """A program as a tool. `run` records a run in the main transcript; called, it records nothing.
 
     Where it fails, what it had called is in a transcript `attempt_*` either way, and the fault tells of it.
-    Where that is a fault of its own, or its answer did not fit twice in a row, it is not kept any longer.
+    Where that is a fault of its own, or its answer did not fit twice in a row, it is neither kept nor run
+    any longer.
     """
 
     def __init__(self, task: Task, kept: Kept, stage: Stage, shelf: Shelf) -> None:
@@ -93,7 +94,7 @@ class KeptProgram(Tool):
 
     @asynccontextmanager
     async def heeding(self, tell: Tell) -> AsyncGenerator[None, None]:
-        """While the program is run: where it fails by a fault of its own, it is kept no longer.
+        """While the program is run: where it fails by a fault of its own, it is kept and run no longer.
 
         A fault that a function or what it was given may be the cause of changes nothing, unless it is an
         answer that did not fit twice in a row after calls of tools.

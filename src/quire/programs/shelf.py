@@ -56,7 +56,7 @@ class Shelf:
             path = self._folder / file_name(task, kept.version)
             await STORE.do(write_kept, path, task, model, kept)
             kept = kept._replace(path=path)
-        await self.unfit.forget(kept)
+        await self.unfit.begin(kept)
         return kept
 
     async def _remembered(self, version: str, task: Task, check: Checks) -> Kept | None:
@@ -88,7 +88,8 @@ class Shelf:
         return None
 
     async def set_aside(self, kept: Kept, fault: ProgramFault, tell: Tell) -> None:
-        """Keep a program no longer that failed for good: the next time another is written."""
+        """Keep a program no longer that failed for good: nobody runs it, and another is written."""
+        await self.unfit.stop(kept, fault)
         known = self._known.get(kept.version)
         if known is not None and known.program == kept.program:
             del self._known[kept.version]

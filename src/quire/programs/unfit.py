@@ -1,5 +1,6 @@
-"""Kept programs whose answers did not fit after they had called tools.
+"""Kept programs that are not to be run any more, though somebody has them still.
 
+Those that failed by a fault of their own, and those whose answers did not fit after they had called tools.
 Once, that may be for what a tool gave. A program of which it comes again does all that it does for nothing,
 each time that it is called. The first time is noted beside the file, for whoever runs the program next.
 """
@@ -8,27 +9,26 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from quire.programs.faults import ProgramFault
+from quire.programs.faults import OWN, ProgramFault
 from quire.programs.kept_files import Kept
 from quire.stores.threads import STORE
 
-_STOPPED = (
-    "the program was not run, and is kept no longer: twice in a row its answer did not fit after it had "
-    "called tools; have another one kept"
-)
+_TWICE = "twice in a row its answer did not fit after it had called tools"
 
 
 class Unfit:
-    """What is known of the answers of kept programs."""
+    """What is known of kept programs that failed."""
 
     def __init__(self) -> None:
         self._doubted: set[str] = set()
-        self._stopped: set[str] = set()
+        self._stopped: dict[str, ProgramFault] = {}
 
     def check(self, kept: Kept) -> None:
         """Raise a fault where a program is not to be run any more."""
-        if self.is_stopped(kept):
-            raise ProgramFault("answer", _STOPPED)
+        fault = self._stopped.get(_digest(kept))
+        if fault is not None:
+            text = f"the program was not run, and is kept no longer: {_why(fault)}; have another one kept"
+            raise ProgramFault(fault.kind, text)
 
     def is_stopped(self, kept: Kept) -> bool:
         """Whether a program is not to be run any more."""
@@ -38,18 +38,30 @@ class Unfit:
         """Note that an answer did not fit after calls: whether it was so the time before, too."""
         digest = _digest(kept)
         if digest in self._doubted or await STORE.do(_is_noted, kept):
-            self._stopped.add(digest)
-            await STORE.do(_remove_note, kept)
             return True
         self._doubted.add(digest)
         await STORE.do(_note, kept)
         return False
 
+    async def stop(self, kept: Kept, fault: ProgramFault) -> None:
+        """Note that a program is not to be run any more, and what for."""
+        self._stopped[_digest(kept)] = fault
+        await self.forget(kept)
+
+    async def begin(self, kept: Kept) -> None:
+        """Note that a program is new, though one like it may have been stopped."""
+        self._stopped.pop(_digest(kept), None)
+        await self.forget(kept)
+
     async def forget(self, kept: Kept) -> None:
-        """Note that an answer fits, or that a program is new."""
+        """Note that an answer fits: one that did not is made up for."""
         self._doubted.discard(_digest(kept))
-        self._stopped.discard(_digest(kept))
         await STORE.do(_remove_note, kept)
+
+
+def _why(fault: ProgramFault) -> str:
+    """Why a program was stopped. What it had called then was told then, and is not what it called now."""
+    return f"it failed before, by {str(fault).partition(chr(10))[0]}" if fault.kind in OWN else _TWICE
 
 
 def _is_noted(kept: Kept) -> bool:

@@ -18,6 +18,7 @@ from quire.programs.sandbox.lacking import check_lacking
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.marking import Faulty
 from quire.programs.sandbox.never_begun import check_none_left
+from quire.programs.sandbox.own_calls import lines_put_in
 from quire.programs.sandbox.plain import NotPlain
 from quire.programs.sandbox.printing import Printed
 from quire.programs.sandbox.raising import fault_of
@@ -151,7 +152,8 @@ async def _ending(
         raise ProgramFault("limit", f"it took longer than {bounds.wall} s", printed=str(printed)) from None
     except MontyError as error:
         if not printed.over:
-            raise fault_of(error, code, str(printed), run.raised, (AHEAD_OF_ALL,)) from None
+            put_in = lines_put_in(tree_of(code))
+            raise fault_of(error, code, str(printed), run.raised, (AHEAD_OF_ALL,), put_in) from None
     except BaseException:
         seat.stop()
         raise

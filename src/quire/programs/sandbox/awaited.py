@@ -10,22 +10,29 @@ from keyword import iskeyword
 AHEAD_OF_ALL = "<python-input-0>"
 """What the sandbox calls the text that is run before a program."""
 
-_HOST = "_quire_host_"
+OURS = "_quire"
+"""What names begin with that are for the text around a program, and for none in it."""
 
+DEPTH = 2
+"""How many calls of ours may come on top of those of a program: a function of the host takes two."""
 
-LEFT = "_quire_left"
+_HOST = f"{OURS}_host_"
+
+LEFT = f"{OURS}_left"
 """Where a program has how many calls of each function were written and not begun."""
 
-OWN = "_quire_own"
-"""What stands around a call of an async function of the program's own, with its name."""
+OWN = f"{OURS}_own"
+"""What stands before an async function of the program's own, with its name: it counts calls of that."""
 
 _COUNTED = f"""
-def {OWN}(name, made):
-    {LEFT}[name] = {LEFT}.get(name, 0) + 1
-    return _quire_begun(name, made)
-async def _quire_begun(name, made):
-    {LEFT}[name] -= 1
-    return await made"""
+def {OWN}(name):
+    def counted(function):
+        def called(*given, **named):
+            made = function(*given, **named)
+            {LEFT}[name] = {LEFT}.get(name, 0) + 1
+            return made
+        return called
+    return counted"""
 _FUNCTION = """
 def {name}(*given, **named):
     {left}["{name}"] += 1

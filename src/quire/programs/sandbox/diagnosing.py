@@ -45,6 +45,7 @@ _OF_OBJECTS = ("not-subscriptable", "unresolved-attribute", "unsupported-operato
 _INTO_A_DICT = re.compile(r"Invalid subscript assignment .* on object of type `dict\[")
 _INTO = re.compile(r"(\w+)\[")
 _EMPTY = re.compile(r"= *(\{ *\}|dict\(\)) *$")
+_RAISED = re.compile(r"Cannot raise object of type `([^`]+)`")
 _FOR_NOW = re.compile(r"""output *= *(None|\[ *\]|""|'') *(#.*)?$""")
 
 
@@ -142,6 +143,9 @@ class _Reading:
             return bool(_COMPUTED.match(str(row["message"])))  # which key it is, nobody knows yet
         if row["code"] in _OF_OBJECTS:
             return "`object`" in row["message"] and self._is_in_lambda(row)
+        raised = _RAISED.match(str(row["message"]))
+        if raised:
+            return _may_be_raised(raised[1].split(" | "))
         if row["code"] not in _OF_TYPES:
             return False
         if _INTO_A_DICT.match(str(row["message"])):
@@ -167,6 +171,15 @@ class _Reading:
         """Whether this is of what a lambda is given: where any value will do, the checker knows no more."""
         spans = self._text.spans_at(_place(row))
         return any(begin <= start and end <= until for start, end in spans for begin, until in self._lambdas)
+
+
+def _may_be_raised(either: list[str]) -> bool:
+    """Whether this is None only as long as nothing was caught that is raised again."""
+    others = {*either} - {"None"}
+    kinds = [getattr(builtins, one, None) for one in others - {"Any", "Unknown"}]
+    return 0 < len(others) < len(either) and all(
+        isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds
+    )
 
 
 def _is_refused(row: _Row) -> bool:

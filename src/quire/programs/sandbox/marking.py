@@ -43,8 +43,12 @@ class Text:
 
     def span(self, node: ast.stmt | ast.expr) -> Span:
         """Where a node stands."""
-        last = self._lines[(node.end_lineno or node.lineno) - 1]
-        return Span(self._lines[node.lineno - 1] + node.col_offset, last + (node.end_col_offset or 0))
+        last = self.start_of(node.end_lineno or node.lineno)
+        return Span(self.start_of(node.lineno) + node.col_offset, last + (node.end_col_offset or 0))
+
+    def start_of(self, line: int) -> int:
+        """Where a line begins; the first is 1."""
+        return self._lines[line - 1]
 
     def spans_at(self, place: Place) -> Iterator[Span]:
         """What may stand at a place: the checker takes parentheses around it for a part of it, or not."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from quire.programs.faults import ProgramFault, at_line
 from quire.programs.sandbox.gathering import gathering_in
 from quire.programs.sandbox.naming import names_bound_by, values_named_by
+from quire.programs.sandbox.other_names import other_names, reads_in
 
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Loop = ast.For | ast.AsyncFor | ast.While
@@ -47,11 +48,26 @@ def check_none_left(left: Any, code: str, tree: ast.Module, printed: str) -> Non
 
 
 def _lines_left(name: str, tree: ast.Module) -> Iterator[int]:
-    """Where a function is named and its call not awaited at once, nor by a name of its own."""
-    let_be = {call.func for call in _let_be(tree)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == name and node not in let_be:
+    """Where a function is named, by whatever name, and its call not awaited at once, nor by its own name."""
+    let_be = {_called(call) for call in _let_be(tree)}
+    others, waiting = other_names(tree), reads_in(tree)[name]
+    done = set[ast.expr](let_be)
+    while waiting:
+        node = waiting.pop()
+        if node not in done and node not in others:
             yield node.lineno
+        elif node not in done:
+            waiting += others[node]
+        done.add(node)
+
+
+def _called(call: ast.Call) -> ast.expr:
+    """What a call calls: what is mapped is called by `map`."""
+    match call:
+        case ast.Call(func=ast.Name(id="map"), args=[function, *_]):
+            return function
+        case _:
+            return call.func
 
 
 def _let_be(tree: ast.Module) -> Iterator[ast.Call]:
@@ -113,6 +129,8 @@ def _named_by(node: ast.AST) -> list[tuple[str, ast.expr]]:
 def _calls_in(value: ast.expr) -> Iterator[ast.Call]:
     """A call, or those that make up a dict or a row."""
     match value:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[one]):
+            yield from _calls_in(one)
         case ast.Call():
             yield value
         case ast.Dict(values=several) | ast.List(elts=several) | ast.Tuple(elts=several):

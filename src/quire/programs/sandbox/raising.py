@@ -2,12 +2,13 @@
 
 import builtins
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox.lacked import TYPES
 from quire.programs.sandbox.naming import bindings
+from quire.programs.sandbox.own_calls import written_at
 from quire.programs.sandbox.source import AHEAD, tree_of
 
 if TYPE_CHECKING:
@@ -68,12 +69,17 @@ def _words(error: BaseException) -> str:
 
 
 def fault_of(
-    error: "MontyError", code: str, printed: str, raised: Collection[str] = (), ahead: Collection[str] = ()
+    error: "MontyError",
+    code: str,
+    printed: str,
+    raised: Collection[str] = (),
+    ahead: Collection[str] = (),
+    put_in: Sequence[int] = (),
 ) -> ProgramFault:
     """What a program died of, with its line; lines of ours stood before it as it was given.
 
     `raised` is what functions said that it called: whatever that reads like, the program did not lack it.
-    What is in texts of the names `ahead` is ours.
+    What is in texts of the names `ahead` is ours, and so is a line before each of the lines `put_in`.
     """
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError, MontyTypingError
 
@@ -85,7 +91,8 @@ def fault_of(
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return ProgramFault("raised", str(error), printed=printed)
     others = {*ahead, "<string>"}
-    lines = [frame.line - AHEAD for frame in error.traceback() if frame.filename not in others]
+    frames = [frame for frame in error.traceback() if frame.filename not in others]
+    lines = [written_at(frame.line - AHEAD, put_in) for frame in frames]
     ends, message = code.count("\n") + 1, error.display("msg")
     within = [line for line in lines if 0 < line <= ends]
     name, line = _name_of(error), within[-1] if within else None

@@ -85,8 +85,9 @@ def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     """
     tree, text = tree_of(code), Text(code)
     sets, last = _answers(tree)
-    marks = [*([] if last is None else _named(text, last, "_quire_last"))]
-    marks += (*iterators_marked(text, tree, taken), *own_calls_marked(text, tree))
+    marks = [*own_calls_marked(text, tree)]  # lines of their own come before what is put into a line
+    marks += [] if last is None else _named(text, last, "_quire_last")
+    marks += iterators_marked(text, tree, taken)
     taking = _EITHER if sets else "_quire_answer = _quire_last"
     ending = _ENDING.format(taking=taking, most=most + 1, left=LEFT)
     return f"{iterating_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from quire.errors import InvalidValue, MissingExtra
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
+from quire.programs.sandbox.awaited import DEPTH
 from quire.programs.sandbox.source import STOP
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Workers:
         limits: Any = {
             "max_feed_duration_secs": bounds.seconds,
             "max_memory": bounds.memory,
-            "max_recursion_depth": bounds.depth,
+            "max_recursion_depth": bounds.depth + DEPTH,
             # Sleeping and looking up a name go to the host too.
             "max_suspensions": 10_000 + 4 * bounds.calls,
         }
