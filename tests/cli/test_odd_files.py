@@ -75,3 +75,16 @@ def test_what_nests_too_deeply_is_refused_in_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "history.json"
     file.write_text(json.dumps([{"role": "user", "content": [{"type": "new", "x": deep(400)}]}]))
     assert ran("convert", str(file), "--from", "anthropic", "--to", "openai") == 2
+
+
+def test_words_that_no_wire_has_there_are_not_lost_in_silence(tmp_path: Path) -> None:
+    from quire.cli.main import app
+
+    file, parts = tmp_path / "history.json", [{"type": "text", "text": "hello"}]
+    file.write_text(json.dumps([{"role": role, "id": "1", "parts": parts} for role in ("user", "assistant")]))
+    fix, convert = ("check", "--fix", "--provider"), ("convert", "--to", "anthropic", "--from")
+    for command in ((*fix, "openai", str(file)), (*convert, "openai", str(file))):
+        result = testing.CliRunner().invoke(app, list(command))
+        assert result.exit_code == 2
+        assert "it has no content; its words may be under 'parts' (at messages[0].content)" in result.output
+    assert ran(*convert[:3], str(file)) == 2

@@ -186,3 +186,32 @@ def plain() -> Leaf:
         speaker="",
         text="Sixteen weeks.",
     )
+
+
+MATTER = f"---\ntitle: {TITLE}\ntags: [hr, family]\n---\n"
+
+
+@pytest.mark.parametrize("begins", ["", "# Weeks\n\n", "- a list of\n- rules\n\n"])
+def test_what_stands_before_a_text_is_told_with_its_first_words(begins: str) -> None:
+    store = MemoryStore()
+    knowledge = Memory.of(store, "ana").knowledge
+    knowledge.add_text(f"{MATTER}{begins}Sixteen weeks.\n\n# Forms\n\nForm 7B.", source="hr/leave.md")
+    first, last = knowledge.chunks("hr/leave.md")
+    assert first.title == last.title == TITLE
+    assert "tags: [hr, family]" in first.text and "Sixteen weeks." in first.text
+    assert "title:" not in first.text and last.text == "Forms\nForm 7B."
+    assert f"[hr/leave.md: {TITLE}]" in told(store, f"What is our {TITLE.lower()}?")
+
+
+def test_what_stands_before_a_long_text_is_in_no_piece_by_itself() -> None:
+    long = "The rules of leave are many and old. " * 60
+    found = Memory(MemoryStore(), "ana").knowledge
+    found.add_text(f"{MATTER}{long}", source="hr/leave.md")
+    first = found.chunks("hr/leave.md")[0].text
+    assert first.startswith("tags: [hr, family]\n\nThe rules of leave")
+
+
+def test_what_stands_before_no_text_is_kept() -> None:
+    found = Memory(MemoryStore(), "ana").knowledge
+    found.add_text(MATTER, source="hr/leave.md")
+    assert [chunk.text for chunk in found.chunks("hr/leave.md")] == [f"title: {TITLE}\ntags: [hr, family]"]

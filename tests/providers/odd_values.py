@@ -135,6 +135,14 @@ ANSWERS: dict[str, Json] = {
     "anthropic": {"model": "m", "stop_reason": "tool_use", "content": OUTPUTS["anthropic"]},
     "gemini": {"candidates": [{"content": {"parts": OUTPUTS["gemini"]}, "finishReason": "STOP"}]},
 }
+BESIDE: dict[str, list[Json]] = {wire: [] for wire in ANSWERS}
+"""Answers that have what not every one has: a recording, and where a program runs."""
+_HEARD = {"id": "a1", "data": "AAAA", "transcript": "t", "expires_at": 1}
+_SIGNED = {**CALL, "extra_content": {"google": {"thought_signature": "s"}}}
+_SPOKEN = {**_CHAT, "audio": _HEARD, "reasoning_content": "t", "tool_calls": [_SIGNED]}
+BESIDE["openai"] = [{"choices": [{"index": 0, "message": _SPOKEN, "finish_reason": "tool_calls"}]}]
+BESIDE["anthropic"] = [{**ANSWERS["anthropic"], "container": {"id": "container_1"}}]
+
 _USED = {"input_tokens": 1, "output_tokens": 2, "prompt_tokens": 3, "promptTokenCount": 1}
 for _answer in ANSWERS.values():
     _answer["usageMetadata" if "candidates" in _answer else "usage"] = _USED
@@ -153,7 +161,7 @@ EVENTS: dict[str, list[Json]] = {
         {"type": "response.completed", "response": ANSWERS["openai-responses"]},
     ],
     "anthropic": [
-        {"type": "message_start", "message": {"model": "m", "usage": _USED}},
+        {"type": "message_start", "message": {"model": "m", "usage": _USED, "container": {"id": "c"}}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": {}}},
@@ -189,6 +197,43 @@ EVENTS: dict[str, list[Json]] = {
         },
     ],
 }
+
+_SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string", "format": "date"},
+        "b": {"type": ["array"], "items": {"type": "null"}},
+    },
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+_ASKED = {"role": "user", "content": "q"}
+_FUNCTION = {"name": "f", "description": "d", "parameters": _SCHEMA, "strict": True}
+REQUESTS: dict[str, Json] = {
+    "openai": {
+        "messages": [_ASKED],
+        "tools": [{"type": "function", "function": _FUNCTION}],
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+    },
+    "openai-responses": {
+        "input": [_ASKED],
+        "tools": [{"type": "function", **_FUNCTION}, {"type": "web_search"}],
+        "tool_choice": {"type": "function", "name": "f"},
+    },
+    "anthropic": {
+        "messages": [_ASKED],
+        "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+        "tools": [{"name": "f", "input_schema": _SCHEMA, "strict": True}],
+        "tool_choice": {"type": "auto", "name": "f"},
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "container": {"id": "container_1"},
+    },
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "q"}]}],
+        "config": {"tools": [{"function_declarations": [{"name": "f", "parameters": _SCHEMA}]}]},
+    },
+}
+"""Requests with tools and with what chooses among them."""
 
 
 def deep(levels: int) -> Any:

@@ -146,6 +146,14 @@ def test_what_is_mended_is_all_that_was_whole(text: str) -> None:
     assert whole.count("😀") >= text.count("😀") + text.count(PAIR)
 
 
+def test_halves_in_lists_are_mended_too() -> None:
+    cited = {"type": "text", "text": "a", "citations": [{"cited_text": HIGH, "of": [HIGH]}]}
+    strange = {"type": "new", "of": [HIGH, {"within": [HIGH]}]}
+    choice = {"message": {"role": "assistant", "content": [strange]}, "finish_reason": "stop"}
+    check_kept(PROVIDERS["anthropic"].parse({"content": [cited], "stop_reason": "end_turn"}))
+    check_kept(PROVIDERS["openai"].parse({"choices": [choice]}))
+
+
 @EVERY
 def test_what_is_whole_is_the_same_item(wire: str) -> None:
     items = PROVIDERS[wire].parse(with_texts(answer(wire, "gpt-5.6", 1, 2, 7), "naïve 😀")).items

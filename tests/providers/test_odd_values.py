@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quire.errors import QuireError
+from quire.errors import Damaged, QuireError
 from quire.items import Item, Message
 from quire.providers import PROVIDERS
-from tests.providers.odd_values import ANSWERS, EVENTS, HISTORIES, changed, deep, each_replaced
+from tests.providers.odd_values import (
+    ANSWERS,
+    BESIDE,
+    EVENTS,
+    HISTORIES,
+    REQUESTS,
+    changed,
+    deep,
+    each_replaced,
+)
 
 pytestmark = pytest.mark.laws
 
@@ -25,6 +34,7 @@ MODELS = {
 WIRES = st.sampled_from(list(PROVIDERS))
 SEEDS = st.integers(0, 2**32)
 DEEP: Any = deep(3_000)
+ANYWHERE: list[Any] = [[], ["text"], {}, 5, None, {"a": 1}, {5: "a"}, True]
 MANY = settings(max_examples=max(1_000, 3 * settings().max_examples))
 
 
@@ -81,23 +91,39 @@ def test_a_stream_is_read_or_refused(wire: str, seed: int) -> None:
         hold([Message("user", "q"), *parsed.items, Message("user", "z")])
 
 
+@pytest.mark.parametrize("odd", ANYWHERE, ids=repr)
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_one_odd_value_is_read_or_refused_wherever_it_stands(wire: str, odd: Any) -> None:
+    everywhere(wire, odd)
+
+
 @pytest.mark.parametrize("wire", PROVIDERS)
 def test_what_nests_deeply_is_refused_wherever_it_stands(wire: str) -> None:
+    everywhere(wire, DEEP)
+
+
+def everywhere(wire: str, odd: Any) -> None:
+    """Read and check all that there is with an odd value in one place after the other."""
     provider, model = PROVIDERS[wire], MODELS[wire]
     sent = provider.render([Message("user", "q")], model=model)
-    for history in each_replaced(HISTORIES[wire], DEEP):
+    for history in each_replaced(HISTORIES[wire], odd):
         provider.check(history)
         read(partial(provider.read_history, history, model=model))
-    for answer in each_replaced(ANSWERS[wire], DEEP):
-        read(partial(provider.parse, answer, sent=sent, model=model))
-    for events in each_replaced(EVENTS[wire], DEEP):
+    for request in each_replaced(REQUESTS[wire], odd):
+        provider.check(request)
+    for whole in (ANSWERS[wire], *BESIDE[wire]):
+        for answer in each_replaced(whole, odd):
+            read(partial(provider.parse, answer, sent=sent, model=model))
+    for events in each_replaced(EVENTS[wire], odd):
         read(partial(streamed, wire, events))
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
 def test_what_was_not_changed_is_read(wire: str) -> None:
     hold(PROVIDERS[wire].read_history(HISTORIES[wire], model=MODELS[wire]))
-    assert PROVIDERS[wire].parse(ANSWERS[wire]).items
+    assert PROVIDERS[wire].check(REQUESTS[wire]) == []
+    for whole in (ANSWERS[wire], *BESIDE[wire]):
+        assert PROVIDERS[wire].parse(whole).items
     assert streamed(wire, EVENTS[wire]).items
 
 
@@ -120,3 +146,12 @@ NESTED = [
 def test_what_nests_too_deeply_is_refused(wire: str, history: Any) -> None:
     with pytest.raises(QuireError, match="nested deeper than 100 levels"):
         PROVIDERS[wire].read_history(history)
+
+
+@pytest.mark.parametrize(
+    "audio", [{5: "x"}, {"id": None, "more": {5: "x"}}, {"id": None, "more": [{5: "x"}]}]
+)
+def test_a_name_that_is_no_text_is_refused(audio: Any) -> None:
+    message = {"role": "assistant", "content": "a", "audio": audio}
+    with pytest.raises(Damaged, match="a name of a field is text, not int"):
+        PROVIDERS["openai"].parse({"choices": [{"message": message, "finish_reason": "stop"}]})

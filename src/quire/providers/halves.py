@@ -10,15 +10,23 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
+from quire.errors import Damaged, InvalidValue
 from quire.items import Item, freeze
+from quire.providers.json_values import field_name
 from quire.providers.wording import mended
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
 def without_halves(item: I) -> I:
-    """An item whose texts can be written as UTF-8: the same one, where they can."""
-    whole: I = _whole(item)
+    """An item whose texts can be written as UTF-8: the same one, where they can.
+
+    What has fields that no JSON has is refused.
+    """
+    try:
+        whole: I = _whole(item)
+    except InvalidValue as fault:
+        raise Damaged(f"it cannot be kept: {fault}", "$") from None
     return whole
 
 
@@ -55,18 +63,20 @@ def _whole(value: Any) -> Any:
         return replace(value, **changed) if changed else value
     if isinstance(value, dict):
         return _whole_dict(cast("dict[str, Any]", value))
-    return _whole_tuple(cast("Any", value)) if isinstance(value, tuple) else value
+    return _whole_list(cast("Any", value)) if isinstance(value, tuple | list) else value
 
 
 def _whole_dict(value: dict[str, Any]) -> dict[str, Any]:
-    whole = {mended(key): _whole(inner) for key, inner in value.items()}
+    whole = {field_name(key): _whole(inner) for key, inner in value.items()}
     is_same = _are_same([*value, *value.values()], [*whole, *whole.values()])
     return value if is_same else cast("dict[str, Any]", freeze(whole))
 
 
-def _whole_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    whole = tuple(map(_whole, value))
-    return value if _are_same(value, whole) else whole
+def _whole_list(value: Sequence[Any]) -> Sequence[Any]:
+    whole = [*map(_whole, value)]
+    if _are_same(value, whole):
+        return value
+    return cast("Sequence[Any]", freeze(whole)) if isinstance(value, list) else tuple(whole)
 
 
 def _are_same(before: Sequence[Any], after: Sequence[Any]) -> bool:

@@ -39,7 +39,7 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         raise InvalidValue(_TOO_DEEP)
     if kind is dict:
-        return {_key(key): plain_copy(inner, depth - 1) for key, inner in value.items()}
+        return {field_name(key): plain_copy(inner, depth - 1) for key, inner in value.items()}
     if kind is list or kind is tuple:
         return [plain_copy(inner, depth - 1) for inner in value]
     if value is None or kind is bool or kind is int or (kind is float and isfinite(value)):
@@ -129,9 +129,10 @@ def own_copy(value: Any) -> Any:
     return [own_copy(one) for one in entries_in(value)] if isinstance(value, list) else value  # pyright: ignore
 
 
-def _key(key: Any) -> str:
+def field_name(key: Any) -> str:
+    """The name of a field, mended; what is no text is an `InvalidValue`."""
     if isinstance(key, str):
-        return mended(str(key))
+        return mended(str.__str__(key))
     raise InvalidValue(f"a name of a field is text, not {type(key).__name__}")
 
 

@@ -1,6 +1,8 @@
 """PDF: pages, headings by the outline, and files that are locked, damaged or without text."""
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,26 @@ def test_locked_files() -> None:
 def test_damaged_files(left: int) -> None:
     with pytest.raises(Damaged, match="no whole PDF"):
         read_document(made("Words.")[:left], name="torn.pdf")
+
+
+READ = """
+import sys
+from pathlib import Path
+from quire.errors import Damaged
+from quire.memory.documents import read_document
+try:
+    read_document(Path(sys.argv[1]))
+except Damaged as fault:
+    print(fault)
+"""
+
+
+def test_nothing_is_printed_of_a_damaged_file(tmp_path: Path) -> None:
+    """In a process of its own: where tests run, somebody listens to what is logged."""
+    torn = tmp_path / "torn.pdf"
+    torn.write_bytes(made("Words.")[:200])
+    done = subprocess.run([sys.executable, "-c", READ, str(torn)], capture_output=True, text=True, check=True)
+    assert "no whole PDF" in done.stdout and done.stderr == ""
 
 
 def test_a_file_that_is_no_pdf_is_told_by_its_content() -> None:

@@ -167,7 +167,6 @@ The end.
     document = read_document(text, name="guide.md")
     assert document.title == "The Harbour" and document.media_type == "text/markdown"
     assert kinds(document) == [
-        ("code", 'title: "The Harbour"'),
         ("heading", "Guide"),
         ("paragraph", "Two lines\nof one paragraph."),
         ("heading", "Lamps"),

@@ -108,3 +108,26 @@ def test_a_sum_tells_what_is_not_as_it_was() -> None:
     for other in (b"", b"\0", bytes(4), bytes(64), kept[:-1], b"cat" + kept[3:]):
         with pytest.raises(ValueError, match="another sum"):
             unsummed(other)
+
+
+@pytest.mark.parametrize("lost", [slice(0, 16), slice(64, 80), slice(0, 512), slice(0, 4_096)])
+def test_an_index_that_lost_its_beginning_is_not_kept(
+    path: str, made: Path, lost: slice, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else words that are forgotten would stay in a file that nobody looks into."""
+    file = Path(f"{path}-index")
+    content = bytearray(file.read_bytes())
+    content[lost] = bytes(lost.stop - lost.start)
+    file.write_bytes(content)
+    assert heals(path, made)
+    assert not list(file.parent.glob("*-aside-*")) and "made anew" in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"a text of somebody else", b"SQLite format 3\0" + bytes(5_000)])
+def test_what_is_of_another_is_kept_and_told(
+    path: str, made: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = Path(f"{path}-index")
+    file.write_bytes(content)
+    assert heals(path, made)
+    assert Path(f"{file}-aside-1").read_bytes() == content and "where nothing is forgotten" in caplog.text

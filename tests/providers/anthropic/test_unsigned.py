@@ -90,6 +90,15 @@ def test_where_no_model_is_named_the_last_that_answered_is_taken() -> None:
     assert written(made)[0]["thinking"] == "I look."
 
 
+@pytest.mark.parametrize("model", [*UNSIGNED, *CLAUDES, "MiniMax-M2"])
+@pytest.mark.parametrize("signature", [{}, {"signature": ""}, {"signature": UUID}])
+def test_what_is_rendered_for_nobody_has_no_fault(model: str, signature: Json) -> None:
+    talk = asked(model, signature)
+    edited = [Message("user", "Ok?"), Message("assistant", "Yes."), *talk.view]
+    for items in (talk.view, edited, [*talk.view, Message("assistant", "Rain."), Message("user", "And?")]):
+        assert WIRE.check(WIRE.render(items, tools=[TOOL]).payload) == []
+
+
 def test_a_state_that_says_it_is_unsigned_is_none_of_a_model_that_signs() -> None:
     state = Opaque("anthropic", CLAUDES[0], '{"signature":""}')
     talk = [
@@ -109,6 +118,17 @@ def test_unsigned_thinking_is_a_fault_for_models_that_sign() -> None:
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]},
         ]
     }
-    assert WIRE.check(payload, "kimi-k2.5") == []
-    for model in (*CLAUDES, "some-model", None):
+    for model in ("kimi-k2.5", None):
+        assert WIRE.check(payload, model) == []
+    for model in (*CLAUDES, "some-model"):
         assert [fault.rule for fault in WIRE.check(payload, model)] == ["thinking_signature"]
+
+
+def test_where_no_model_is_named_a_signature_may_be_empty_and_not_missing() -> None:
+    bare = {"type": "thinking", "thinking": "I look."}
+    payload = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [bare, {"type": "text", "text": "Rain."}]},
+        {"role": "user", "content": "And?"},
+    ]
+    assert [fault.rule for fault in WIRE.check(payload)] == ["thinking_signature"]

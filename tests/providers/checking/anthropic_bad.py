@@ -165,7 +165,7 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
     ),
     "reasoning of another provider": (
         [ASK, assistant(thinking(signature=""), text("So.")), GO_ON],
-        None,
+        OPUS,
         [("messages[1].content[0].signature", "thinking_signature")],
     ),
     "reasoning left alone": (

@@ -128,3 +128,42 @@ def test_reasoning_is_of_the_model_that_is_named() -> None:
     for payload, model in (([message], "a"), ({"model": "b", "messages": [message]}, "b")):
         thought = WIRE.read_history(payload, model="a")[0]
         assert isinstance(thought, Reasoning) and thought.state is not None and thought.state.model == model
+
+
+PARTS = [{"type": "text", "text": "hello"}]
+ELSEWHERE: list[tuple[Any, str]] = [
+    ({"role": "user", "id": "1", "parts": PARTS}, "it has no content; its words may be under 'parts'"),
+    ({"role": "system", "createdAt": "noon", "parts": PARTS}, "under 'parts'"),
+    ({"role": "user", "text": "hello"}, "under 'text'"),
+    ({"role": "user"}, "it has no content"),
+    ({"role": "assistant", "id": "2", "parts": PARTS}, "under 'parts'"),
+    ({"role": "assistant", "refusal": None, "tool_calls": [], "message": {"text": "hi"}}, "under 'message'"),
+    ({"role": "tool", "tool_call_id": "c1", "result": "rain"}, "under 'result'"),
+]
+
+
+@pytest.mark.parametrize(("message", "words"), ELSEWHERE)
+def test_a_message_whose_words_are_elsewhere_is_refused(message: Any, words: str) -> None:
+    with pytest.raises(Damaged, match=words) as found:
+        WIRE.read_history([{"role": "user", "content": "hi"}, message])
+    assert found.value.path == "messages[1].content"
+
+
+SILENT: list[Any] = [
+    {"role": "user", "content": None, "parts": PARTS},
+    {"role": "user", "content": ""},
+    {"role": "assistant"},
+    {"role": "assistant", "id": "x", "annotations": [], "provider_specific_fields": {"refusal": None}},
+    {"role": "assistant", "content": None, "parts": PARTS},
+    {"role": "assistant", "refusal": "no", "parts": PARTS},
+    {"role": "assistant", "audio": {"id": "audio_1"}},
+    {"role": "assistant", "reasoning_content": "hm", "mood": "calm"},
+    {"role": "assistant", "function_call": {"name": "look", "arguments": "{}"}, "parts": PARTS},
+    {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "look"}}], "usage": {"a": 1}},
+    {"role": "tool", "tool_call_id": "c1", "name": "look", "status": "success"},
+]
+
+
+@pytest.mark.parametrize("message", SILENT)
+def test_what_says_nothing_or_says_it_otherwise_is_read(message: Any) -> None:
+    WIRE.read_history([{"role": "user", "content": "hi"}, message])

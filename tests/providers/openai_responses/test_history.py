@@ -202,3 +202,19 @@ def test_an_output_that_names_its_call_by_the_id_of_an_item(named: str) -> None:
     rendered = WIRE.render(items)
     assert rendered.payload["input"][2]["output"] == "a.txt"
     assert [downgrade.change for downgrade in rendered.downgrades] == ["fields_left_out"]
+
+
+@pytest.mark.parametrize("role", ["user", "developer", "assistant"])
+def test_a_message_whose_words_are_elsewhere_is_refused(role: str) -> None:
+    with pytest.raises(Damaged, match="it has no content; its words may be under 'parts'") as found:
+        WIRE.read_history([{"role": role, "id": "1", "parts": [{"type": "text", "text": "hello"}]}])
+    assert found.value.path == "input[0].content"
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_a_message_that_says_nothing_is_read(content: Any) -> None:
+    told = {"content": content, "parts": ["x"]}
+    assert len(WIRE.read_history([{"role": "user", **told}, {"role": "assistant", **told}])) == 1
+    assert (
+        WIRE.read_history([{"type": "message", "id": "msg_1", "role": "assistant", "status": "done"}]) == []
+    )

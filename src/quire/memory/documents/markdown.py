@@ -2,7 +2,9 @@
 
 import re
 
-from quire.memory.documents.document import Draft, Kind
+from msgspec.structs import replace
+
+from quire.memory.documents.document import Block, Draft, Kind
 
 # One way to match a line, or none: where there are several, a long run of blanks is tried in all of them.
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
@@ -33,6 +35,7 @@ class _Reader:
         self._level = 0
         self._open: list[str] = []
         self._is_of_item = False
+        self._before: list[str] = []
 
     def read(self) -> None:
         self._front_matter()
@@ -47,19 +50,34 @@ class _Reader:
             ):
                 self._line(line)
         self._close()
+        self._place_before()
 
     def _front_matter(self) -> None:
-        """What some tools put before a text, between two rules: kept as it is, and asked for a title."""
+        """What some tools put before a text, between two rules: asked for a title, and kept for the rest."""
         if self._lines[0].rstrip() != "---":
             return
         ends = (at for at, line in enumerate(self._lines[1:], 1) if line.rstrip() in ("---", "..."))
         end = next(ends, None)
         if end is None or ":" not in "".join(self._lines[1:end]):
             return
-        titles = filter(None, map(_TITLE.match, self._lines[1:end]))
-        self.draft.title = next(filter(None, (_unquoted(found[1].strip()) for found in titles)), "")
-        self.draft.add("code", "\n".join(self._lines[1:end]))
+        self._before = self._lines[1:end]
+        titles = filter(None, map(_title, self._before))
+        self.draft.title = next(titles, "")
         self._at = end + 1
+
+    def _place_before(self) -> None:
+        """Put what stood before the text to its first words: by itself it says little. The title is told."""
+        blocks = self.draft.blocks
+        at = next((at for at, block in enumerate(blocks) if block.kind != "heading"), None)
+        if at is None:
+            self.draft.add("code", "\n".join(self._before))
+            return
+        first = next((line for line in self._before if _title(line)), None)
+        rest = "\n".join(line for line in self._before if line is not first).strip("\n")
+        if rest and blocks[at].kind == "paragraph":
+            blocks[at] = replace(blocks[at], text=f"{rest}\n\n{blocks[at].text}")
+        elif rest:
+            blocks.insert(at, Block("code", rest))
 
     def _fenced(self, line: str) -> bool:
         fence = _FENCE.match(line)
@@ -172,6 +190,12 @@ def _unclosed(heading: str) -> str:
     plain = heading.rstrip(" \t")
     unmarked = plain.rstrip("#")
     return unmarked if not unmarked or unmarked[-1] in " \t" else plain
+
+
+def _title(line: str) -> str:
+    """The title that a line gives, or nothing."""
+    found = _TITLE.match(line)
+    return _unquoted(found[1].strip()) if found else ""
 
 
 def _unquoted(title: str) -> str:

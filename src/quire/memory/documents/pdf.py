@@ -1,5 +1,6 @@
 """PDF, through `pypdf`: the text of each page, with headings where the outline of the document has them."""
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -11,6 +12,10 @@ from quire.memory.documents.document import Draft, cleaned
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
+
+# Without any handler Python would print on standard error what is told in our own words. Who has set up
+# logging hears it still.
+logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 MAX_PAGES = 10_000
 _DEEPEST = 6

@@ -49,10 +49,10 @@ class InProcess(Index):
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
         _check(limit)
         with self._lock:
-            hits, how, lacking = search(self._held, self._weights, question, limit, only)
+            hits, how, lacking, asked = search(self._held, self._weights, question, limit, only)
             leaves = [(self._held.leaves[number], score) for number, score in hits]
             without = [self._held.leaves[number] for number in lacking]
-        return Found(question, leaves, self.around, how, without)
+        return Found(asked, leaves, self.around, how, without)
 
     def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
         _check(limit)

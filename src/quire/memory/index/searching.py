@@ -19,11 +19,15 @@ Ranked = list[tuple[int, float]]
 
 
 class Ranking(NamedTuple):
-    """The best leaves by number, best first, with scores; how they were found, and which lack a vector."""
+    """The best leaves by number, best first, with scores; how they were found, and which lack a vector.
+
+    `asked` is the question as it was looked for.
+    """
 
     hits: Ranked
     how: How
-    lacking: Sequence[int] = ()
+    lacking: Sequence[int]
+    asked: Question
 
 
 _MORE = 1_000
@@ -35,9 +39,11 @@ _LOOKED_AT = 4_000
 def search(held: Holding, weights: Weights, question: Question, limit: int, only: Only | None) -> Ranking:
     """What answers a question, of what is held."""
     allowed = None if only is None else held.allowed(only)
+    question = question.among(held.speakers)
     names = [term for term in question.terms if term in held.speakers]
-    asked = [term for term in question.terms if term not in names] or question.terms
-    words = wanted(list(filter(question.dated.is_word, asked)), held.postings, weights)
+    counted = list(filter(question.dated.is_word, question.terms))
+    asked = [term for term in counted if term not in names] or counted
+    words = wanted(asked, held.postings, weights)
     meant, short = question.meant(), is_short(words, held.postings)
     times = [] if short else [held.orders.during(span) for span in question.times()]
     then = times[-1] if times else None
@@ -57,22 +63,38 @@ def search(held: Holding, weights: Weights, question: Question, limit: int, only
     lacking: Sequence[int] = ()
     if question.vector is not None:
         ranked, lacking = _with_vectors(held, weights, question.vector, ranked, by_words)
-    return Ranking([(number, score / top) for number, score in ranked[:limit]], "words", lacking)
+    return Ranking([(number, score / top) for number, score in ranked[:limit]], "words", lacking, question)
 
 
 def _by_words(
     held: Holding, weights: Weights, question: Question, words: list[Wanted], within: Set[int] | None
 ) -> Scores:
-    """What words are worth, those of a date where it is said; the turn that asks counts for nobody."""
+    """What words are worth, those of a time where it is said; the turn that asks counts for nobody."""
     own = held.numbered(question.own)
     scores = scored(words, held.postings, weights, within, own)
-    if dates := wanted(sorted(question.dated.numbers), held.postings, weights):
-        there = held.postings.leaves_with
-        said = [there[one].keys() for one in sorted(question.dated.beside) if one in there]
-        those = set[int]().union(*(said if within is None else (one & within for one in said)))
-        for number, more in scored(dates, held.postings, weights, those, own).items():
-            scores[number] = scores.get(number, 0.0) + more
+    for more, those in list(_of_times(held, question, scores, within)):
+        for number, worth in scored(
+            wanted(more, held.postings, weights), held.postings, weights, those, own
+        ).items():
+            scores[number] = scores.get(number, 0.0) + worth
     return {number: score for number, score in scores.items() if number not in own} if own else scores
+
+
+def _of_times(
+    held: Holding, question: Question, scores: Scores, within: Set[int] | None
+) -> Iterator[tuple[list[str], set[int]]]:
+    """The terms of each time that the question names, and the leaves in which they count."""
+    there, dated = held.postings.leaves_with, question.dated
+    said = [there[one].keys() for one in sorted(dated.beside) if one in there]
+    yield (
+        sorted(dated.numbers),
+        set[int]().union(*(said if within is None else (one & within for one in said))),
+    )
+    for distance in dated.distances:
+        those = set(scores) if all(one in there for one in distance) else set[int]()
+        for one in sorted(distance) if those else ():
+            those = there[one].keys() & those
+        yield sorted(distance & dated.units), those
 
 
 def _window(
@@ -119,10 +141,11 @@ def _cues(
 
 def _dated(held: Holding, weights: Weights, question: Question, among: Iterable[int]) -> Iterator[Cue]:
     """What is from the time that is named, together what is as near to it."""
+    worth = weights.said_then if question.asks_what_was_said else weights.date
     near: defaultdict[float, set[int]] = defaultdict(set)
     for number in among:
         near[question.nearness(held.leaves[number].at)].add(number)
-    return (Cue(weights.date * share, leaves) for share, leaves in near.items() if share)
+    return (Cue(worth * share, leaves) for share, leaves in near.items() if share)
 
 
 def _ranked(held: Holding, scores: Scores, limit: int, said: Container[int]) -> Ranked:
@@ -156,7 +179,7 @@ def _with_vectors(
 def _without_words(held: Holding, question: Question, limit: int, allowed: Set[int] | None) -> Ranking:
     """By vectors where there are some; nothing for a turn that asks nothing, whatever its vector is like."""
     if question.vector is None or not question.terms:
-        return Ranking([], "words")
+        return Ranking([], "words", (), question)
     newest = held.orders.newest_first()
     those = newest if allowed is None else filter(allowed.__contains__, newest)
     looked_at = list(islice(those, _LOOKED_AT))
@@ -164,4 +187,4 @@ def _without_words(held: Holding, question: Question, limit: int, allowed: Set[i
     asked = unit(question.vector)
     alike = {number: close for number, own in known.items() if (close := likeness(asked, own)) > 0}
     lacking = [number for number in looked_at[:RANKED] if number not in known]
-    return Ranking(_ranked(held, alike, limit, alike), "vectors", lacking)
+    return Ranking(_ranked(held, alike, limit, alike), "vectors", lacking, question)

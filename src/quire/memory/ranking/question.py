@@ -1,7 +1,7 @@
 """A question as it is looked for: parsed once, whatever index is asked."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,8 +28,9 @@ class Question(Struct, frozen=True):
     """What is asked, with the terms it is looked for by and the time that it names.
 
     A question may be a whole turn; then its beginning and its end are read, as far as it is long. `vector` is
-    what an embedding made of it, where there is one. `dated` are the terms that are numbers of the time.
+    what an embedding made of it, where there is one. `dated` are the terms that are of the time.
     `own` are the turns in which it is asked, each by its source and key: they do not answer it.
+    `asks_what_was_said` is true where it asks that of a time, and nothing else.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Question(Struct, frozen=True):
     vector: Sequence[float] | None = None
     dated: Dated = Dated()
     own: frozenset[tuple[str, str]] = frozenset()
+    asks_what_was_said: bool = False
 
     @classmethod
     def of(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "Question":
@@ -54,10 +56,10 @@ class Question(Struct, frozen=True):
         read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
         found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
         spans = spans_of(read, now)
+        of_time = dated(read, spans)
         asks_when = _ASKS_WHEN.search(read) is not None
-        numbers = dated(read, spans)
         times: Sequence[Span | None] = readings(spans) or (None,)
-        return [cls(text, found, asks_when, span, vector, numbers) for span in times]
+        return [cls(text, found, asks_when, span, vector, of_time) for span in times]
 
     def with_vector(self, vector: Sequence[float]) -> "Question":
         """The same with what an embedding made of it."""
@@ -66,6 +68,14 @@ class Question(Struct, frozen=True):
     def asked_in(self, turns: Iterable[tuple[str, str]]) -> "Question":
         """The same as it is asked in some turns."""
         return replace(self, own=frozenset(turns))
+
+    def among(self, speakers: Container[str]) -> "Question":
+        """The same as it is asked where some may be named: "What did Ana say last week?" wants no "say"."""
+        left = tuple(term for term in self.terms if term not in self.dated.talk)
+        is_other = any(not self.dated.is_time(term) and term not in speakers for term in left)
+        if self.span is None or left == self.terms or is_other:
+            return self
+        return replace(self, terms=left, asks_what_was_said=True)
 
     def meant(self) -> tuple[float, float] | None:
         """From when to when something may have been said that is from the time named."""

@@ -38,6 +38,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     """For a question that asks when."""
     date: float = 0.3
     """From the time that is named."""
+    said_then: float = 1.2
+    """The same for a question that asks what was said then and nothing else: more than any word."""
     asks: float = -0.1
     """For a leaf that asks more than it tells."""
     vector: float = 0.35

@@ -1,7 +1,7 @@
-"""The numbers by which a question names a time: those of a date, and not so many of something."""
+"""The terms by which a question names a time, and not what was said: numbers, units, last and ago."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from quire.memory.times import names
@@ -12,36 +12,75 @@ from quire.memory.words.folding import same_length
 
 _MONTH = 31 * DAY
 _BY_CALENDAR = re.compile(rf"\b(?:{names.either(names.MONTH_NUMBERS)})\b|[0-9][-/.][0-9]")
+_BY_NAME = re.compile(
+    rf"\b(?:{names.either(names.MONTH_NUMBERS)}|{names.OF_WEEK}|{names.either(names.SEASON_STARTS)}"
+    r"|weekend)(?!\w)|[0-9]"
+)
+_TALK = re.compile(rf"\W*(?:{names.TALK})\W*")
 _YEAR = 4
 
 
 class Dated(NamedTuple):
-    """Terms of a question that are numbers of a time, and those of a date one of which stands beside them."""
+    """Terms of a question that are numbers of a time, and those of a date one of which stands beside them.
+
+    What is `named`, a day or a month, is a word as well. A distance from now, such as last week, is said of
+    many weeks, and its `units` alone of anything: they count where all of one of `distances` is said, beside
+    something else that is asked for. With `talk` it is asked what was said or what happened.
+    """
 
     numbers: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()
+    distances: tuple[frozenset[str], ...] = ()
+    talk: frozenset[str] = frozenset()
 
     def is_word(self, term: str) -> bool:
-        """Whether a term counts wherever it is said; the number of a date does where the rest of it is."""
-        return term not in self.numbers
+        """Whether a term counts wherever it is said; that of a date or a distance does where the rest is."""
+        return term not in self.numbers and term not in self.units
 
-    def counting(self, asked: Iterable[str], said: Iterable[str]) -> list[str]:
+    def is_time(self, term: str) -> bool:
+        """Whether a term only stands in a time that the question names."""
+        return term in self.named or not self.is_word(term)
+
+    def counting(self, asked: Iterable[str], said: Container[str]) -> list[str]:
         """Those of some terms that count where others are said."""
-        is_said = not self.beside.isdisjoint(said)
-        return [term for term in asked if is_said or self.is_word(term)]
+        asked = list(asked)
+        is_date_said = any(one in said for one in self.beside)
+        counted = set(self.numbers if is_date_said else ())
+        if any(map(self.is_word, asked)):
+            said_so = (one for one in self.distances if all(term in said for term in one))
+            counted.update(*(self.units & one for one in said_so))
+        return [term for term in asked if term in counted or self.is_word(term)]
 
 
 def dated(question: str, spans: Sequence[Span]) -> Dated:
-    """What the times that a question names have of numbers, but for those that it also has elsewhere.
+    """What the times that a question names have of terms, but for those that it also has elsewhere.
 
     A year by itself is a word like others; so many days ago is never said again in the same number.
     """
-    numbers, beside, rest = set[str](), set[str](), question
+    if not spans:
+        return Dated()
+    numbers, named, beside = frozenset[str](), frozenset[str](), set[str]()
+    distances, rest = list[frozenset[str]](), question
     for span in spans:
-        said, is_calendar = terms(span.words), _BY_CALENDAR.search(same_length(span.words)) is not None
-        numbers.update(one for one in said if one.isdigit() and (is_calendar or len(one) < _YEAR))
+        by_name = [one for one in span.words.split() if _BY_NAME.search(same_length(one))]
+        said = frozenset(terms(" ".join(by_name), like=question))
+        is_calendar = _BY_CALENDAR.search(same_length(span.words)) is not None
+        numbers |= {one for one in said if one.isdigit() and (is_calendar or len(one) < _YEAR)}
+        named |= said
+        distances.append(frozenset(terms(span.words, like=question)) - said)
         if is_calendar:
             beside.update(one for one in said if not one.isdigit())
             beside.update(date_words(span.start)[1:2] if span.end - span.start <= _MONTH else ())
         rest = rest.replace(span.words, " ", 1)
-    return Dated(frozenset(numbers.difference(terms(rest))), frozenset(beside)) if numbers else Dated()
+    elsewhere = frozenset(terms(rest, like=question))
+    talk = [one for one in rest.split() if _TALK.fullmatch(same_length(one))]
+    return Dated(
+        numbers - elsewhere,
+        frozenset(beside),
+        named - numbers - elsewhere,
+        frozenset[str]().union(*distances) - named - elsewhere,
+        tuple(one for one in dict.fromkeys(distances) if one),
+        frozenset(terms(" ".join(talk), like=question)),
+    )

@@ -65,3 +65,12 @@ TO = r"(?:to|until|till|through|up\s+to|bis|bis\s+zum|au|jusqu'au|jusqu'en|al|ha
 """What stands between the two ends of a stretch of time."""
 
 NOW = r"now|today|present|jetzt|heute|maintenant|aujourd'hui|ahora|hoy"
+
+TALK = (
+    r"talk(?:ed|ing)?|speak(?:ing)?|spoken?|discuss(?:ed|ing)?|chat(?:ted|ting)?|say|said|tell|told|ask(?:ed)?"
+    r"|mention(?:ed)?|happen(?:ed|ing)?|remember|remind|recall|recap|summar(?:y|i[sz]e)|conversations?|topics?|things?"
+    r"|gesprochen|besprochen|sprachen|besprachen|geredet|gesagt|sagten?|erzahlten?|erzahlt|gefragt|passiert|geschah"
+    r"|geschehen|parle|parlions|discute|dit|raconte|demande|passe|hablamos|hablado|hablaste|dijimos|dije|dijiste"
+    r"|dicho|conte|contaste|pregunte|preguntaste|comentamos|discutimos|paso|ocurrio"
+)
+"""Words with which somebody asks what was said, or what happened."""

@@ -135,7 +135,7 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (r"\blast\s+night\b", _last_night),
     (rf"\b(?P<half>half\s+)?{_AMOUNT}\s+{_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
     (rf"\b(?:last|past|previous)\s+{_AMOUNT}\s+{_UNIT}s?\b", _last_some),
-    (rf"\b{_WHICH}\s+{_UNIT}\b", _unit_back),
+    (rf"\b{_WHICH}\s+{_UNIT}\b(?!\s+of\b)", _unit_back),
     (rf"\b(?:{'|'.join(_ONE_BACK)})\b", _said_elsewhere),
     (rf"\b(?:{_WHICH}|(?:over|at|on|during)\s+the)\s+weekend\b", _weekend),
     (

@@ -132,7 +132,7 @@ def reasoning_of(
             return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model, path))
         case _:
             held: Json = {"block": block}
-            if container and block.get("type") in _ASKED:
+            if container and words_in(block.get("type")) in _ASKED:
                 held[CONTAINER] = container
             return Reasoning("", _state(held, answer, model, path))
 

@@ -67,7 +67,8 @@ def check_arrays(tool: Fields, key: str) -> None:
     """Note each array in a schema that does not say what it holds."""
     for place, value in each_schema(tool, key):
         schema = as_object(value) or {}
-        kinds = [str(kind).lower() for kind in as_list(schema.get("type")) or (schema.get("type"),)]
+        named = as_list(schema.get("type")) or (schema.get("type"),)
+        kinds = [kind.lower() for kind in named if isinstance(kind, str)]
         if "array" in kinds and schema.get("items") is None:
             tool.findings.add(place, "tool_array", "an array without items")
 

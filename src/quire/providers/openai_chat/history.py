@@ -9,6 +9,7 @@ from quire.providers.json_values import entries_in, fields_in
 from quire.providers.made_ids import MadeIds
 from quire.providers.native import beside
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
+from quire.providers.openai_chat.elsewhere import content_if_any, content_of
 from quire.providers.openai_chat.outputs import LEGACY, outputs_of
 from quire.providers.openai_chat.states import NAME, Maker
 from quire.providers.provider import Answer, plain_json, words_in
@@ -61,7 +62,7 @@ class _Reader:
                 raise Damaged(f"no such role: {cut(words_in(role))!r}", f"{path}.role")
 
     def _said(self, role: Any, message: Json, path: str) -> None:
-        content, strange = read_content(message.get("content"), f"{path}.content", NAME)
+        content, strange = read_content(content_of(message, path), f"{path}.content", NAME)
         if content or not strange:
             named = beside(NAME, {"name": words_in(message.get("name"))})
             self.items.append(Message(role, content, extras=named))
@@ -69,6 +70,8 @@ class _Reader:
 
     def _replied(self, message: Json, path: str) -> None:
         outputs = outputs_of(message, path, self._maker)
+        if not outputs:
+            content_if_any(message, path)  # nothing came of it: no words of it may stand elsewhere
         calls = {item.call_id: item.name for item in outputs if isinstance(item, ToolCall)}
         self._names |= calls
         if calls:
@@ -90,7 +93,7 @@ class _Reader:
     def _answered(self, call_id: str, message: Json, path: str) -> None:
         if call_id in self._waiting:
             self._waiting.remove(call_id)
-        content, strange = read_output(message.get("content"), f"{path}.content", NAME)
+        content, strange = read_output(content_if_any(message, path), f"{path}.content", NAME)
         name = self._names.get(call_id) or words_in(_tool_named(message)) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))

@@ -8,6 +8,7 @@ from quire.items import Content, Item, Message, Note, ToolCall, ToolResult
 from quire.providers.json_values import json_text
 from quire.providers.native import native_note
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
+from quire.providers.openai_chat.elsewhere import content_if_any, content_of
 from quire.providers.openai_responses.outputs import Maker, outputs_of
 from quire.providers.openai_responses.states import KEPT, NAME
 from quire.providers.provider import Answer, plain_json, words_in
@@ -73,11 +74,12 @@ class _Reader:
     def _said(self, item: Json, path: str) -> None:
         role: Any = item.get("role")
         if role == "assistant":
+            content_if_any(item, path)
             self._put_out({**item, "type": "message"}, path)
             return
         if role not in ("system", "developer", "user"):
             raise Damaged(f"no such role: {cut(words_in(role))!r}", f"{path}.role")
-        content, strange = read_content(item.get("content"), f"{path}.content", NAME)
+        content, strange = read_content(content_of(item, path), f"{path}.content", NAME)
         if content or not strange:
             self.items.append(Message(role, content))
         self.items += strange

@@ -72,10 +72,10 @@ class Lasting(Index):
 
     def _found(self, sight: Sight, question: Question, limit: int, only: Only | None) -> Found:
         held = Held(sight, question, self._weights).as_holding()
-        hits, how, lacking = search(held, self._weights, question, limit, only)
+        hits, how, lacking, asked = search(held, self._weights, question, limit, only)
         leaves = bodies_of(sight.asked, [number for number, _ in hits])
         best = zip(leaves, (score for _, score in hits), strict=True)
-        return Found(question, best, self.around, how, bodies_of(sight.asked, lacking))
+        return Found(asked, best, self.around, how, bodies_of(sight.asked, lacking))
 
     def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
         return self._ordered("at DESC", limit, only)[::-1]

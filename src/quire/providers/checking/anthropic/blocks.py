@@ -25,8 +25,11 @@ _KINDS = frozenset(
 _IN_RESULTS = frozenset(("text", "tool_reference", "browser_state", *_MEDIA))
 
 
-def check_blocks(message: Message, *, signed: bool) -> int:
-    """Note what is wrong with the blocks of a message, each by itself; how many images there are."""
+def check_blocks(message: Message, *, signed: bool | None) -> int:
+    """Note what is wrong with the blocks of a message, each by itself; how many images there are.
+
+    `signed` says whether thinking has a signature; where nobody can tell, it has one or an empty one.
+    """
     images = 0
     for block in message.blocks:
         owner = _OWNERS.get(block.kind)
@@ -37,11 +40,15 @@ def check_blocks(message: Message, *, signed: bool) -> int:
         elif owner is not None and message.role and owner != message.role:
             block.fields.add("type", "block_role", f"{short(block.kind)} in a message of the {message.role}")
             continue
-        if signed or block.kind != "thinking":
-            images += check_block(block)
-        else:
+        if block.kind == "thinking" and _may_be_unsigned(block, signed):
             block.fields.text("thinking")
+        else:
+            images += check_block(block)
     return images
+
+
+def _may_be_unsigned(block: Block, signed: bool | None) -> bool:
+    return signed is False or (signed is None and block.fields.get("signature") == "")
 
 
 def check_block(block: Block) -> int:

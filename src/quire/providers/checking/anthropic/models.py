@@ -40,9 +40,12 @@ class Model:
         """Whether instructions may only stand at the top."""
         return _PREVIEW in self.name or (self._version is not None and self._version < (4, 8))
 
-    def signs_thinking(self) -> bool:
-        """Whether thinking goes back with a signature: some that speak this wire give none, and want none."""
-        return not is_unsealed(self.name)
+    def signs_thinking(self) -> bool | None:
+        """Whether thinking goes back with a signature: some that speak this wire give none, and want none.
+
+        None where no model is named, so that it may be one of these.
+        """
+        return not is_unsealed(self.name) if self.name else None
 
     def wants_user_first(self) -> bool:
         """Whether the first message may not be the assistant's: so it is on Bedrock, told by its names."""

@@ -53,11 +53,15 @@ def _check_schema(fields: Fields) -> None:
         fields.add(f"input_schema.{union}", "tool_schema", f"{union} at the top of the schema")
     else:
         for name in as_object(schema.get("properties")) or {}:
-            if not _PROPERTY.fullmatch(name):
+            if not _is_property(name):
                 place = f"input_schema.properties.{name}"
                 fields.add(place, "tool_property", f"{short(name)} is no name for a property")
         check_within(fields, "input_schema")
         check_strict(fields)
+
+
+def _is_property(name: object) -> bool:
+    return isinstance(name, str) and _PROPERTY.fullmatch(name) is not None
 
 
 def _check_choice(body: Fields, names: set[str], *, any_name: bool) -> None:

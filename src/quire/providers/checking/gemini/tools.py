@@ -84,6 +84,7 @@ def _check_schema(fields: Fields) -> None:
     if parameters is None:
         return
     schema = as_object(parameters)
+    kind = None if schema is None else schema.get("type")
     if schema is None:
         fields.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
     elif fields.get(other) is not None:
@@ -91,7 +92,7 @@ def _check_schema(fields: Fields) -> None:
     elif schema.get("properties") is not None and as_object(schema["properties"]) is None:
         text = f"must be an object, is {type_of(schema['properties'])}"
         fields.add("parameters.properties", "tool_schema", text)
-    elif schema and str(schema.get("type")).upper() != "OBJECT":
+    elif schema and not (isinstance(kind, str) and kind.upper() == "OBJECT"):
         fields.add("parameters.type", "tool_schema", "the schema is not of type object")
     else:
         check_arrays(fields, "parameters")
