@@ -1,19 +1,15 @@
 """A long output is forgotten wherever it is: in results, in the pool, in what stands for it, read back."""
 
 import asyncio
-import re
-from base64 import b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from quire import Note, Session, ToolResult
-from quire.agent import Agent, Tool, tool
+from quire import Session, ToolResult
+from quire.agent import Agent, tool
 from quire.agent.builtin import bringing_back_tools
 from quire.compactors import Offload, Room
-from quire.items import Item
 from quire.models import Scripted
 from quire.stores import SQLiteStore
 from quire.tokens import counter_for
@@ -22,7 +18,6 @@ from tests.agent.answering import call
 WORDS = "BEGINSECRET " + "word " * 6_000 + "MIDSECRET " + "word " * 6_000 + "ENDSECRET"
 OTHER = "OTHERBEGIN " + "item " * 12_000 + "OTHEREND"
 SECRETS = (b"BEGINSECRET", b"MIDSECRET", b"ENDSECRET")
-AS_BASE64 = b64encode(WORDS.encode()[:60])
 Chosen = Callable[[Session], str]
 
 
@@ -72,51 +67,6 @@ def test_a_result_and_the_notes_of_its_output_go_together(tmp_path: Path, chosen
     asyncio.run(talk())
     left = bytes_in(tmp_path)
     assert not any(secret in left for secret in SECRETS) and b"OTHERBEGIN" in left
-
-
-@tool(name="look")
-async def bytes_given() -> AsyncIterator[object]:
-    """Give a file after some words."""
-    yield "Here is the file:"
-    yield WORDS.encode() + b"\xff"
-
-
-@tool(name="look")
-async def fails_at_length() -> AsyncIterator[object]:
-    """Give something, and fail."""
-    yield "Reading:"
-    raise ValueError(WORDS)
-
-
-@tool(name="look")
-async def gives_numbers() -> str:
-    """Give numbers that nobody is to see, wherever the text is cut."""
-    return "+49 170 1234567 " * 9_000 + "MIDSECRET" + "+49 170 1234567 " * 3_000
-
-
-def without_numbers(item: Item) -> Item:
-    if isinstance(item, ToolResult | Note) and isinstance(item.content, str):
-        return replace(item, content=re.sub(r"\+\d\d \d{3} \d{7}", "[number]", item.content))
-    return item
-
-
-@pytest.mark.parametrize("given", [bytes_given, fails_at_length, gives_numbers])
-@pytest.mark.parametrize("chosen", ["the result", "the note"])
-def test_whatever_is_kept_of_an_output_goes_with_it(tmp_path: Path, given: Tool, chosen: str) -> None:
-    async def talk() -> None:
-        store = SQLiteStore(tmp_path / "quire.db")
-        session = Session.open("ana/one", store=store, redact=without_numbers)
-        await Agent(session, model=Scripted([call("look"), "Looked."]), tools=[given]).ask("look")
-        [note] = session.pool
-        assert any(secret in bytes_in(tmp_path) for secret in (*SECRETS, AS_BASE64))
-        await session.erase(note.id if chosen == "the note" else result_id(session))
-        assert list(session.pool) == []
-        assert [item.text for item in session.view() if isinstance(item, ToolResult)] == ["[forgotten]"]
-        await session.close()
-
-    asyncio.run(talk())
-    left = bytes_in(tmp_path)
-    assert not any(secret in left for secret in (*SECRETS, AS_BASE64, b"[number]"))
 
 
 @pytest.mark.parametrize("chosen", [result_id, note_id, read_back_id])

@@ -4,6 +4,7 @@ from quire.agent.tools import Outcome
 from quire.errors import CodecError
 from quire.items import JSON, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
+from quire.session.handles import OUTPUTS, handle_of
 
 
 async def refused_by_hooks(session: Session, call: ToolCall) -> str | None:
@@ -34,4 +35,12 @@ async def kept(session: Session, call: ToolCall, outcome: Outcome) -> tuple[Tool
     except CodecError as fault:
         words = f"It was run, and what it gave could not be kept: {fault}."
         return ToolResult(call.call_id, call.name, words, is_error=True), []
-    return ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error), beside
+    handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
+    result = ToolResult(
+        call.call_id,
+        call.name,
+        outcome.content,
+        is_error=outcome.is_error,
+        extras={OUTPUTS: list(handles)} if handles else {},
+    )
+    return result, beside

@@ -99,15 +99,15 @@ class _Moved(NamedTuple):
     gain: int
 
 
-def handle_of(result: ToolResult) -> str:
+def handle_for(result_id: str) -> str:
     """The key under which a result is kept in the pool: the same for the same result."""
-    return HANDLE + sha256(result.id.encode("utf-8", "surrogatepass")).hexdigest()[:HANDLE_DIGITS]
+    return HANDLE + sha256(result_id.encode("utf-8", "surrogatepass")).hexdigest()[:HANDLE_DIGITS]
 
 
 def _noted(result: ToolResult, size: int) -> Note:
     outcome = "failed output" if result.is_error else "output"
     about = f"{outcome} of {cut(result.name)}, {size:,} tokens"
-    return Note(result.text, key=handle_of(result), description=about, agent_id=result.agent_id)
+    return Note(result.text, key=handle_for(result.id), description=about, agent_id=result.agent_id)
 
 
 def _is_text(result: ToolResult) -> bool:

@@ -5,12 +5,14 @@ and what came back is in the result of that call: other results may list what so
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.items import Handoff, Message, ToolCall, ToolResult, text_of
+from quire.compactors.telling import line_of
+from quire.items import Handoff, Message, Note, ToolCall, ToolResult
+from quire.session.handles import handle_of, outputs_of
 from quire.session.workspace import Written
 from quire.stores import Place
 from quire.stores.copies import values_in
@@ -26,6 +28,7 @@ class Handing:
         self._calls: defaultdict[Place, dict[str, ToolCall]] = defaultdict(dict)
         self._briefs: defaultdict[Place, dict[str, set[str]]] = defaultdict(dict)
         self._results: defaultdict[Place, dict[str, ToolResult]] = defaultdict(dict)
+        self._outputs: defaultdict[Place, dict[str, Note]] = defaultdict(dict)
 
     def take(self, place: Place, recorded: Sequence[Written]) -> None:
         """Take in what an agent has on its record; of one that nobody works for there is nothing."""
@@ -40,6 +43,8 @@ class Handing:
                     self._briefs[place].setdefault(text, set()).add(item.call_id)
             elif isinstance(item, ToolResult):
                 self._results[place][item.call_id] = item
+            elif isinstance(item, Note) and item.key is not None and handle_of(item):
+                self._outputs[place][item.key] = item
 
     def given_to(self, place: Place) -> "Given | None":
         """What one was given and gave back, if it is on the record of the one above it."""
@@ -47,7 +52,27 @@ class Handing:
         parent = place._replace(conversation=above)
         if not found or name not in self._names.get(parent, ()):
             return None
-        return Given(parent, self._briefs[parent], self._calls[parent], self._results[parent])
+        told = {
+            call_id: _Told(result, [*_notes_of(result, self._outputs[parent])])
+            for call_id, result in self._results[parent].items()
+        }
+        return Given(parent, self._briefs[parent], self._calls[parent], told)
+
+
+class _Told(NamedTuple):
+    """A result, and the notes that hold all of it where it is long."""
+
+    result: ToolResult
+    notes: Sequence[Note]
+
+    @property
+    def words(self) -> str:
+        """All that it tells."""
+        return "\n".join([self.result.text, "".join(str(note.content) for note in self.notes)])
+
+    def is_among(self, ids: Collection[str]) -> bool:
+        """Whether one of them is named."""
+        return self.result.id in ids or any(note.id in ids for note in self.notes)
 
 
 class Given:
@@ -58,10 +83,10 @@ class Given:
         above: Place,
         briefs: dict[str, set[str]],
         calls: dict[str, ToolCall],
-        results: dict[str, ToolResult],
+        told: dict[str, _Told],
     ) -> None:
         self.above = above
-        self._briefs, self._calls, self._results = briefs, calls, results
+        self._briefs, self._calls, self._told = briefs, calls, told
 
     def gone_with(
         self, recorded: Sequence[Written], ids: Collection[str], named: Collection[str]
@@ -74,14 +99,25 @@ class Given:
         messages = [item for _, item in recorded if isinstance(item, Message) and not is_tombstone(item)]
         briefed = {call_id for message in messages for call_id in self._briefs.get(message.text, ())}
         gone = {call_id for call_id in briefed if self._calls[call_id].id in ids}
-        results = [one for one in map(self._results.get, briefed) if one is not None and one.id in ids]
-        told = [(text_of(one.content), one.id in named) for one in results]
+        results = [one for one in map(self._told.get, briefed) if one is not None and one.is_among(ids)]
+        told = [(one.words, one.is_among(named)) for one in results]
         for message in filter(lambda message: message.text, messages):
-            text, holding = message.text, [is_named for words, is_named in told if message.text in words]
+            text, holding = message.text, [is_named for words, is_named in told if _is_in(message, words)]
             if any(holding) or not gone.isdisjoint(self._briefs.get(text, ())):
                 yield message.id, ""
             elif holding:
                 yield message.id, text
+
+
+def _is_in(message: Message, words: str) -> bool:
+    """Whether words hold a message, as it was said or as it is told where all is told."""
+    return message.text in words or (line_of(message) or message.text) in words
+
+
+def _notes_of(result: ToolResult, notes: Mapping[str, Note]) -> Iterator[Note]:
+    """The notes of what was kept of an output, in their order."""
+    handles = outputs_of(result)
+    return (note for note in notes.values() if handle_of(note) in handles) if handles else iter(())
 
 
 def _decoded(arguments: str) -> Any:

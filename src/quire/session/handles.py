@@ -6,7 +6,7 @@ draft begins with it.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
@@ -17,6 +17,9 @@ PLAIN_HANDLE = re.compile(rf"\b{HANDLE}[0-9a-f]{{{HANDLE_DIGITS}}}(?!\w|-(?!\d))
 """Of an output that is in several notes, the handle of the first, with which the keys of all begin."""
 
 _KEY = re.compile(rf"({PLAIN_HANDLE.pattern})(?:-\d+)?")
+
+OUTPUTS = "quire.outputs"
+"""The key of `extras` of a result, for the handles of what its tool gave and was kept in notes."""
 
 Naming = tuple[str, str]
 """A transcript, and the id of the result that names a handle in it, or in whose place something does."""
@@ -77,6 +80,11 @@ def handle_of(note: Note) -> str | None:
     """The handle of a note that holds a long output, or a part of one."""
     found = _KEY.fullmatch(note.key or "")
     return None if found is None else found[1]
+
+
+def outputs_of(item: Item) -> Sequence[str]:
+    """The handles of what was kept of the output that a result shows."""
+    return item.extras.get(OUTPUTS, ()) if isinstance(item, ToolResult) else ()
 
 
 def named_in(items: Iterable[Item]) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from quire.items import Item, Note, ToolResult
 from quire.session.gone_outputs import asked_for, handles_of
+from quire.session.handles import outputs_of
 from quire.session.ledger import Ledger
 from quire.session.recalled import listed_of, lists
 from quire.session.since import Since
@@ -29,6 +30,7 @@ class Meanwhile:
         self._begun = list(ledger.workspace.forgetting.values())  # what is read now may be of that, too
         self._heard: set[str] = set()
         self._words: set[Content] = set()
+        self._emptied: set[str] = set()
         ledger.watched_by.add(self)
 
     def hear(self, ids: Collection[str], words: Iterable[Content]) -> None:
@@ -38,13 +40,17 @@ class Meanwhile:
 
     def left_of(self, items: Iterable[Item], workspace: Workspace) -> list[Item]:
         """What may be written of items, given the state that they are written to."""
+        items = list(items)
         if self._since.is_all:
-            return list(items)
+            return items
         noted = [*self._begun, *self._ledger.read_at(workspace.versions(FORGOTTEN)[self._known :])]
         gone = _Gone(_said_by(noted), self._ledger.read_at(workspace.versions(RECALLED)))
         gone.know(self._heard, self._words)
         gone.look_in(self._before)
-        return gone.left_of(items, self._before, workspace)
+        left = gone.left_of(items, self._before, workspace)
+        # Notes come before the result that shows the ends of what they hold.
+        self._emptied.update(*(handles_of(item) for item in items if item not in left))
+        return [one if self._emptied.isdisjoint(outputs_of(one)) else tombstone(one) for one in left]
 
 
 def left_since(ledger: Ledger, known: int, items: Iterable[Item], workspace: Workspace) -> list[Item]:

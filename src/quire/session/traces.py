@@ -102,6 +102,8 @@ class Traces:
         while found != (found := self._known()):
             self._gone_from |= {digest_of(log.place.conversation): self.ids_in(log) for log in logs}
             for log in logs:
+                self._outputs.look_at(log.recorded)
+            for log in logs:
                 self._take_texts(log)
                 self._listed.update(*(listed_of(item, self.gone_from) for item in _noted_in(log.recorded)))
                 self._handing.take(log.place, log.recorded)
@@ -118,7 +120,6 @@ class Traces:
         """Of what only repeats a text among others, the others are nobody's secret."""
         ids = self.ids_in(log)
         calls = {item.call_id: item for _, item in log.recorded if isinstance(item, ToolCall)}
-        self._outputs.look_at(log.recorded)
         for _, item in log.recorded:
             if item.id in ids and isinstance(item, Summary):
                 self._summaries.add(item.id)

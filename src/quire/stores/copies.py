@@ -14,6 +14,7 @@ from itertools import chain
 from json import loads
 from typing import Any, NamedTuple
 
+from quire.stores.moments import is_moment
 from quire.stores.spelt import as_read
 
 _SHORTEST = 12
@@ -27,12 +28,6 @@ _SMALL = 4
 
 _TELLING, _SEVERAL = 8, 24
 """A record is somebody's by a value of so many characters that is not everyday, or by so many in all."""
-
-_MOMENT = re.compile(
-    r"(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})?[T ]?"
-    r"(?:\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
-)
-"""Dates and times: much happens at each. With a name, which is of several words, they are somebody's."""
 
 _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
@@ -56,10 +51,10 @@ def contents_of(value: Any) -> Iterator[Content]:
         value = _as_json(value)
     record = _record(value)
     for text in texts:
-        if len(text) >= _SHORTEST and not _MOMENT.fullmatch(text):
+        if len(text) >= _SHORTEST and not is_moment(text):
             # The signs of JSON make nothing of everyday words that others would not have, too.
             yield Content((text,), _is_everyday(text) or (value is not None and record.is_alone))
-    if sum(map(len, record.values)) >= _SHORTEST and not all(map(_MOMENT.fullmatch, record.values)):
+    if sum(map(len, record.values)) >= _SHORTEST and not all(map(is_moment, record.values)):
         yield record
 
 
@@ -67,8 +62,8 @@ def _record(value: Any) -> Content:
     """The values of a record; where they are few and everyday, others have the same."""
     values = {text for text in map(as_read, values_in(value)) if text}
     telling = [text for text in values if len(text) >= _TELLING and not _is_everyday(text)]
-    is_named = any(" " in text and not _MOMENT.fullmatch(text) for text in values)
-    is_telling = any(is_named or not _MOMENT.fullmatch(text) for text in telling)
+    is_named = any(" " in text and not is_moment(text) for text in values)
+    is_telling = any(is_named or not is_moment(text) for text in telling)
     return Content(tuple(sorted(values)), not is_telling and sum(map(len, values)) < _SEVERAL)
 
 
