@@ -18,6 +18,8 @@ import quire
 # Clients read all certificates of the machine when they are made, and no test speaks to a server by TLS.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
 
+gc.disable()  # while tests are collected: nothing of that is garbage
+
 DRAWS_THE_SAME = "QUIRE_EXAMPLES" not in os.environ
 
 settings.register_profile(
@@ -48,5 +50,5 @@ def pytest_collection_finish() -> None:
         for module in pkgutil.walk_packages(quire.__path__, "quire."):
             if not module.name.endswith(".__main__"):
                 importlib.import_module(module.name)
-    gc.collect()
     gc.freeze()
+    gc.enable()

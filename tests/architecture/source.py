@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ def source(path: str | PurePath, text: str) -> Source:
     return Source(PurePath(path), text, ast.parse(text))
 
 
+@cache
 def library() -> list[Source]:
     """Every file of the library."""
     return [

@@ -35,7 +35,7 @@ WIRES = st.sampled_from(list(PROVIDERS))
 SEEDS = st.integers(0, 2**32)
 DEEP: Any = deep(3_000)
 ANYWHERE: list[Any] = [[], ["text"], {}, 5, None, {"a": 1}, {5: "a"}, True]
-MANY = settings(max_examples=max(1_000, 3 * settings().max_examples))
+MANY = settings(max_examples=max(500, 3 * settings().max_examples))
 
 
 def read(reader: Callable[[], Any]) -> Any:
