@@ -1,13 +1,13 @@
 """Results that a hook refuses: nothing of them is kept, the model is told, and the conversation goes on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from quire import Handoff, Item, Message, Note, Session, ToolCall, ToolResult
-from quire.agent import Agent, tool
+from quire.agent import Agent, Tool, tool
 from quire.agent.builtin import ask_user
 from quire.agent.reply import Ended
 from quire.items import JSON
@@ -189,5 +189,71 @@ def test_what_comes_with_a_refused_result_is_refused_with_it() -> None:
         assert (await agent.ask("go")).text == "Mine.", "what is not on the record was not handed over"
         assert not any(isinstance(item, Handoff) for item in session.view())
         assert_whole(agent)
+
+    run(talk)
+
+
+@tool
+async def statement() -> str:
+    """Give more than is shown at once, with the secret where the model does not see it."""
+    return "line " * 9_000 + SECRET + " line" * 9_000
+
+
+@tool
+async def filed() -> tuple[str, Note]:
+    """Look up a customer, and keep what was found at hand."""
+    return "Found.", Note(SECRET, key="card", description="of the customer")
+
+
+@tool
+async def told() -> tuple[str, Note]:
+    """Tell a secret, and keep something else at hand."""
+    return SECRET, Note("nothing of it", key="else", description="beside it")
+
+
+def no_cards_said(event: Adding) -> None:
+    if event.stream == "main":
+        no_cards(event)
+
+
+@pytest.mark.parametrize(
+    ("given", "hears"),
+    [(statement, no_cards), (filed, no_cards), (told, no_cards), (told, no_cards_said)],
+)
+@pytest.mark.parametrize("beside", [[], [SLOW]])
+def test_nothing_that_came_with_it_is_kept_either(
+    tmp_path: Path, given: Tool, hears: Callable[[Adding], None], beside: list[ToolCall]
+) -> None:
+    heard: list[Adding] = []
+
+    def hearing(event: Adding) -> None:
+        heard.append(event)
+        hears(event)
+
+    async def talk() -> None:
+        store, hook = SQLiteStore(tmp_path / "a.db"), Hook(hearing, (Adding,))
+        agent = agent_at(store, [*beside, call(given.name)], "Done.", hook=hook, tools=[given])
+        assert (await agent.ask("go")).text == "Done."
+        assert "refused by a hook: ValueError" in results(agent)[-1].text
+        assert list(agent.session.pool) == [] and not results(agent)[-1].extras
+        assert_whole(agent)
+
+    run(talk)
+    assert not any(b"4111" in file.read_bytes() for file in tmp_path.iterdir())
+    ids = [item.id for event in heard for item in event.items]
+    assert len(ids) == len({*ids})
+
+
+def test_what_hooks_allow_is_heard_of_once_and_kept(tmp_path: Path) -> None:
+    heard: list[Adding] = []
+
+    async def talk() -> None:
+        hook = Hook(heard.append, (Adding,))
+        agent = agent_at(MemoryStore(), [call("statement")], "Done.", hook=hook, tools=[statement])
+        assert (await agent.ask("go")).text == "Done."
+        [note] = agent.session.pool
+        assert list(results(agent)[0].extras["quire.outputs"]) == [note.key]
+        ids = [item.id for event in heard for item in event.items]
+        assert len(ids) == len({*ids}) and {note.id, results(agent)[0].id} < {*ids}
 
     run(talk)

@@ -186,3 +186,34 @@ def test_what_is_forgotten_while_it_is_given_again_does_not_come_back(tmp_path: 
 
     asyncio.run(talk())
     assert not any(secret in bytes_in(tmp_path) for secret in SECRETS)
+
+
+@pytest.mark.parametrize("verb", ["keep", "put", "put, given by the call"])
+def test_a_note_of_a_call_that_was_begun_tells_of_nothing_forgotten_since(tmp_path: Path, verb: str) -> None:
+    async def talk() -> None:
+        session = session_in(tmp_path)
+        secret = session.user("Ana has the account DE89370400440532013000.")
+        asked = session.call("export", {})
+        await session.begin(asked)
+
+        @tool(max_output=300)
+        async def export() -> str:
+            """All that was said, with much around it."""
+            text = "line\n" * 200 + "\n".join(
+                item.text for item in session.view() if isinstance(item, Message)
+            )
+            await session.erase(secret.id)
+            return text + "\nline" * 200
+
+        outcome = await run(export, {}, session=session)
+        for note in outcome.notes:
+            if verb == "keep":
+                session.keep(note)
+            else:
+                await session.put(note, given_by=None if verb == "put" else asked)
+        session.tool(outcome.content, call_id=asked.call_id)
+        assert list(session.pool) == []
+        await session.close()
+
+    asyncio.run(talk())
+    assert b"DE8937" not in bytes_in(tmp_path)

@@ -10,6 +10,7 @@ from quire.agent.closing import (
     handed_over,
     is_forgotten,
     not_run,
+    refused,
     uncertain,
     with_those_behind,
 )
@@ -145,11 +146,11 @@ class Acting:
         return (given or "it was not approved") if given is not None else None
 
     async def _do(
-        self, call: ToolCall, keep: Keep, speaker: Speaker, refused: str | None, room: Room
+        self, call: ToolCall, keep: Keep, speaker: Speaker, why_not: str | None, room: Room
     ) -> ToolResult:
         """Run one call, and have what it gave kept, also where it was done when it was told to stop."""
         tool = speaker.tools.get(call.name)
-        words = await self._unrun(call, speaker) if refused is None else [not_run(call, refused)]
+        words = await self._unrun(call, speaker) if why_not is None else [not_run(call, why_not)]
         if is_forgotten(self._session, call):  # also while somebody was asked of it
             words = [(uncertain if call.id in self._begun else not_run)(call, FORGOTTEN)]
         if words or tool is None:
@@ -170,13 +171,13 @@ class Acting:
         if call.name not in speaker.tools:
             known = ", ".join(sorted(speaker.tools)) or "none at all"
             return [not_run(call, f"there is no tool {cut(call.name)!r}; there is {known}")]
-        refused = await refused_by_hooks(self._session, call)
-        return [] if refused is None else [not_run(call, refused)]
+        why_not = await refused_by_hooks(self._session, call)
+        return [] if why_not is None else [not_run(call, why_not)]
 
     async def _told(self, call: ToolCall, outcome: Outcome) -> list[Item]:
         """What is recorded for a call that was run: its result, and the notes that came with it."""
         await told_to_hooks(self._session, call, outcome)
-        result, notes = await kept(self._session, call, outcome)
+        result, notes = await kept(self._session, call, outcome, instead=refused)
         return [result, *notes]
 
 

@@ -5,6 +5,8 @@ from quire.errors import CodecError
 from quire.items import JSON, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 from quire.session.handles import OUTPUTS, handle_of
+from quire.session.stepping import Instead, raised
+from quire.stores.streams import MAIN
 
 
 async def refused_by_hooks(session: Session, call: ToolCall) -> str | None:
@@ -23,24 +25,41 @@ async def told_to_hooks(session: Session, call: ToolCall, outcome: Outcome) -> N
     await session.hooks.fire_and_wait(heard)
 
 
-async def kept(session: Session, call: ToolCall, outcome: Outcome) -> tuple[ToolResult, list[Note]]:
-    """What is recorded of an outcome: the result, and the notes beside it; those with a key are pooled."""
+async def kept(
+    session: Session,
+    call: ToolCall,
+    outcome: Outcome,
+    *,
+    to: str | None = MAIN,
+    instead: Instead = raised,
+) -> tuple[ToolResult, list[Note]]:
+    """What is recorded of an outcome: the result, and the notes beside it; those with a key are pooled.
+
+    Where hooks refuse some of it, nothing is kept: that is an error, or `instead` gives the result.
+    """
     beside = [note for note in outcome.notes if note.key is None]
+    pooled = [note for note in outcome.notes if note.key is not None]
+    result = _result(call, outcome)
     try:
         JSON.encode(beside)
-        for note in outcome.notes:
-            if note.key is not None:
-                # before its result, which may speak of it
-                await session.put(note, given_by=call)
+        allowed = await session.offer(result, *beside, pooled=pooled, to=to, instead=instead)
+        if allowed is not result:
+            return allowed, []
+        for note in pooled:
+            # before its result, which may speak of it
+            await session.put(note, given_by=call)
     except CodecError as fault:
         words = f"It was run, and what it gave could not be kept: {fault}."
         return ToolResult(call.call_id, call.name, words, is_error=True), []
+    return result, beside
+
+
+def _result(call: ToolCall, outcome: Outcome) -> ToolResult:
     handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
-    result = ToolResult(
+    return ToolResult(
         call.call_id,
         call.name,
         outcome.content,
         is_error=outcome.is_error,
         extras={OUTPUTS: list(handles)} if handles else {},
     )
-    return result, beside

@@ -101,7 +101,7 @@ class Calls:
             self._tell(Called(self._name, call))
             with doing_within() as within:
                 outcome, cancelled = await self._outcome(call, watched)
-            result, notes = await kept(self._session, call, outcome)
+            result, notes = await kept(self._session, call, outcome, to=self._transcript)
             made = Made(self._name, call, result, watched.key, within=tuple(within))
             made = self._noted(made, watched, outcome)
             # What was asked within it is in a transcript of its own.

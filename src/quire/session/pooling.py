@@ -19,6 +19,7 @@ from quire.session.events import (
     Removed,
     Removing,
 )
+from quire.session.handles import handle_of
 from quire.session.meanwhile import Meanwhile
 from quire.session.outputs import giving_way, staying
 from quire.session.workspace import Workspace, Written
@@ -39,26 +40,22 @@ class Pooling(Verbs):
         with self._ledger.lock:
             return self._ledger.workspace.pool.fork()
 
-    def keep(self, note: Note) -> Note:
-        """Put a note into the pool; one of the same key gives its place to it."""
+    def keep(self, note: Note, *, given_by: ToolCall | None = None) -> Note:
+        """Put a note into the pool; one of the same key gives its place to it.
+
+        A note that was `given_by` a call that was begun is not kept where it tells of what was forgotten
+        since. One that holds a long output may be of any call that waits.
+        """
         ready = self._ready_note(note)
-        decide = partial(self._keeping, ready)
-        self._make(decide(self._ledger.workspace), decide)
+        self._make(self._keeping(ready, self._ledger.workspace), partial(self._left_to_keep, ready, given_by))
         return ready
 
     async def put(self, note: Note, *, given_by: ToolCall | None = None) -> Note:
-        """`keep` without blocking the loop; hooks may be async.
-
-        A note that was `given_by` a call that is being run is not kept where it tells of what was forgotten
-        since the call began.
-        """
+        """`keep` without blocking the loop; hooks may be async."""
         ready = self._ready_note(note)
-
-        def decide(workspace: Workspace) -> Change:
-            (left,) = self._left_of([ready], [] if given_by is None else [given_by], workspace)
-            return Change() if is_tombstone(left) else self._keeping(ready, workspace)
-
+        decide = partial(self._left_to_keep, ready, given_by)
         await self._make_aside(self._keeping(ready, self._ledger.workspace), decide)
+        self._allowed.discard(ready.id)
         return ready
 
     def drop(self, key: str) -> Note:
@@ -143,11 +140,20 @@ class Pooling(Verbs):
             await self._aside(lambda: self._ledger.commit(deciding.written), tell)
         return deciding.change
 
+    def _left_to_keep(self, note: Note, given_by: ToolCall | None, workspace: Workspace) -> Change:
+        """What is kept of a note, given the state that it is written to."""
+        calls = [] if given_by is None else [given_by]
+        if given_by is None and handle_of(note) is not None:
+            calls = workspace.pending()
+        (left,) = self._left_of([note], calls, workspace)
+        return Change() if is_tombstone(left) else self._keeping(note, workspace)
+
     def _keeping(self, note: Note, workspace: Workspace) -> Change:
         leaving = tuple(giving_way(workspace.pool, note, self._pool_limit, partial(staying, workspace)))
         before: list[Event] = [Evicting(self.place, one, note) for one in leaving]
         after: list[Event] = [Evicted(self.place, one, note) for one in leaving]
-        before.append(Adding(self.place, POOL, (note,)))
+        if note.id not in self._allowed:
+            before.append(Adding(self.place, POOL, (note,)))
         after.append(Added(self.place, POOL, (note,)))
         return Change(leaving, note, tuple(before), tuple(after))
 

@@ -22,7 +22,7 @@ from quire.session.meanwhile import Meanwhile
 from quire.session.recording import Recording
 from quire.session.steps import begun, by_result, held
 from quire.session.workspace import Workspace, Written
-from quire.stores.streams import MAIN, STEPS
+from quire.stores.streams import MAIN, POOL, STEPS
 
 logger = logging.getLogger("quire.session")
 
@@ -36,7 +36,8 @@ Instead = Callable[[ToolResult, Exception], ToolResult]
 """Gives what is recorded in place of a result that a hook refuses, and why it did."""
 
 
-def _raised(_: ToolResult, fault: Exception) -> ToolResult:
+def raised(_: ToolResult, fault: Exception) -> ToolResult:
+    """Nothing: that it was refused is an error."""
     raise fault
 
 
@@ -71,7 +72,7 @@ class Stepping(Recording):
         return _is_run(self._ledger.workspace, call)
 
     async def hold(
-        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = _raised
+        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = raised
     ) -> tuple[Item, ...]:
         """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
@@ -88,7 +89,7 @@ class Stepping(Recording):
         return tuple(item for _, item in written[-len(ready) :])
 
     async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = _raised, of_none: bool = False
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = raised, of_none: bool = False
     ) -> tuple[Item, ...]:
         """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more.
 
@@ -98,6 +99,7 @@ class Stepping(Recording):
         `of_none` are closed by who does not run them: `Conflict` too if somebody does by then.
         """
         ready = await self._heard(self._ready(items), instead)
+        ids = {item.id for item in ready}
 
         def change(workspace: Workspace) -> list[Written]:
             _check_waiting(workspace, calls)
@@ -109,12 +111,38 @@ class Stepping(Recording):
         def recorded() -> tuple[Item, ...]:
             written = self._ledger.commit(change)
             answered(self._ledger)
+            self._allowed.difference_update(ids)
             return tuple(item for _, item in written)
 
         return await self._aside(
             recorded,
             lambda kept: self.hooks.fire_and_wait(Added(self.place, MAIN, kept)),
         )
+
+    async def offer(
+        self,
+        result: ToolResult,
+        *others: Item,
+        pooled: Sequence[Note] = (),
+        to: str | None = MAIN,
+        instead: Instead = raised,
+    ) -> ToolResult:
+        """Let hooks hear of all that a call gave before any of it is written; then they are not asked again.
+
+        `to` names the transcript that it is for, if it is for one, and `pooled` are the notes for the pool.
+        Gives the result, or what `instead` gives for it where hooks refuse it or what came with it.
+        """
+        if not self.hooks:
+            return result
+        try:
+            if to is not None:
+                await self.hooks.fire_and_wait(Adding(self.place, to, self._ready([result, *others])))
+            for note in pooled:
+                await self.hooks.fire_and_wait(Adding(self.place, POOL, (self._ready_note(note),)))
+        except Exception as fault:
+            result, others, pooled = instead(result, fault), (), ()
+        self._allowed.update(item.id for item in (result, *others, *pooled))
+        return result
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
         """The calls of a transcript that wait for their result, and how far each has come."""
@@ -169,7 +197,7 @@ class Stepping(Recording):
         """Items as they may be recorded, once hooks were asked; of what is held they were asked before."""
         if not self.hooks:
             return tuple(items)
-        heard, allowed = self._ledger.workspace.steps.heard, list[Item]()
+        heard, allowed = self._ledger.workspace.steps.heard | self._allowed, list[Item]()
         for came in by_result(items):
             try:
                 if came[0].id not in heard:

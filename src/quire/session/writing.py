@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from msgspec.json import encode
@@ -59,6 +60,11 @@ class Desk:
         self._ledger = ledger
         self._redact = redact
         self.hooks = hooks
+
+    @cached_property
+    def _allowed(self) -> set[str]:
+        """The ids of what hooks have heard of, and that is yet to be written."""
+        return set()
 
     @property
     def _is_plain(self) -> bool:
@@ -123,7 +129,10 @@ class Desk:
         self, items: Iterable[Item], to: str, expected: int | None = None, *, is_new: bool
     ) -> tuple[Item, ...]:
         ready, to = self._ready(items), self._checked(to)
-        await self.hooks.fire_and_wait(Adding(self.place, to, ready))
+        if self.hooks:
+            if new := tuple(item for item in ready if item.id not in self._allowed):
+                await self.hooks.fire_and_wait(Adding(self.place, to, new))
+            self._allowed.difference_update(item.id for item in ready)
         return await self._aside(
             lambda: self._commit(ready, to, expected, is_new),
             lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)),

@@ -32,6 +32,7 @@ _TELLING, _SEVERAL = 8, 24
 _CLOCKS = 1.0
 """Seconds by which the clocks of two who write may differ."""
 
+_FEW = 30
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 
@@ -95,10 +96,17 @@ class Sought:
         """Whether one of them stands anywhere in what is told; where it is said when, one said before."""
         if not self._since:
             return False
-        likely = chain(self._others, *(self._by_word[word] for word in self._by_word.keys() & told.words))
         return any(
-            told.has(content) for content in likely if at is None or self._since[content] <= at + _CLOCKS
+            told.has(content)
+            for content in self._likely_in(told)
+            if at is None or self._since[content] <= at + _CLOCKS
         )
+
+    def _likely_in(self, told: "Told") -> Iterable[Content]:
+        """Those that have a word in common with what is told. A few are sooner looked for than its words."""
+        if len(self._since) <= _FEW:
+            return self._since
+        return chain(self._others, *(self._by_word[word] for word in self._by_word.keys() & told.words))
 
 
 class Told:

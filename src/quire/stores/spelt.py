@@ -12,6 +12,7 @@ _QUOTES = re.compile('"{2,}')  # as a row of a table has them
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WITH_EXPONENT = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,17})?[eE][+-]?\d{1,2}(?!\w|\.\d)")
 _ZEROS = re.compile(r"(?<![\w.])(\d+)\.(\d*?)0+(?!\w|\.\d)")
+_AN_EXPONENT, _A_ZERO = re.compile(r"[eE][+-]?\d"), re.compile(r"\.\d*0")  # soon seen, and seldom there
 _AHEAD_OF_LINES = re.compile(r"^[ \t]*(?:[>|][ \t]?)+", re.MULTILINE)  # as mails and recalled turns quote
 _MOST_PAGES = 3  # that a text is on a page that is on a page
 _HALF = re.compile("[\ud800-\udfff]")
@@ -34,9 +35,13 @@ def as_read(text: str) -> str:
         text = unescape(text)
     if not text.isascii():
         text = normalize("NFC", text)
-    text = _WITH_EXPONENT.sub(lambda number: str(float(number.group())), text)
-    text = _ZEROS.sub(_without_zeros, text)
-    return " ".join(_QUOTES.sub('"', _AHEAD_OF_LINES.sub("", text)).split())
+    if _AN_EXPONENT.search(text):
+        text = _WITH_EXPONENT.sub(lambda number: str(float(number.group())), text)
+    if _A_ZERO.search(text):
+        text = _ZEROS.sub(_without_zeros, text)
+    if ">" in text or "|" in text:
+        text = _AHEAD_OF_LINES.sub("", text)
+    return " ".join(_QUOTES.sub('"', text).split())
 
 
 def _letter(escaped: re.Match[str]) -> str:
