@@ -12,7 +12,7 @@ from quire.agent.builtin import ask_user
 from quire.agent.reply import Ended
 from quire.items import JSON
 from quire.models import Scripted
-from quire.session import Adding, Hook
+from quire.session import Adding, Evicting, Hook
 from quire.stores import Entry, MemoryStore, SQLiteStore, Store
 from quire.stores.streams import STEPS
 from tests.agent.answering import Gate, assert_whole, call, results, run
@@ -257,3 +257,39 @@ def test_what_hooks_allow_is_heard_of_once_and_kept(tmp_path: Path) -> None:
         assert len(ids) == len({*ids}) and {note.id, results(agent)[0].id} < {*ids}
 
     run(talk)
+
+
+@tool
+async def several() -> tuple[str, Note, Note]:
+    """Give two notes."""
+    return (
+        "Paid.",
+        Note("the first", key="one", description="x"),
+        Note("the second", key="two", description="x"),
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_note_that_nothing_may_give_way_for_refuses_the_result_alone(tmp_path: Path, limit: int) -> None:
+    def guarding(event: Evicting) -> None:
+        if event.note.key == "policy":
+            raise PermissionError
+
+    async def talk() -> None:
+        store, hooks = SQLiteStore(tmp_path / "a.db"), [Hook(guarding, (Evicting,))]
+        session = Session.open("ana/one", store=store, hooks=hooks, pool_limit=limit)
+        session.keep(Note("No refunds.", key="policy", description="x"))
+        model = Scripted([[SLOW, call("several"), call("slow", "{}", "again")], "Done."])
+        agent = Agent(session, model=model, tools=[slow, several])
+        assert (await agent.ask("go")).text == "Done."
+        assert [one.text for one in results(agent)] == [
+            "ok",
+            "What came of this was refused by a hook: PermissionError.",
+            "ok",
+        ]
+        assert [note.key for note in session.pool] == ["policy"]
+        assert_whole(agent)
+        await session.close()
+
+    run(talk)
+    assert not any(b"the first" in file.read_bytes() for file in tmp_path.iterdir())

@@ -1,7 +1,9 @@
 """What goes with every call of a tool, whoever makes it: hooks are heard, and what it gave is kept."""
 
+from collections.abc import Sequence
+
 from quire.agent.tools import Outcome
-from quire.errors import CodecError
+from quire.errors import CodecError, QuireError
 from quire.items import JSON, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 from quire.session.handles import OUTPUTS, handle_of
@@ -43,15 +45,34 @@ async def kept(
     try:
         JSON.encode(beside)
         allowed = await session.offer(result, *beside, pooled=pooled, to=to, instead=instead)
-        if allowed is not result:
-            return allowed, []
-        for note in pooled:
-            # before its result, which may speak of it
-            await session.put(note, given_by=call)
+        if allowed is result:
+            await _pooled(session, call, pooled)  # before the result, which may speak of them
+        return allowed, beside if allowed is result else []
     except CodecError as fault:
         words = f"It was run, and what it gave could not be kept: {fault}."
         return ToolResult(call.call_id, call.name, words, is_error=True), []
-    return result, beside
+    except _Refused as refusal:
+        return instead(result, refusal.fault), []
+
+
+class _Refused(Exception):
+    """A hook lets no other note give way for one of these."""
+
+    def __init__(self, fault: Exception) -> None:
+        self.fault = fault
+
+
+async def _pooled(session: Session, call: ToolCall, notes: Sequence[Note]) -> None:
+    """Put notes into the pool, all or none."""
+    for place, note in enumerate(notes):
+        try:
+            await session.put(note, given_by=call)
+        except QuireError:
+            raise
+        except Exception as fault:
+            if place:
+                await session.erase(*(one.id for one in notes[:place]))
+            raise _Refused(fault) from fault
 
 
 def _result(call: ToolCall, outcome: Outcome) -> ToolResult:

@@ -166,15 +166,32 @@ class Branching(Quoting):
         """Write what a fork did, once hooks have heard of it."""
         if not new:
             return ()
+        notes = self._outputs_of(child, new, self._ledger.workspace)
         await self.hooks.fire_and_wait(Adding(self.place, MAIN, tuple(new)))
-        return await aside(
-            lambda: self._write_merged(child, guard, kept),
-            lambda items: self.hooks.fire_and_wait(Added(self.place, MAIN, items)),
-        )
+        for note in notes:
+            await self.hooks.fire_and_wait(Adding(self.place, POOL, (note,)))
+
+        async def tell(written: Sequence[Written]) -> None:
+            items = tuple(item for stream, item in written if stream == MAIN)
+            await self.hooks.fire_and_wait(Added(self.place, MAIN, items))
+            for stream, item in written:
+                if stream == POOL:
+                    await self.hooks.fire_and_wait(Added(self.place, POOL, (item,)))
+
+        written = await aside(lambda: self._write_merged(child, guard, kept, notes), tell)
+        return tuple(item for stream, item in written if stream == MAIN)
+
+    def _outputs_of(self, child: "Branching", items: Sequence[Item], workspace: Workspace) -> Sequence[Item]:
+        """The long outputs that something merged names, and that are not here."""
+        return self._ready(outputs_named(items, child._ledger.workspace.pool, workspace.pool))
 
     def _write_merged(
-        self, child: "Branching", guard: "_Guard", kept: Callable[[Workspace], Sequence[Item]]
-    ) -> tuple[Item, ...]:
+        self,
+        child: "Branching",
+        guard: "_Guard",
+        kept: Callable[[Workspace], Sequence[Item]],
+        heard: Sequence[Item],
+    ) -> Sequence[Written]:
         link = self._linked(child)
         recalled = child._recalled()
         if sources := self._new_sources(recalled):
@@ -183,11 +200,12 @@ class Branching(Quoting):
         def change(workspace: Workspace) -> list[Written]:
             guard.check()
             items = kept(workspace)
-            moved = self._ready(outputs_named(items, child._ledger.workspace.pool, workspace.pool))
+            ids = {note.id for note in self._outputs_of(child, items, workspace)}
+            moved = [note for note in heard if note.id in ids]
             written = [*(Written(MAIN, item) for item in items), *(Written(POOL, note) for note in moved)]
             return [*written, *link, *self._noted(recalled, workspace)] if items else []
 
-        return tuple(item for stream, item in self._ledger.commit(change) if stream == MAIN)
+        return self._ledger.commit(change)
 
     def _linked(self, child: "Branching") -> list[Written]:
         """Say of what is merged where else it is, so that it is forgotten there too; what is to be said here.
