@@ -108,23 +108,51 @@ def charging() -> Task:
 
 
 @pytest.mark.parametrize("has_folder", [True, False])
-def test_one_that_lost_calls_is_run_no_more(tmp_path: Path, has_folder: bool) -> None:
+def test_one_that_lost_calls_twice_in_a_row_is_run_no_more(tmp_path: Path, has_folder: bool) -> None:
     async def work() -> None:
         coder = coder_of(LOSING, LOSING, kept=tmp_path if has_folder else None)
         kept = await coder.keep(charging())
         assert await kept(customers=["ana", "bo"], limit=2) == 2
         charged.clear()
-        with pytest.raises(ProgramFault, match="never awaited") as lost:
-            await kept(customers=["ana", "bo", "cy"], limit=2)
-        assert lost.value.has_acted and charged == ["ana", "bo"]
+        for _ in range(2):
+            with pytest.raises(ProgramFault, match="never awaited") as lost:
+                await kept(customers=["ana", "bo", "cy"], limit=2)
+            assert lost.value.has_acted and lost.value.kind == "types"
+        assert charged == ["ana", "bo"] * 2
         for called in (kept, kept.run, kept.within(coder.session).run):
             with pytest.raises(ProgramFault, match=r"was not run.*never awaited.*have another") as refused:
                 await called(customers=["ana", "bo"], limit=2)
             assert refused.value.kind == "types" and not refused.value.has_acted
             assert "had called" not in str(refused.value)
-        assert charged == ["ana", "bo"]
+        assert charged == ["ana", "bo"] * 2
         kept = await coder.keep(charging())  # it was written anew, and may try again
         assert await kept(customers=["cy"], limit=2) == 1
+
+    run(work)
+
+
+def test_one_that_lost_calls_once_stays_and_each_time_it_is_told(tmp_path: Path) -> None:
+    async def work() -> None:
+        path = (await coder_of(LOSING, kept=tmp_path).keep(charging())).path
+        for _ in range(3):
+            kept = await coder_of(kept=tmp_path).keep(charging())
+            with pytest.raises(ProgramFault, match="never awaited"):
+                await kept(customers=["ana", "bo", "cy"], limit=2)
+            assert await kept(customers=["ana"], limit=2) == 1
+        assert [*tmp_path.iterdir()] == [path]
+
+    run(work)
+
+
+def test_one_that_lost_calls_and_then_has_no_answer_is_told_of_rightly() -> None:
+    async def work() -> None:
+        both = "calls = [charge(one) for one in customers]\nfor call in calls[:1]:\n    found = await call\n"
+        kept = await coder_of(f"{both}output = found").keep(charging())
+        for customers, match in ((["ana", "bo"], "never awaited"), (["ana"], "does not fit")):
+            with pytest.raises(ProgramFault, match=match):
+                await kept(customers=customers, limit=1)
+        with pytest.raises(ProgramFault, match=r"was not run.*twice in a row no answer"):
+            await kept(customers=["ana"], limit=1)
 
     run(work)
 
@@ -158,8 +186,9 @@ def test_a_run_that_is_under_way_meanwhile_does_not_let_it_go_on() -> None:
         kept = await coder_of(losing).keep(task)
         other = asyncio.create_task(kept.run(numbers=[2]))
         await begun.wait()
-        with pytest.raises(ProgramFault, match="never awaited"):
-            await kept(numbers=[1, 1])
+        for _ in range(2):
+            with pytest.raises(ProgramFault, match="never awaited"):
+                await kept(numbers=[1, 1])
         ends.set()
         assert await other == 2
         with pytest.raises(ProgramFault, match="was not run"):

@@ -9,14 +9,14 @@ from typing import Any
 from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
 from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
-from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, uncertain
+from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, refused, uncertain
 from quire.agent.speaker import Approver
 from quire.agent.tools.outcome import failed
 from quire.agent.tools.running import run_or_stop
 from quire.agent.tools.shapes import Misfit
 from quire.agent.unbroken import unbroken
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
-from quire.items import Item, Message, ToolCall, new_id
+from quire.items import Item, Message, ToolCall, ToolResult, new_id
 from quire.models import AnyModel
 from quire.models.replies import words_of
 from quire.programs.asked_schemas import checked_schema
@@ -37,6 +37,17 @@ _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 
 _STOPPED = "the program was stopped"
 _BROKEN = "the program cannot go on"
+
+
+class _Withheld:
+    """What stands for a result that hooks refuse: on the record, and as the error that a program is given."""
+
+    fault: Exception | None = None
+
+    def __call__(self, result: ToolResult, fault: Exception) -> ToolResult:
+        instead = refused(result, fault)
+        self.fault = RuntimeError(instead.text)
+        return instead
 
 
 class Calls:
@@ -101,8 +112,9 @@ class Calls:
             self._tell(Called(self._name, call))
             with doing_within() as within:
                 outcome, cancelled = await self._outcome(call, watched)
-            result, notes = await kept(self._session, call, outcome, to=self._transcript)
-            made = Made(self._name, call, result, watched.key, within=tuple(within))
+            withheld = _Withheld()
+            result, notes = await kept(self._session, call, outcome, to=self._transcript, instead=withheld)
+            made = Made(self._name, call, result, watched.key, within=tuple(within), fault=withheld.fault)
             made = self._noted(made, watched, outcome)
             # What was asked within it is in a transcript of its own.
             called = [item for item in within if not isinstance(item, Message)]
@@ -119,7 +131,7 @@ class Calls:
     def _noted(self, made: Made, watched: Watched, outcome: Outcome) -> Made:
         """A call with what a program is given of it, noted where the tool was run."""
         try:
-            made = made._replace(value=watched.value(outcome))
+            made = made if made.fault is not None else made._replace(value=watched.value(outcome))
         except Exception as fault:
             made = made._replace(fault=fault)
         if watched.has_run and outcome.stop_reason != "refused":
@@ -130,13 +142,13 @@ class Calls:
         self, call: ToolCall, watched: Watched
     ) -> tuple[Outcome, asyncio.CancelledError | None]:
         session = self._session
-        refused = await self._refusal(call, watched.tool) or await refused_by_hooks(session, call)
-        if refused is None and self.broken is not None:
-            refused = _BROKEN
-        if refused is None and self._is_forgotten(call):
-            refused = FORGOTTEN
-        if refused is not None:
-            return failed(not_run(call, refused).text, "refused"), None
+        why_not = await self._refusal(call, watched.tool) or await refused_by_hooks(session, call)
+        if why_not is None and self.broken is not None:
+            why_not = _BROKEN
+        if why_not is None and self._is_forgotten(call):
+            why_not = FORGOTTEN
+        if why_not is not None:
+            return failed(not_run(call, why_not).text, "refused"), None
         try:
             tool, arguments = await watched.ready(call.arguments)
         except Misfit as fault:

@@ -41,8 +41,8 @@ class KeptProgram(Tool):
     """A program as a tool. `run` records a run in the main transcript; called, it records nothing.
 
     Where it fails, what it had called is in a transcript `attempt_*` either way, and the fault tells of it.
-    Where that is a fault of its own, or its answer did not fit twice in a row, it is neither kept nor run
-    any longer.
+    Where that is a fault of its own, or it lost calls or its answer did not fit twice in a row, it is neither
+    kept nor run any longer.
     """
 
     def __init__(self, task: Task, kept: Kept, stage: Stage, shelf: Shelf) -> None:
@@ -96,19 +96,24 @@ class KeptProgram(Tool):
     async def heeding(self, tell: Tell) -> AsyncGenerator[None, None]:
         """While the program is run: where it fails by a fault of its own, it is kept and run no longer.
 
-        A fault that a function or what it was given may be the cause of changes nothing, unless it is an
-        answer that did not fit twice in a row after calls of tools.
+        A fault that a function or what it was given may be the cause of changes nothing, unless it comes
+        twice in a row that calls were lost, or that an answer did not fit after calls of tools.
         """
         unfit = self._shelf.unfit
         unfit.check(self._kept)
         try:
             yield
         except ProgramFault as fault:
-            acted_for_nothing = fault.kind == "answer" and fault.has_acted
-            if fault.kind in OWN or (acted_for_nothing and await unfit.comes_again(self._kept)):
+            if await self._is_for_good(fault):
                 await self._shelf.set_aside(self._kept, fault, tell)
             raise
         await unfit.forget(self._kept)
+
+    async def _is_for_good(self, fault: ProgramFault) -> bool:
+        """Whether a program that failed so is not to be run again."""
+        # Types were checked before it was run: what is found then is calls that it lost with this input.
+        may_pass = fault.kind == "types" or (fault.kind == "answer" and fault.has_acted)
+        return await self._shelf.unfit.comes_again(self._kept) if may_pass else fault.kind in OWN
 
     async def performed(self, values: dict[str, Any], session: Session | None = None) -> Performance:
         """A run for whoever records what it did; nothing is recorded of it, unless it fails."""

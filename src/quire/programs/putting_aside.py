@@ -9,9 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from quire.programs.sandbox.functions import called_as, functions_in
 from quire.programs.sandbox.naming import bindings
-
-_PUTTING = frozenset((".add", ".append", ".appendleft", ".extend", ".insert", ".setdefault", ".update"))
-"""What puts values into others."""
+from quire.programs.sandbox.putting import PUTTING, names_in, put_by
 
 _LOOKING = frozenset((".clear", ".count", ".index", ".join", ".keys"))
 """What hands on none of the values that it is called with or on."""
@@ -98,11 +96,11 @@ class _Handing:
             case ast.Call(func=func) as call if func is not node:
                 return self._given_to(call)
             case ast.Assign(targets=targets) if all(isinstance(one, ast.Name) for one in targets):
-                return _names_in(targets)
+                return names_in(targets)
             case ast.For(iter=value, target=target) if value is node:
-                return _names_in([target])
+                return names_in([target])
             case ast.comprehension(iter=value, target=target, is_async=0) if value is node:
-                return _names_in([target])
+                return names_in([target])
             case ast.comprehension(ifs=ifs) if node in ifs:
                 return set()
             case _:
@@ -113,7 +111,7 @@ class _Handing:
         call = self._within[attribute]
         if not isinstance(call, ast.Call) or call.func is not attribute or called_as(call) in self._own:
             return False
-        is_put = called_as(call) in _PUTTING and isinstance(self._within[call], ast.Expr)
+        is_put = called_as(call) in PUTTING and isinstance(self._within[call], ast.Expr)
         return is_put or called_as(call) in _LOOKING
 
     def _given_to(self, call: ast.Call) -> set[str] | None:
@@ -122,34 +120,7 @@ class _Handing:
         if name in self._own:
             return None
         match call.func:
-            case ast.Attribute(value=ast.Name(id=other)) if name in _PUTTING:
+            case ast.Attribute(value=ast.Name(id=other)) if name in PUTTING:
                 return {other}
             case _:
                 return set() if name in _TELLING or name in _LOOKING else None
-
-
-def put_by(node: ast.AST, own: Collection[str]) -> tuple[set[str], list[ast.expr]]:
-    """The names that something puts values under or into, and these values."""
-    match node:
-        case ast.Assign(targets=targets, value=value) if all(map(_is_kept_by_name, targets)):
-            return _names_in(targets), [value]
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if _is_kept_by_name(target):
-            return _names_in([target]), [value]
-        case ast.AugAssign(target=target, value=value) if _is_kept_by_name(target):
-            return _names_in([target]), [value]
-        case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args) as call):
-            method = called_as(call)
-            return ({name}, args) if method in _PUTTING and method not in own else (set(), [])
-        case _:
-            return set(), []
-
-
-def _is_kept_by_name(target: ast.expr) -> bool:
-    """Whether what is put here is found by one name alone: under that, or in what that stands for."""
-    return isinstance(target, ast.Name) or (
-        isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
-    )
-
-
-def _names_in(targets: list[ast.expr]) -> set[str]:
-    return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}

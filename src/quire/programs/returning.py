@@ -8,8 +8,9 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import deepcopy
 
-from quire.programs.putting_aside import held_in, put_by
+from quire.programs.putting_aside import held_in
 from quire.programs.sandbox.gathering import gathering_in
+from quire.programs.sandbox.putting import put_by
 
 _MOST_PASSES = 10
 """One function may give back what another gives, for longer than anybody has time to follow."""

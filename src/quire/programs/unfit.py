@@ -1,8 +1,9 @@
 """Kept programs that are not to be run any more, though somebody has them still.
 
-Those that failed by a fault of their own, and those whose answers did not fit after they had called tools.
-Once, that may be for what a tool gave. A program of which it comes again does all that it does for nothing,
-each time that it is called. The first time is noted beside the file, for whoever runs the program next.
+Those that failed by a fault of their own, and those that lost calls or whose answers did not fit after they
+had called tools. Once, that may be for what they were given. A program of which it comes again does all that
+it does for nothing, each time that it is called. The first time is noted beside the file, for whoever runs
+the program next.
 """
 
 from contextlib import suppress
@@ -13,7 +14,7 @@ from quire.programs.faults import OWN, ProgramFault
 from quire.programs.kept_files import Kept
 from quire.stores.threads import STORE
 
-_TWICE = "twice in a row its answer did not fit after it had called tools"
+_TWICE = "twice in a row no answer that fits came of it, after it had called tools"
 
 
 class Unfit:
@@ -35,7 +36,7 @@ class Unfit:
         return _digest(kept) in self._stopped
 
     async def comes_again(self, kept: Kept) -> bool:
-        """Note that an answer did not fit after calls: whether it was so the time before, too."""
+        """Note that no answer that fits came of a program: whether it was so the time before, too."""
         digest = _digest(kept)
         if digest in self._doubted or await STORE.do(_is_noted, kept):
             return True

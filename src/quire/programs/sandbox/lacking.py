@@ -2,12 +2,15 @@
 
 import ast
 import builtins
+from collections import Counter
 from collections.abc import Iterator
 
 from quire.programs.faults import ProgramFault, at_line
 from quire.programs.sandbox.attributes import attributes_lacking
+from quire.programs.sandbox.functions import Function
 from quire.programs.sandbox.gathering import gathering_in
 from quire.programs.sandbox.naming import bindings, declared_in, uses
+from quire.programs.sandbox.other_names import reads_by_any_name
 
 BUILTINS = frozenset(
     {
@@ -38,9 +41,18 @@ _GATHERING = (
 )
 
 
+_NAMES = ("__name__", "__qualname__")
+_NO_NAME = "a function has no name of its own in the sandbox: write it as a text"
+
+
 def check_lacking(code: str, tree: ast.Module, stubs: str) -> None:
     """Raise a `ProgramFault` where a program uses what Python has and the sandbox has not."""
-    lacking = (*_builtins_lacking(tree, stubs), *_keywords_lacking(tree), *attributes_lacking(tree))
+    lacking = (
+        *_builtins_lacking(tree, stubs),
+        *_keywords_lacking(tree),
+        *_names_lacking(tree, stubs),
+        *attributes_lacking(tree),
+    )
     line, text = min(lacking, default=(0, ""))
     if text:
         raise ProgramFault("missing", at_line(code, line, text), line)
@@ -58,3 +70,28 @@ def _builtins_lacking(tree: ast.Module, stubs: str) -> Iterator[tuple[int, str]]
 def _keywords_lacking(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Calls of `gather` that say how: it would refuse them once all that it gathers has begun."""
     return ((call.lineno, _GATHERING) for call in gathering_in(tree) if call.keywords)
+
+
+def _names_lacking(tree: ast.Module, stubs: str) -> Iterator[tuple[int, str]]:
+    """Functions that are asked for their names, by whoever does not see first whether they have any."""
+    nodes = [*ast.walk(tree)]
+    asking = [one for one in nodes if isinstance(one, ast.Attribute) and one.attr in _NAMES]
+    if not asking or any(map(_sees_first, nodes)):
+        return
+    bound = Counter(name for _, name in bindings(tree))
+    methods = {one for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
+    plain = [one for one in nodes if isinstance(one, Function) and not one.decorator_list]
+    own = [one.name for one in plain if one not in methods and bound[one.name] == 1]
+    given = [name for name in declared_in(stubs).functions if not bound[name]]
+    functions = reads_by_any_name((*own, *given), tree)
+    yield from ((one.lineno, f"`.{one.attr}`: {_NO_NAME}") for one in asking if one.value in functions)
+
+
+def _sees_first(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text in _NAMES
+        case ast.Name(id=name):
+            return name == "AttributeError"
+        case _:
+            return False

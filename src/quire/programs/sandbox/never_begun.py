@@ -2,7 +2,8 @@
 
 A text shows this only in part (a function may give a call back, and its caller lose it). Whoever means to
 leave calls alone puts them under names, where he may await them or not. Who gathers calls and catches what
-one of them raised, knows that something failed. Those are let be.
+one of them raised, knows that something failed; so does who fails or ends before he has put all together.
+Those are let be.
 """
 
 import ast
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple, cast
 from quire.programs.faults import ProgramFault, at_line
 from quire.programs.sandbox.gathering import gathering_in
 from quire.programs.sandbox.naming import names_bound_by, values_named_by
-from quire.programs.sandbox.other_names import other_names, reads_in
+from quire.programs.sandbox.other_names import given_to_functions, other_names, reads_in
+from quire.programs.sandbox.putting import put_by
 
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Loop = ast.For | ast.AsyncFor | ast.While
@@ -71,21 +73,34 @@ def _called(call: ast.Call) -> ast.expr:
 
 
 def _let_be(tree: ast.Module) -> Iterator[ast.Call]:
-    """The calls that are awaited at once, or put under names that are awaited there and have nothing else."""
+    """The calls that are awaited at once, or put under or into names that are awaited where they begin."""
     where = dict(_placed(tree, _Where(tree, None)))
+    bound = _times_bound(where)
     gathering = {*gathering_in(tree)}
     awaited = [node.value for node in where if isinstance(node, ast.Await)]
-    values = [inner for one in awaited for inner in (_given_to(one) if one in gathering else [one])]
+    gathered = [inner for one in awaited if one in gathering for inner in _given_to(one)]
+    by_functions = {(where[value], _holder(value)) for value in gathered}
+    values = [*gathered, *(one for one in awaited if one not in gathering)]
+    for function, name, value in given_to_functions(tree):
+        if (_Where(function, None), _Holder(name, is_chosen_from=False)) in by_functions and bound[
+            function, name
+        ] == 1:
+            values.append(value)
     yield from (call for value in values for call in _calls_in(value))
-    bound = Counter((where[node].scope, name) for node in where for name in names_bound_by(node))
     waiting = {(where[value], _holder(value)) for value in values}
+    begun = {(where[node].scope, one.name): where[node] for node in where for one, _ in _named_by(node)}
     for node in where:
-        for name, value in _named_by(node):
-            is_chosen_from = isinstance(value, ast.Dict | ast.DictComp)
-            if (where[node], _Holder(name, is_chosen_from)) in waiting and bound[
-                where[node].scope, name
-            ] == 1:
+        for holder, value in (*_named_by(node), *_put_into(node)):
+            named = where[node].scope, holder.name
+            if bound[named] == 1 and named in begun and (begun[named], holder) in waiting:
                 yield from _calls_in(value)
+
+
+def _times_bound(where: dict[ast.AST, _Where]) -> Counter[tuple[ast.AST, str]]:
+    """How often each function binds names to values. What is added to a value is put into it."""
+    added_to = {node.target for node in where if isinstance(node, ast.AugAssign)}
+    others = [node for node in where if node not in added_to]
+    return Counter((where[node].scope, name) for node in others for name in names_bound_by(node))
 
 
 def _placed(node: ast.AST, here: _Where) -> Iterator[tuple[ast.AST, _Where]]:
@@ -112,18 +127,33 @@ def _holder(awaited: ast.expr) -> _Holder | None:
             return _Holder(name, is_chosen_from=False)
         case ast.Subscript(value=ast.Name(id=name)):
             return _Holder(name, is_chosen_from=True)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="values")):
+            return _Holder(name, is_chosen_from=True)
         case _:
             return None
 
 
-def _named_by(node: ast.AST) -> list[tuple[str, ast.expr]]:
+def _named_by(node: ast.AST) -> list[tuple[_Holder, ast.expr]]:
     """What a statement puts under names, one or several at once."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
             pairs = zip(names, values, strict=False)
-            return [(one.id, value) for one, value in pairs if isinstance(one, ast.Name)]
+            named = [(one.id, value) for one, value in pairs if isinstance(one, ast.Name)]
         case _:
-            return values_named_by(node)
+            named = values_named_by(node)
+    return [(_Holder(name, isinstance(value, ast.Dict | ast.DictComp)), value) for name, value in named]
+
+
+def _put_into(node: ast.AST) -> Iterator[tuple[_Holder, ast.expr]]:
+    """What a statement puts into what a name stands for."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
+            yield _Holder(name, is_chosen_from=True), value
+        case ast.Expr() | ast.AugAssign(target=ast.Name()):
+            names, values = put_by(node, ())
+            yield from ((_Holder(name, is_chosen_from=False), one) for name in names for one in values)
+        case _:
+            pass
 
 
 def _calls_in(value: ast.expr) -> Iterator[ast.Call]:

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from quire.programs.sandbox.functions import Function
 from quire.programs.sandbox.naming import bindings, values_named_by
@@ -14,10 +14,8 @@ Reads = list[ast.Name]
 def other_names(tree: ast.Module) -> dict[ast.expr, Reads]:
     """What has another name from there on that nothing else has, with where it is looked up by that."""
     nodes, whole = [*ast.walk(tree)], _Names(tree)
-    plain = (one for one in nodes if isinstance(one, Function) and not one.decorator_list)
-    functions = {one.name: _Own(one) for one in plain if whole.is_single(one.name)}
     named = [(whole, *one) for node in nodes for one in (*values_named_by(node), *_gone_through_by(node))]
-    named += [one for node in nodes for one in _given_by(node, functions)]
+    named += [(own.names(), name, value) for own, name, value in _given(nodes, whole)]
     found = (
         (one, names.read[name])
         for names, name, value in named
@@ -25,6 +23,23 @@ def other_names(tree: ast.Module) -> dict[ast.expr, Reads]:
         for one in _either_of(value)
     )
     return {one: reads for one, reads in found if reads}  # one that is not looked up is had by other ways
+
+
+def reads_by_any_name(names: Iterable[str], tree: ast.Module) -> set[ast.Name]:
+    """Where the values of some names are looked up, by these or by others."""
+    others, reads, found = other_names(tree), reads_in(tree), set[ast.Name]()
+    waiting = [node for name in names for node in reads[name]]
+    while waiting:
+        node = waiting.pop()
+        waiting += others.get(node, []) if node not in found else []
+        found.add(node)
+    return found
+
+
+def given_to_functions(tree: ast.Module) -> Iterator[tuple[Function, str, ast.expr]]:
+    """What a program gives to functions of its own, by the names that they have for it."""
+    given = _given([*ast.walk(tree)], _Names(tree))
+    return ((own.function, name, value) for own, name, value in given)
 
 
 class _Names:
@@ -43,11 +58,11 @@ class _Own:
 
     def __init__(self, function: Function) -> None:
         self.taken = function.args
-        self._function = function
+        self.function = function
         self._names: _Names | None = None
 
     def names(self) -> _Names:
-        self._names = self._names or _Names(self._function)
+        self._names = self._names or _Names(self.function)
         return self._names
 
 
@@ -71,7 +86,13 @@ def _gone_through_by(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             pass
 
 
-def _given_by(node: ast.AST, functions: dict[str, _Own]) -> Iterator[tuple[_Names, str, ast.expr]]:
+def _given(nodes: list[ast.AST], whole: _Names) -> Iterator[tuple[_Own, str, ast.expr]]:
+    plain = (one for one in nodes if isinstance(one, Function) and not one.decorator_list)
+    functions = {one.name: _Own(one) for one in plain if whole.is_single(one.name)}
+    return (one for node in nodes for one in _given_by(node, functions))
+
+
+def _given_by(node: ast.AST, functions: dict[str, _Own]) -> Iterator[tuple[_Own, str, ast.expr]]:
     """What a call gives to a function of the program's own, by the names that it has for it."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in functions:
@@ -79,7 +100,7 @@ def _given_by(node: ast.AST, functions: dict[str, _Own]) -> Iterator[tuple[_Name
             given = [(one.arg or "", one.value) for one in keywords if one.arg in _named(own.taken)]
             if not any(isinstance(one, ast.Starred) for one in args):
                 given += zip(_in_order(own.taken), args, strict=False)
-            yield from ((own.names(), name, value) for name, value in given)
+            yield from ((own, name, value) for name, value in given)
         case _:
             pass
 

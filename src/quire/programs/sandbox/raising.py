@@ -3,12 +3,14 @@
 import builtins
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox.lacked import TYPES
 from quire.programs.sandbox.naming import bindings
 from quire.programs.sandbox.own_calls import written_at
+from quire.programs.sandbox.own_errors import is_own_error, lines_passed
 from quire.programs.sandbox.source import AHEAD, tree_of
 
 if TYPE_CHECKING:
@@ -45,7 +47,12 @@ _TYPE_LACKS = re.compile(r"^(?:type object )?'([\w.]+)'(?: object)? has no attri
 _BARE = ("collections.Counter",)
 """Types of modules that the sandbox tells of without their modules."""
 
-_TYPES = {**TYPES, **{path.rpartition(".")[2]: TYPES[path] for path in _BARE}}
+_TYPES: dict[str, type] = {
+    **TYPES,
+    **{path.rpartition(".")[2]: TYPES[path] for path in _BARE},
+    "builtin_function_or_method": BuiltinFunctionType,
+    "function": FunctionType,
+}
 _UNDEFINED = re.compile(r"^name '(\w+)' is not defined")
 
 
@@ -96,17 +103,35 @@ def fault_of(
     ends, message = code.count("\n") + 1, error.display("msg")
     within = [line for line in lines if 0 < line <= ends]
     name, line = _name_of(error), within[-1] if within else None
-    kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
-    if (
-        kind == "raised"
-        and name == "TypeError"
-        and message not in raised
-        and _is_refused(message, code, line)
-    ):
-        kind = "missing"
+    died = _Died(name, message, code, line)
+    kind: Kind = "syntax" if isinstance(error, MontySyntaxError) else died.kind(raised)
     if kind in ("raised", "names") and max(lines, default=0) > ends:
         return ProgramFault("answer", _no_answer(name, message), printed=printed)
-    return ProgramFault(kind, at_line(code, line, f"{name}: {message}{_lacking(kind)}"), line, printed)
+    return died.fault(kind, printed)
+
+
+class _Died(NamedTuple):
+    """An error that a program died of, and the line that it is told by."""
+
+    name: str
+    message: str
+    code: str
+    line: int | None
+
+    def kind(self, raised: Collection[str]) -> Kind:
+        if self.message in raised or is_own_error(self.name, tree_of(self.code), self.line):
+            return "raised"
+        is_refused = self.name == "TypeError" and _is_refused(self.message, self.code, self.line)
+        kind = _kind(self.name, self.message, raised)
+        return "missing" if kind == "raised" and is_refused else kind
+
+    def fault(self, kind: Kind, printed: str) -> ProgramFault:
+        text = f"{self.name}: {self.message}{_lacking(kind)}"
+        if kind != "syntax" and self.line is not None:
+            among = lines_passed(self.name, tree_of(self.code), self.line)
+            if len(among) > 1:
+                return ProgramFault(kind, f"lines {among[0]} to {among[-1]}: {text}", printed=printed)
+        return ProgramFault(kind, at_line(self.code, self.line, text), self.line, printed)
 
 
 def _name_of(error: Any) -> str:
@@ -114,7 +139,7 @@ def _name_of(error: Any) -> str:
 
 
 def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
-    if message in raised or any(_reads_like_ours(said) and said in message for said in raised):
+    if any(_reads_like_ours(said) and said in message for said in raised):
         return "raised"
     if name in ("MemoryError", "RecursionError") or (name in _LIMIT_KINDS and _LIMITS.search(message)):
         return "limit"
