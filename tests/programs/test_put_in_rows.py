@@ -24,9 +24,7 @@ LEFT_ALONE = {
     "appended": broken_off("[]", "calls.append(look(row['a']))"),
     "extended": broken_off("[]", "calls.extend([look(row['a'])])"),
     "added": broken_off("[]", "calls += [look(row['a'])]"),
-    "by keys": broken_off("{}", "calls[len(row)] = look(row['a'])", "await asyncio.gather(*calls.values())"),
     "by keys, one is chosen": broken_off("{}", "calls[len(row)] = look(row['a'])", "await calls[1]"),
-    "a dict at once": "calls = {'a': look(1)}\nif False:\n    await asyncio.gather(*calls.values())\n0",
     "before an answer": "async def main():\n    calls = []\n    for row in [{'a': 1}, {}]:\n"
     "        if not row:\n            return 0\n        calls.append(look(row['a']))\n"
     "    return await asyncio.gather(*calls)\nawait main()",
@@ -39,6 +37,12 @@ LEFT_ALONE = {
     "    rows.append(own(1))\n    await all_of(1, calls=rows)\nexcept ValueError:\n    0\n0",
 }
 LOST = {
+    "by a key that is there": "calls = {}\nfor n in [0, 1]:\n    calls['a'] = own(n)\n"
+    "await asyncio.gather(*calls.values())\n0",
+    "by a key that is there, at once": "calls = {'a': own(n) for n in [0, 1]}\n"
+    "await asyncio.gather(*calls.values())\n0",
+    "after all are gathered": "calls = []\nfor n in [0, 1]:\n    calls.append(own(n))\n"
+    "await asyncio.gather(*calls)\ncalls.append(own(0))\n0",
     "gathered only in the loop": "calls = []\nfor n in [1, 2, 1]:\n    calls.append(own(n - n))\n"
     "    if n == 2:\n        await asyncio.gather(*calls)\n        calls.clear()\n0",
     "a new row for each": "for n in [1, 1]:\n    calls = []\n    calls.append(own(0))\n"

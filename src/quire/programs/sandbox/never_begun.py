@@ -73,7 +73,10 @@ def _called(call: ast.Call) -> ast.expr:
 
 
 def _let_be(tree: ast.Module) -> Iterator[ast.Call]:
-    """The calls that are awaited at once, or put under or into names that are awaited where they begin."""
+    """The calls that are awaited at once, or put under or into names that are awaited where they begin.
+
+    Not those in a dict of which all are gathered: under a key that is there already one is lost.
+    """
     where = dict(_placed(tree, _Where(tree, None)))
     bound = _times_bound(where)
     gathering = {*gathering_in(tree)}
@@ -87,12 +90,16 @@ def _let_be(tree: ast.Module) -> Iterator[ast.Call]:
         ] == 1:
             values.append(value)
     yield from (call for value in values for call in _calls_in(value))
-    waiting = {(where[value], _holder(value)) for value in values}
+    waiting = dict[tuple[_Where, _Holder | None], int]()
+    for value in sorted(values, key=lambda one: one.lineno):
+        waiting[where[value], _holder(value)] = value.lineno
     begun = {(where[node].scope, one.name): where[node] for node in where for one, _ in _named_by(node)}
     for node in where:
         for holder, value in (*_named_by(node), *_put_into(node)):
             named = where[node].scope, holder.name
-            if bound[named] == 1 and named in begun and (begun[named], holder) in waiting:
+            awaited_at = waiting.get((begun.get(named, where[node]), holder), 0)
+            # What comes later than all is awaited is lost.
+            if bound[named] == 1 and named in begun and value.lineno <= awaited_at:
                 yield from _calls_in(value)
 
 
@@ -126,8 +133,6 @@ def _holder(awaited: ast.expr) -> _Holder | None:
         case ast.Name(id=name):
             return _Holder(name, is_chosen_from=False)
         case ast.Subscript(value=ast.Name(id=name)):
-            return _Holder(name, is_chosen_from=True)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="values")):
             return _Holder(name, is_chosen_from=True)
         case _:
             return None
