@@ -5,6 +5,7 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from quire.agent import Agent, Tool, tool
 from quire.agent.builtin import Role, delegating_tools
 from quire.agent.tools import run
 from quire.compactors import Offload, Room
+from quire.errors import WrongType
 from quire.items import Item, Message
 from quire.models import Scripted
 from quire.stores import SQLiteStore
@@ -217,3 +219,13 @@ def test_a_note_of_a_call_that_was_begun_tells_of_nothing_forgotten_since(tmp_pa
 
     asyncio.run(talk())
     assert b"DE8937" not in bytes_in(tmp_path)
+
+
+def test_what_gave_a_note_is_a_call(tmp_path: Path) -> None:
+    session, given_by = session_in(tmp_path), cast("Any", "call_1")
+    note = Note("x", key="a", description="b")
+    with pytest.raises(WrongType, match="given by a ToolCall, not by a str"):
+        session.keep(note, given_by=given_by)
+    with pytest.raises(WrongType, match="given by a ToolCall, not by a str"):
+        asyncio.run(session.put(note, given_by=given_by))
+    assert list(session.pool) == []

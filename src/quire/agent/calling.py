@@ -7,7 +7,7 @@ from quire.errors import CodecError, QuireError
 from quire.items import JSON, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 from quire.session.handles import OUTPUTS, handle_of
-from quire.session.stepping import Instead, raised
+from quire.session.stepping import Instead
 from quire.stores.streams import MAIN
 
 
@@ -32,12 +32,12 @@ async def kept(
     call: ToolCall,
     outcome: Outcome,
     *,
+    instead: Instead,
     to: str | None = MAIN,
-    instead: Instead = raised,
 ) -> tuple[ToolResult, list[Note]]:
     """What is recorded of an outcome: the result, and the notes beside it; those with a key are pooled.
 
-    Where hooks refuse some of it, nothing is kept: that is an error, or `instead` gives the result.
+    Where hooks refuse some of it, nothing is kept, and `instead` gives the result.
     """
     beside = [note for note in outcome.notes if note.key is None]
     pooled = [note for note in outcome.notes if note.key is not None]
@@ -45,25 +45,17 @@ async def kept(
     try:
         JSON.encode(beside)
         allowed = await session.offer(result, *beside, pooled=pooled, to=to, instead=instead)
-        if allowed is result:
-            await _pooled(session, call, pooled)  # before the result, which may speak of them
-        return allowed, beside if allowed is result else []
+        if allowed is not result:
+            return allowed, []
+        refusal = await _pooled(session, call, pooled)  # before the result, which may speak of them
     except CodecError as fault:
         words = f"It was run, and what it gave could not be kept: {fault}."
         return ToolResult(call.call_id, call.name, words, is_error=True), []
-    except _Refused as refusal:
-        return instead(result, refusal.fault), []
+    return (result, beside) if refusal is None else (instead(result, refusal), [])
 
 
-class _Refused(Exception):
-    """A hook lets no other note give way for one of these."""
-
-    def __init__(self, fault: Exception) -> None:
-        self.fault = fault
-
-
-async def _pooled(session: Session, call: ToolCall, notes: Sequence[Note]) -> None:
-    """Put notes into the pool, all or none."""
+async def _pooled(session: Session, call: ToolCall, notes: Sequence[Note]) -> Exception | None:
+    """Put notes into the pool, all or none; why none, where a hook lets no other give way for one of them."""
     for place, note in enumerate(notes):
         try:
             await session.put(note, given_by=call)
@@ -72,7 +64,8 @@ async def _pooled(session: Session, call: ToolCall, notes: Sequence[Note]) -> No
         except Exception as fault:
             if place:
                 await session.erase(*(one.id for one in notes[:place]))
-            raise _Refused(fault) from fault
+            return fault
+    return None
 
 
 def _result(call: ToolCall, outcome: Outcome) -> ToolResult:

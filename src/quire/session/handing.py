@@ -5,7 +5,8 @@ and what came back is in the result of that call: other results may list what so
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,7 +29,7 @@ class Handing:
         self._calls: defaultdict[Place, dict[str, ToolCall]] = defaultdict(dict)
         self._briefs: defaultdict[Place, dict[str, set[str]]] = defaultdict(dict)
         self._results: defaultdict[Place, dict[str, ToolResult]] = defaultdict(dict)
-        self._outputs: defaultdict[Place, dict[str, Note]] = defaultdict(dict)
+        self._outputs: defaultdict[Place, dict[str, dict[str, Note]]] = defaultdict(dict)
 
     def take(self, place: Place, recorded: Sequence[Written]) -> None:
         """Take in what an agent has on its record; of one that nobody works for there is nothing."""
@@ -43,8 +44,8 @@ class Handing:
                     self._briefs[place].setdefault(text, set()).add(item.call_id)
             elif isinstance(item, ToolResult):
                 self._results[place][item.call_id] = item
-            elif isinstance(item, Note) and item.key is not None and handle_of(item):
-                self._outputs[place][item.key] = item
+            elif isinstance(item, Note) and (handle := handle_of(item)):
+                self._outputs[place].setdefault(handle, {})[item.id] = item
 
     def given_to(self, place: Place) -> "Given | None":
         """What one was given and gave back, if it is on the record of the one above it."""
@@ -52,8 +53,11 @@ class Handing:
         parent = place._replace(conversation=above)
         if not found or name not in self._names.get(parent, ()):
             return None
+        kept = self._outputs[parent]
         told = {
-            call_id: _Told(result, [*_notes_of(result, self._outputs[parent])])
+            call_id: _Told(
+                result, [*chain.from_iterable(kept.get(one, {}).values() for one in outputs_of(result))]
+            )
             for call_id, result in self._results[parent].items()
         }
         return Given(parent, self._briefs[parent], self._calls[parent], told)
@@ -112,12 +116,6 @@ class Given:
 def _is_in(message: Message, words: str) -> bool:
     """Whether words hold a message, as it was said or as it is told where all is told."""
     return message.text in words or (line_of(message) or message.text) in words
-
-
-def _notes_of(result: ToolResult, notes: Mapping[str, Note]) -> Iterator[Note]:
-    """The notes of what was kept of an output, in their order."""
-    handles = outputs_of(result)
-    return (note for note in notes.values() if handle_of(note) in handles) if handles else iter(())
 
 
 def _decoded(arguments: str) -> Any:

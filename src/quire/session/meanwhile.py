@@ -49,7 +49,8 @@ class Meanwhile:
         gone.look_in(self._before)
         left = gone.left_of(items, self._before, workspace)
         # Notes come before the result that shows the ends of what they hold.
-        self._emptied.update(*(handles_of(item) for item in items if item not in left))
+        emptied = (item for item, one in zip(items, left, strict=True) if one is not item)
+        self._emptied.update(*map(handles_of, emptied))
         return [one if self._emptied.isdisjoint(outputs_of(one)) else tombstone(one) for one in left]
 
 

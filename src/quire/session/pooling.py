@@ -47,13 +47,14 @@ class Pooling(Verbs):
         since. One that holds a long output may be of any call that waits.
         """
         ready = self._ready_note(note)
-        self._make(self._keeping(ready, self._ledger.workspace), partial(self._left_to_keep, ready, given_by))
+        decide = partial(self._left_to_keep, ready, _checked_call(given_by))
+        self._make(self._keeping(ready, self._ledger.workspace), decide)
         return ready
 
     async def put(self, note: Note, *, given_by: ToolCall | None = None) -> Note:
         """`keep` without blocking the loop; hooks may be async."""
         ready = self._ready_note(note)
-        decide = partial(self._left_to_keep, ready, given_by)
+        decide = partial(self._left_to_keep, ready, _checked_call(given_by))
         await self._make_aside(self._keeping(ready, self._ledger.workspace), decide)
         self._allowed.discard(ready.id)
         return ready
@@ -173,3 +174,9 @@ class Pooling(Verbs):
         heard = {note.id: note for note in first.leaving}
         notes = tuple(note for note in workspace.pool if heard.get(note.id) == note)
         return Change(notes, None, first.before, (Cleared(self.place, notes),))
+
+
+def _checked_call(given_by: ToolCall | None) -> ToolCall | None:
+    if given_by is None or isinstance(given_by, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return given_by
+    raise WrongType(f"a note is given by a ToolCall, not by a {type(given_by).__name__}")

@@ -36,8 +36,7 @@ Instead = Callable[[ToolResult, Exception], ToolResult]
 """Gives what is recorded in place of a result that a hook refuses, and why it did."""
 
 
-def raised(_: ToolResult, fault: Exception) -> ToolResult:
-    """Nothing: that it was refused is an error."""
+def _raised(_: ToolResult, fault: Exception) -> ToolResult:
     raise fault
 
 
@@ -72,7 +71,7 @@ class Stepping(Recording):
         return _is_run(self._ledger.workspace, call)
 
     async def hold(
-        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = raised
+        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = _raised
     ) -> tuple[Item, ...]:
         """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
@@ -89,7 +88,7 @@ class Stepping(Recording):
         return tuple(item for _, item in written[-len(ready) :])
 
     async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = raised, of_none: bool = False
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = _raised, of_none: bool = False
     ) -> tuple[Item, ...]:
         """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more.
 
@@ -125,7 +124,7 @@ class Stepping(Recording):
         *others: Item,
         pooled: Sequence[Note] = (),
         to: str | None = MAIN,
-        instead: Instead = raised,
+        instead: Instead = _raised,
     ) -> ToolResult:
         """Let hooks hear of all that a call gave before any of it is written; then they are not asked again.
 

@@ -98,11 +98,11 @@ class Traces:
 
     def follow(self, logs: Sequence[Read]) -> None:
         """Find all that was made of what is known so far."""
+        for log in logs:
+            self._outputs.look_at(log.recorded)
         found = -1
         while found != (found := self._known()):
             self._gone_from |= {digest_of(log.place.conversation): self.ids_in(log) for log in logs}
-            for log in logs:
-                self._outputs.look_at(log.recorded)
             for log in logs:
                 self._take_texts(log)
                 self._listed.update(*(listed_of(item, self.gone_from) for item in _noted_in(log.recorded)))

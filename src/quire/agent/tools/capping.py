@@ -1,9 +1,8 @@
 """Output that is too long for a model: its beginning and its end, and all of it in notes with a handle."""
 
 from collections.abc import Callable
-from hashlib import sha256
 
-from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
+from quire.compactors.offloading import handle_for
 from quire.errors import cut
 from quire.items import MAX_TEXT, Note, new_id
 
@@ -32,7 +31,7 @@ def ends(text: str, most: int) -> tuple[str, str]:
 
 def kept(content: str | bytes, about: str) -> list[Note]:
     """A text, or bytes, in as many notes as it takes; the first has the plain handle."""
-    handle = HANDLE + sha256(new_id().encode()).hexdigest()[:HANDLE_DIGITS]
+    handle = handle_for(new_id())
     unit = "characters" if isinstance(content, str) else "bytes"
     pieces = [content[start : start + MAX_TEXT] for start in range(0, len(content), MAX_TEXT)]
     notes: list[Note] = []
