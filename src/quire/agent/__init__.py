@@ -5,10 +5,11 @@ from quire.agent.asking import Asking, Input
 from quire.agent.limits import Limits
 from quire.agent.opening import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
-from quire.agent.tools import Outcome, Tool, Toolset, run, tool, tools_of
+from quire.agent.tools import Allowance, Outcome, Tool, Toolset, run, tool, tools_of
 
 __all__ = [
     "Agent",
+    "Allowance",
     "Asking",
     "Began",
     "Decisions",

@@ -11,7 +11,7 @@ from quire.agent.answer_types import AnswerType, answer_type
 from quire.agent.asking import Asking, Input, message_of
 from quire.agent.closing import close_calls
 from quire.agent.correcting import as_value
-from quire.agent.limits import Limits, Tally
+from quire.agent.limits import Limits, Tally, limits_or
 from quire.agent.loop import Loop
 from quire.agent.narrowing import as_found
 from quire.agent.opening import Decisions, Opening, deciding, hearing
@@ -51,7 +51,7 @@ class Answerer:
     ) -> None:
         given, told = _session_and_words(session)
         self.model = _model_of(model)
-        self.limits = limits or Limits()
+        self.limits = limits_or(Limits(), limits)
         self.speaker = speaker_of(
             named(name, "the name of an agent"),
             self.model,
@@ -127,9 +127,9 @@ class Answerer:
             session.use(self._compactor, self.model)
 
     async def _finish(self, opening: Opening, asking: Asking, *, interrupts: bool = True) -> Reply:
-        kind = answer_type(asking.get("output"))
+        kind, limits = answer_type(asking.get("output")), limits_or(self.limits, asking.get("limits"))
         run = await turn_of(self.session, interrupts=interrupts)
-        return await run.finish(self._answered(run, opening, nobody, kind, asking))
+        return await run.finish(self._answered(run, opening, nobody, kind, limits, asking))
 
     def _tell(
         self, opening: Opening, asking: Asking, *, interrupts: bool = True
@@ -140,9 +140,9 @@ class Answerer:
     async def _told(
         self, opening: Opening, asking: Asking, interrupts: bool, listener: Listener
     ) -> AsyncGenerator[Delta, None]:
-        kind = answer_type(asking.get("output"))
+        kind, limits = answer_type(asking.get("output")), limits_or(self.limits, asking.get("limits"))
         run = await turn_of(self.session, interrupts=interrupts, listener=listener)
-        told = run.tell(lambda tell: self._answered(run, opening, tell, kind, asking))
+        told = run.tell(lambda tell: self._answered(run, opening, tell, kind, limits, asking))
         try:
             async for delta in told:
                 yield delta
@@ -150,10 +150,15 @@ class Answerer:
             await told.aclose()
 
     async def _answered(
-        self, run: Run, opening: Opening, tell: Tell, kind: AnswerType | None, asking: Asking
+        self,
+        run: Run,
+        opening: Opening,
+        tell: Tell,
+        kind: AnswerType | None,
+        limits: Limits,
+        asking: Asking,
     ) -> Reply:
         acting = Acting(self.session)
-        limits = asking.get("limits") or self.limits
         loop = self._loop(acting, limits, tell, asking.get("parameters"), kind)
         with loop.tally:
             calls = await self._opened(opening, loop, acting)  # where it fails, what waited before still does

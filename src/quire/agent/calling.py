@@ -1,13 +1,11 @@
 """What goes with every call of a tool, whoever makes it: hooks are heard, and what it gave is kept."""
 
-from collections.abc import Sequence
-
 from quire.agent.tools import Outcome
-from quire.errors import CodecError, QuireError
+from quire.errors import CodecError
 from quire.items import JSON, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 from quire.session.handles import OUTPUTS, handle_of
-from quire.session.stepping import Instead
+from quire.session.offering import Instead
 from quire.stores.streams import MAIN
 
 
@@ -44,28 +42,12 @@ async def kept(
     result = _result(call, outcome)
     try:
         JSON.encode(beside)
-        allowed = await session.offer(result, *beside, pooled=pooled, to=to, instead=instead)
-        if allowed is not result:
-            return allowed, []
-        refusal = await _pooled(session, call, pooled)  # before the result, which may speak of them
+        # Notes are there before the result, which may speak of them.
+        allowed = await session.offer(result, *beside, pooled=pooled, given_by=call, to=to, instead=instead)
     except CodecError as fault:
         words = f"It was run, and what it gave could not be kept: {fault}."
         return ToolResult(call.call_id, call.name, words, is_error=True), []
-    return (result, beside) if refusal is None else (instead(result, refusal), [])
-
-
-async def _pooled(session: Session, call: ToolCall, notes: Sequence[Note]) -> Exception | None:
-    """Put notes into the pool, all or none; why none, where a hook lets no other give way for one of them."""
-    for place, note in enumerate(notes):
-        try:
-            await session.put(note, given_by=call)
-        except QuireError:
-            raise
-        except Exception as fault:
-            if place:
-                await session.erase(*(one.id for one in notes[:place]))
-            return fault
-    return None
+    return allowed, beside if allowed is result else []
 
 
 def _result(call: ToolCall, outcome: Outcome) -> ToolResult:

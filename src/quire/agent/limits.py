@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from quire.errors import InvalidValue, cut
+from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Scripted
 from quire.providers import Parsed
 from quire.session import Session, Spending
@@ -37,6 +37,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in (("seconds", self.seconds), ("cost", self.cost)):
             if value is not None:
                 number(value, f"Limits.{name}", 0)
+
+
+def limits_or(otherwise: Limits, given: Limits | None) -> Limits:
+    """The limits that are given, or others where none are."""
+    if given is None:
+        return otherwise
+    if not isinstance(given, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"limits are Limits, such as Limits(requests=3), not {type(given).__name__}")
+    return given
 
 
 class Tally:

@@ -5,6 +5,7 @@ or a cancellation, leaves a history that every provider takes.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from quire.agent.acting import Acting
@@ -18,16 +19,19 @@ from quire.agent.run import Tell, nobody
 from quire.agent.speaker import Speaker
 from quire.agent.unbroken import unbroken
 from quire.context import Context, Template
-from quire.errors import OverBudget, WindowExceeded
+from quire.errors import Forgotten, OverBudget, WindowExceeded
 from quire.items import Item, ToolCall
 from quire.models.answer_shapes import AnswerShape
 from quire.models.model import shape_of
-from quire.providers import Parsed
+from quire.providers import Parsed, Rendered
 from quire.providers.provider import Finish
 from quire.session import Session
 
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a reply ends, by why the model stopped; else it was done."""
+
+_MOST_BUILT_AGAIN = 10
+"""How often what is sent is built again, where something is forgotten each time before it is sent."""
 
 
 class Loop:
@@ -131,9 +135,7 @@ class Loop:
         speaker = self.speaker
         self.tally.check_prices()
         self.tally.requests += 1
-        context = await self._built(template)
-        self._sent = context.receipt.tokens
-        sent = context.render(speaker.model.wire, model=speaker.model.name)
+        sent = await self._rendered(template)
         schema = None if self._kind is None else self._kind.schema
         answering = speaker.model.send(
             sent, stream=self._tell is not nobody, output=schema, max_tokens=_longest(speaker, template)
@@ -150,6 +152,21 @@ class Loop:
         kept = await unbroken(self._kept(answering.parsed))
         await self._tell(Recorded(kept.items))
         return kept
+
+    async def _rendered(self, template: Template) -> Rendered:
+        """What is sent. Where something is forgotten once it is built, it is built again before it is."""
+        context = await self._built(template)
+        for _ in range(_MOST_BUILT_AGAIN):
+            with suppress(Forgotten):
+                return self._render(context)
+            context = await self._built(template)
+        return self._render(context)
+
+    def _render(self, context: Context) -> Rendered:
+        model = self.speaker.model
+        sent = context.render(model.wire, model=model.name)
+        self._sent = context.receipt.tokens
+        return sent
 
     async def _built(self, template: Template) -> Context:
         """What the model sees; where that is too much because of what tools gave, some of it is moved out."""

@@ -13,7 +13,7 @@ from quire.agent.speaker import Speaker
 from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
-from quire.session.stepping import Instead
+from quire.session.offering import Instead
 from quire.state import View
 from quire.stores.tombstones import is_tombstone
 

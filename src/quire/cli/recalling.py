@@ -44,6 +44,7 @@ def recall(
     limit: Annotated[
         int | None, typer.Option(min=1, help="how many may be told; as many as have room if left out")
     ] = None,
+    zone: Annotated[str, typer.Option(help='whose days are meant and told, such as "Europe/Paris"')] = "UTC",
     model: Annotated[str, typer.Option(help="count as this model does")] = COUNTED_AS,
     store: StoreUrl = None,
     key_file: KeyFile = None,
@@ -52,7 +53,7 @@ def recall(
     """Say what a question would bring back: the worthiest first, with scores, reasons and what would fit."""
     with at_store(store, key_file) as found:
         place = _known(found, scope, conversation)
-        quotes = _found(found, place, conversation is not None, question, tier, limit)
+        quotes = _found(found, place, conversation is not None, question, tier, limit, zone)
         if not quotes:
             raise UnknownId(f"nothing was found in the scope {named(place.scope)!r}")
         rows, told = _rows(quotes, budget, limit, model)
@@ -86,13 +87,15 @@ def _found(
     question: str,
     tiers: list[str] | None,
     limit: int | None,
+    zone: str,
 ) -> "Sequence[Quote]":
     from quire.memory import Memory, recalled
     from quire.memory.tiers import checked_tiers
 
     where = place.conversation if is_narrowed else None
     wanted = checked_tiers(tiers or ("knowledge",))
-    return recalled(Memory.of(store, place.scope), question, tiers=wanted, conversation=where, limit=limit)
+    memory = Memory.of(store, place.scope, zone=zone)
+    return recalled(memory, question, tiers=wanted, conversation=where, limit=limit)
 
 
 def _rows(

@@ -1,6 +1,7 @@
 """What would be told for a question, from one tier or several: quotes, the worthiest first."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from quire.memory.leaf import Leaf
 from quire.memory.memory import Memory
 from quire.memory.quoting import Quoted, quote_of, quote_of_episode
 from quire.memory.tiers import Tier, checked_tiers
+from quire.memory.times import zone_of
 from quire.sections.quote import Heard, Key, Quote
 from quire.tokens.numbers import whole
 
@@ -33,6 +35,7 @@ def recalled(
     documents: bool = False,
     embedding: Embedding | None = None,
     asked_in: Iterable[tuple[str, str]] = (),
+    zone: str | tzinfo | None = None,
 ) -> Sequence[Quote]:
     """What would be told, the worthiest first: `limit` of them, and more in case some are shown already.
 
@@ -41,11 +44,12 @@ def recalled(
     The tiers `recent`, `working` and `episodes` are of one conversation, and need no question. Several take
     turns: the best of each, then the next of each. With `documents`, only what documents say. An `embedding`
     stands beside the words of the question. The turns it is `asked_in`, each by its conversation and its id,
-    do not answer it.
+    do not answer it. Days are those of the memory, unless a `zone` is given.
     """
     wanted = checked_tiers(tiers)
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
-    asking = _Asking(memory, question, conversation, many, at, embedding, tuple(asked_in))
+    own, days = tuple(asked_in), memory.zone if zone is None else zone_of(zone)
+    asking = _Asking(memory, question, conversation, many, at, embedding, own, days)
     if documents:
         return asking.answers(documents=True)
     if wanted == ("knowledge",):
@@ -82,21 +86,23 @@ class _Asking(NamedTuple):
     at: float | None
     embedding: Embedding | None
     asked_in: tuple[tuple[str, str], ...]
+    zone: tzinfo
 
     def of_tier(self, tier: Tier) -> Sequence[Quote]:
         """What one tier tells."""
-        memory, conversation = self.memory, self.conversation
+        memory, conversation, zone = self.memory, self.conversation, self.zone
         if tier == "knowledge":
             return self.answers() if self.question.strip() else []
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, self.limit))
-            return [quote_of_episode(one, conversation) for one in newest]
+            return [quote_of_episode(one, conversation, zone) for one in newest]
         asked = Question.of(self.question, now() if self.at is None else self.at).terms
+        quote = partial(quote_of, conversation=conversation, asked=asked, zone=zone)
         if tier == "working":
             leaves = memory.working(conversation, self.limit)
-            return [quote_of(leaf, conversation, partial(_matters, leaf), asked=asked) for leaf in leaves]
+            return [quote(leaf, why=partial(_matters, leaf)) for leaf in leaves]
         leaves = memory.recent(conversation, self.limit)[::-1]
-        return [quote_of(leaf, conversation, _is_new, asked=asked) for leaf in leaves]
+        return [quote(leaf, why=_is_new) for leaf in leaves]
 
     def answers(self, *, documents: bool = False) -> Quoted:
         """What answers, wherever it was said."""
@@ -112,6 +118,7 @@ class _Asking(NamedTuple):
             documents=documents,
             embedding=self.embedding,
             asked_in=self.asked_in,
+            zone=self.zone,
         )
 
 

@@ -1,6 +1,7 @@
 """What a scope remembers: its conversations and documents, and how they are found again."""
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, tzinfo
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +17,7 @@ from quire.memory.knowledge import Knowledge
 from quire.memory.lately import Lately
 from quire.memory.leaf import Leaf
 from quire.memory.tiers import DOCUMENTS, Tier, checked_tiers, only_in
+from quire.memory.times import zone_of
 from quire.stores import Store
 from quire.stores.place import place_at
 from quire.tokens.numbers import whole
@@ -44,13 +46,24 @@ class Memory:
     """
 
     def __init__(
-        self, store: Store, scope: str = "", *, index: Index | None = None, embed: Embed | None = None
+        self,
+        store: Store,
+        scope: str = "",
+        *,
+        index: Index | None = None,
+        embed: Embed | None = None,
+        zone: str | tzinfo = UTC,
     ) -> None:
-        """With `embed`, vectors move what words have found, as far as they agree or stand out."""
+        """With `embed`, vectors move what words have found, as far as they agree or stand out.
+
+        Days are those of a `zone`, by its name ("Europe/Paris") or as a `datetime.tzinfo`.
+        """
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a memory is of a store, not of {type(store).__name__}")
         self._store, self._is_read = store, False
         self._embedding = None if embed is None else Embedding(embed)
+        self.zone = zone_of(zone)
+        """Whose days are meant by those that are asked for, and told."""
         self.scope = place_at(scope=scope).scope
         self.knowledge = Knowledge(store, scope)
         """The documents of the scope."""
@@ -58,17 +71,23 @@ class Memory:
         self._follow(opened_index(store, self.scope) if index is None else index)
 
     @staticmethod
-    def of(store: Store, scope: str = "", *, embed: Embed | None = None) -> "Memory":
+    def of(
+        store: Store, scope: str = "", *, embed: Embed | None = None, zone: str | tzinfo | None = None
+    ) -> "Memory":
         """The memory of a scope: one in a process, so that nothing is read twice while it is in use.
 
-        An `embed` is its own from then on, whoever asks for it.
+        An `embed` or a `zone` is its own from then on, whoever asks for it.
         """
+        own = None if zone is None else zone_of(zone)
         with _lock:
             memories = _memories_of(store)
             if embed is not None:
                 memories.embedding[scope] = Embedding(embed)
+            if own is not None:
+                memories.zone[scope] = own
             known = memories.lately.use(scope, lambda: Memory(store, scope))
             known._embedding = memories.embedding.get(scope)
+            known.zone = memories.zone.get(scope, UTC)
         return known
 
     @staticmethod
@@ -123,14 +142,18 @@ class Memory:
         documents: bool = False,
         embedding: Embedding | None = None,
         asked_in: Iterable[tuple[str, str]] = (),
+        zone: str | tzinfo | None = None,
     ) -> Found:
         """What may answer a question, the best first, from one tier or several; `at` is when it is asked.
 
-        With `documents`, only what documents say is looked for. An `embedding` is for this question alone.
+        With `documents`, only what documents say is looked for. An `embedding` is for this question alone,
+        and so is a `zone`.
         The turns it is `asked_in`, each by its conversation and its id, do not answer it.
         """
         own = tuple(asked_in)
-        readings = [one.asked_in(own) for one in Question.readings(question, now() if at is None else at)]
+        when = now() if at is None else at
+        meant = Question.readings(question, when, zone=self.zone if zone is None else zone_of(zone))
+        readings = [one.asked_in(own) for one in meant]
         wanted = checked_tiers(tiers)
         onlys = [None if tier == "knowledge" else only_in(tier, conversation) for tier in wanted]
         if documents:
@@ -191,15 +214,16 @@ class Memory:
 
 
 class _Memories(NamedTuple):
-    """The memories of one store, and what embeds in which scope: that is not made again."""
+    """The memories of one store, what embeds in which scope (it is not made again), and whose days it has."""
 
     lately: Lately[str, Memory]
     embedding: dict[str, Embedding]
+    zone: dict[str, tzinfo]
 
 
 def _memories_of(store: Store) -> _Memories:
     if store.memories is None:
-        store.memories = _Memories(Lately[str, Memory](MOST_AT_HAND, lambda memory: memory.weight), {})
+        store.memories = _Memories(Lately[str, Memory](MOST_AT_HAND, lambda memory: memory.weight), {}, {})
     known: _Memories = store.memories
     return known
 

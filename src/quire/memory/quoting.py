@@ -1,7 +1,7 @@
 """How what was found is quoted: who said it, under the day it was said and where it is from."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import overload
 
@@ -12,6 +12,7 @@ from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import line_of, one_line, start_of
+from quire.memory.times import shown_at
 from quire.memory.words import terms
 from quire.sections.quote import Quote
 
@@ -52,14 +53,17 @@ class Quoted(Sequence[Quote]):
         return made
 
     def _quote(self, said: Said) -> Quote:
-        hit = said[0]
-        if len(said) == 1:
-            return quote_of(hit.leaf, self._conversation, partial(_why, hit), hit.score, hit.question.terms)
-        also = _also(hit.leaf, [other.leaf for other in said[1:]])
+        hit, zone = said[0], said[0].question.zone
         quote = quote_of(
-            hit.leaf, self._conversation, partial(_why, hit), hit.score, hit.question.terms, also
+            hit.leaf,
+            self._conversation,
+            partial(_why, hit),
+            hit.score,
+            hit.question.terms,
+            _also(hit.leaf, [other.leaf for other in said[1:]], zone),
+            zone,
         )
-        if not self._with_others:
+        if len(said) == 1 or not self._with_others:
             return quote
         return quote._replace(others=Quoted(_told_apart(said), self._conversation, with_others=False))
 
@@ -70,10 +74,10 @@ def _told_apart(said: Said) -> list[Said]:
     One is told where those before it are shown, so of the others it names those after it first. What is only
     beside what was asked for ("Noted.") is the same on every day.
     """
-    days = _has_what_is_asked(said[0])
+    days, zone = _has_what_is_asked(said[0]), said[0].question.zone
     first: dict[tuple[float, int], int] = {}
     for nth, hit in enumerate(said):
-        first.setdefault((hit.score, _number_of(hit.leaf.at) if days else 0), nth)
+        first.setdefault((hit.score, _number_of(hit.leaf.at, zone) if days else 0), nth)
     return [[said[nth], *said[nth + 1 :], *said[:nth]] for nth in list(first.values())[1:_MOST_APART]]
 
 
@@ -88,10 +92,11 @@ def quote_of(
     score: float = 0.0,
     asked: Sequence[str] = (),
     also: str = "",
+    zone: tzinfo = UTC,
 ) -> Quote:
     """One leaf as a quote; of a long one the part with what was `asked`, where there is no room for all.
 
-    `also` says when else the same was said, or where else it stands.
+    `also` says when else the same was said, or where else it stands. The day is that of a `zone`.
     """
     is_document = leaf.source == KNOWLEDGE
     where = one_line(leaf.transcript) if is_document else leaf.source
@@ -99,7 +104,7 @@ def quote_of(
     return Quote(
         id=leaf.key,
         line=line_of(leaf.speaker, leaf.said, said_also),
-        heading=_placed(leaf, where, also) if is_document else _dated(leaf.at, where, conversation),
+        heading=_placed(leaf, where, also) if is_document else _dated(leaf.at, where, conversation, zone),
         at=leaf.at,
         order=leaf.order,
         covers=leaf.ids,
@@ -111,14 +116,14 @@ def quote_of(
     )
 
 
-def quote_of_episode(episode: Episode, conversation: str | None) -> Quote:
+def quote_of_episode(episode: Episode, conversation: str | None, zone: tzinfo = UTC) -> Quote:
     """An episode as a quote. What it stands for may well be shown besides."""
     how = "by rule" if episode.by_rule else "written by a model"
     first = episode.ids[0]
     return Quote(
         id=f"episode/{first}",
         line=line_of("", episode.text),
-        heading=_dated(episode.at, episode.source, conversation, "in short"),
+        heading=_dated(episode.at, episode.source, conversation, zone, "in short"),
         at=episode.at,
         order=0,
         covers=() if episode.by_rule else episode.ids,
@@ -139,13 +144,13 @@ def _placed(leaf: Leaf, where: str, also: str) -> str:
     return f"[{', '.join(filter(None, (f'{where}: {title}' if title else where, page, also)))}]"
 
 
-def _dated(at: float, source: str, conversation: str | None, more: str = "") -> str:
-    return _heading_of(_number_of(at), "" if source == conversation else source, more)
+def _dated(at: float, source: str, conversation: str | None, zone: tzinfo, more: str = "") -> str:
+    return _heading_of(_number_of(at, zone), "" if source == conversation else source, more)
 
 
-def _also(leaf: Leaf, same: Sequence[Leaf]) -> str:
+def _also(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
     """Where else the same is: on which other days it was said, or in which other documents it stands."""
-    return _other_documents(leaf, same) if leaf.source == KNOWLEDGE else _other_days(leaf, same)
+    return _other_documents(leaf, same) if leaf.source == KNOWLEDGE else _other_days(leaf, same, zone)
 
 
 def _other_documents(leaf: Leaf, same: Sequence[Leaf]) -> str:
@@ -159,10 +164,10 @@ def _other_documents(leaf: Leaf, same: Sequence[Leaf]) -> str:
     return f"also in {', '.join(told)}{more}"
 
 
-def _other_days(leaf: Leaf, same: Sequence[Leaf]) -> str:
+def _other_days(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
     """The days of those that answer best, and the last one."""
-    own = _number_of(leaf.at)
-    days = [day for day in dict.fromkeys(_number_of(other.at) for other in same) if day != own]
+    own = _number_of(leaf.at, zone)
+    days = [day for day in dict.fromkeys(_number_of(other.at, zone) for other in same) if day != own]
     if not days:
         return ""
     told = sorted({*days[:_MOST_DAYS], max(days)})
@@ -170,8 +175,8 @@ def _other_days(leaf: Leaf, same: Sequence[Leaf]) -> str:
     return f"also on {', '.join(map(_day_of, told))}{more}"
 
 
-def _number_of(at: float) -> int:
-    return int(at // _SECONDS)
+def _number_of(at: float, zone: tzinfo) -> int:
+    return int(shown_at(at, zone) // _SECONDS)
 
 
 def _day_of(number: int) -> str:

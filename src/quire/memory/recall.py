@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import tzinfo
 from functools import partial
 from typing import Literal, Unpack
 
@@ -12,6 +13,7 @@ from quire.memory.embedding import Embed, Embedding, at_home
 from quire.memory.memory import Memory
 from quire.memory.quoted_text import CLOSING, OPENING, opening_of
 from quire.memory.tiers import Tier, checked_tiers
+from quire.memory.times import zone_of
 from quire.sections import Ask, Options, Settings
 from quire.sections.quote import Quote
 from quire.sections.quotes import Quotes
@@ -58,6 +60,7 @@ class Recall(Settings):
         tokens: int = _TOKENS,
         memory: Memory | None = None,
         embed: Embed | None = None,
+        zone: str | tzinfo | None = None,
         opening: str | None = None,
         role: Role = "user",
         name: str = "recall",
@@ -65,8 +68,9 @@ class Recall(Settings):
     ) -> None:
         """Without a `memory`, it is that of the session in which the context is built.
 
-        With `embed`, a callable of texts that gives vectors, these move what words have found. What is
-        quoted is data, in a message of the user; another `role` is for who trusts all that was recorded.
+        With `embed`, a callable of texts that gives vectors, these move what words have found. Days are those
+        of a `zone` ("Europe/Paris", or a `datetime.tzinfo`), or else of the memory. What is quoted is data,
+        in a message of the user; another `role` is for who trusts all that was recorded.
         """
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
@@ -80,6 +84,7 @@ class Recall(Settings):
         self._tokens = whole(tokens, "tokens for quotes", least=1)
         self._memory, self._opening = memory, opening
         self._embedding = None if embed is None else Embedding(embed)
+        self._zone = None if zone is None else zone_of(zone)
         self._role: Role = role
 
     async def items(self, ask: Ask) -> Quotes:
@@ -98,6 +103,7 @@ class Recall(Settings):
             at=ask.now or None,
             embedding=self._embedding,
             asked_in=() if question is None else ((ask.conversation, question.id),),
+            zone=self._zone,
         )
         # What may wait for a disk, or takes more than a few milliseconds, lets others go on meanwhile.
         is_quick = memory.is_quick and self._embedding is None

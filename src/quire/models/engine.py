@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import secrets
 import threading
 from importlib import import_module
@@ -19,6 +20,8 @@ _BATCH = 64
 
 _CACHE_MIB = 256
 """Memory for prompts that were read before; left to itself the engine takes up to 8 GiB."""
+
+_WAITING = "OMP_WAIT_POLICY"
 
 _PATIENCE = 10.0  # seconds for a question to the engine in this very process
 
@@ -87,7 +90,7 @@ class Engine:
 
 def _start(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
     """A server, and whether the model's template has a place for tools."""
-    xllamacpp: Any = import_module("xllamacpp")
+    xllamacpp = _imported()
     params = xllamacpp.CommonParams()
     params.model.path = str(file)
     params.model_alias = {file.stem}
@@ -106,6 +109,19 @@ def _start(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
             f"{file.name} could not be loaded: damaged, or of a kind that is not known"
         ) from fault
     return server, _takes_tools(server.listening_address, key)
+
+
+def _imported() -> Any:
+    """The package of the engine, whose threads sleep while they wait for each other."""
+    # OpenMP reads this when it is loaded, and never again. Threads that spin instead take turns with all else
+    # that runs on the machine: an answer took ten times as long beside others, and no less with none.
+    is_said = _WAITING in os.environ
+    os.environ.setdefault(_WAITING, "passive")
+    try:
+        return import_module("xllamacpp")
+    finally:
+        if not is_said:
+            os.environ.pop(_WAITING, None)
 
 
 def _takes_tools(address: str, key: str) -> bool:

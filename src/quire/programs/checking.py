@@ -14,7 +14,7 @@ from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.sandbox import Sandbox
 from quire.programs.sandbox.awaited import OURS, called_by
 from quire.programs.sandbox.naming import Declared, bindings, declared_in, uses
-from quire.programs.sandbox.source import declares_output, tree_of
+from quire.programs.sandbox.source import THERE_WHEN_RUN, declares_output, tree_of
 from quire.programs.stubs import stubs_of
 from quire.providers import Parsed
 from quire.stores.threads import COMPUTING
@@ -143,9 +143,9 @@ def _found_by_text(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
 
 def _types_used(tree: ast.Module, declared: Declared) -> Iterator[_Fault]:
     """Types that a program has need of when it is run: they are there for the checker alone."""
-    own = {name for _, name in bindings(tree)}
+    found = {*THERE_WHEN_RUN, *(name for _, name in bindings(tree))}
     for line, name in uses(tree):
-        if name in declared.types and name not in own:
+        if name in declared.types and name not in found:
             yield line, "names", f"`{name}` is a type, for annotations alone: write a plain value, as a dict"
 
 

@@ -6,8 +6,16 @@ from keyword import iskeyword
 from typing import Any, cast
 
 _SINGLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
-_TYPING = ("Any", "Literal", "NotRequired", "TypedDict")
+FROM_TYPING = ("Any", "Literal", "NotRequired", "TypedDict")
+"""What stubs have of the module `typing`: it is shown as there, and programs may use it."""
+
 _BUILTIN = ("bool", "dict", "float", "int", "list", "str")
+_FORMS = {
+    "date": "ISO date",
+    "date-time": "ISO date and time",
+    "time": "ISO time",
+    "duration": "ISO duration",
+}
 _DEEPEST = 12
 _MOST_DEFINED = 100
 _MOST_VALUES = 50
@@ -19,16 +27,16 @@ class Types:
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
-        self._used = {*taken, *_TYPING, *_BUILTIN, "Output"}
+        self._used = {*taken, *FROM_TYPING, *_BUILTIN, "Output"}
         self._following: dict[str, str] = {}
         self._root: Mapping[str, Any] = {}
         self.definitions: list[str] = []
 
     @property
     def header(self) -> str:
-        plain = [word for word in _TYPING if word not in self._taken]
+        plain = [word for word in FROM_TYPING if word not in self._taken]
         lines = [f"from typing import {', '.join(plain)}"] if plain else []
-        if self._taken & {*_TYPING, *_BUILTIN}:
+        if self._taken & {*FROM_TYPING, *_BUILTIN}:
             lines = ["import builtins as _builtins", "import typing as _typing", *lines]
         return "\n".join(lines)
 
@@ -36,7 +44,7 @@ class Types:
         """A type by its name, or by its module where the program has that name for something else."""
         if name not in self._taken:
             return name
-        return f"{'_typing' if name in _TYPING else '_builtins'}.{name}"
+        return f"{'_typing' if name in FROM_TYPING else '_builtins'}.{name}"
 
     def of(self, schema: Any, hint: str, root: Any) -> str:
         """The type of a schema; what cannot be said is `Any`. Definitions are looked up in `root`."""
@@ -100,12 +108,16 @@ class Types:
         if all(self._plain_key(key) for key in kinds):
             rows = (f"    {key}: {kind}{comment(schemas[key])}" for key, kind in kinds.items())
             return "\n".join([f"class {name}({typed}):", *rows])
+        comments = {key: comment(schemas[key]) for key in kinds}
+        if any(comments.values()):
+            lines = (f"    {key!r}: {kind},{comments[key]}\n" for key, kind in kinds.items())
+            return f'{name} = {typed}("{name}", {{\n{"".join(lines)}}})'
         rows = (f"{key!r}: {kind}" for key, kind in kinds.items())
         return f'{name} = {typed}("{name}", {{{", ".join(rows)}}})'
 
     def _plain_key(self, key: str) -> bool:
         # Within a class a key hides the type of its name, and two underscores are rewritten.
-        hides = key in _TYPING or key in _BUILTIN or key in self._used
+        hides = key in FROM_TYPING or key in _BUILTIN or key in self._used
         return (
             key.isidentifier()
             and key.isascii()
@@ -158,14 +170,32 @@ def _within(hint: str) -> str:
 def described(schema: Any) -> str:
     """What a schema says of itself, on one line and not too long; empty where it says nothing."""
     told = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
+    form = form_of(schema)
     if not isinstance(told, str):
-        return ""
+        return form
     clean = " ".join(told.encode("utf-8", "replace").decode().split())
     shown = "".join(sign for sign in clean if sign.isprintable())
-    return shown if len(shown) <= _COMMENT else f"{shown[:_COMMENT]}…"
+    cut = shown if len(shown) <= _COMMENT else f"{shown[:_COMMENT]}…"
+    return ": ".join(filter(None, [form, cut]))
+
+
+def form_of(schema: Any, depth: int = _DEEPEST) -> str:
+    """How texts are written that stand for days or times: these, or those in a list, a dict or a union."""
+    if not isinstance(schema, Mapping) or not depth:
+        return ""
+    known = cast("Mapping[str, Any]", schema)
+    parts: list[Any] = [known.get("items"), known.get("additionalProperties")]
+    for several in ("anyOf", "oneOf", "allOf"):
+        parts += known[several] if isinstance(known.get(several), list) else ()
+    forms = (_FORMS.get(str(known.get("format")), ""), *(form_of(one, depth - 1) for one in parts))
+    return next(filter(None, forms), "")
 
 
 def comment(schema: Any) -> str:
     """The same as a comment at the end of a line."""
-    told = described(schema)
+    return commented(described(schema))
+
+
+def commented(told: str) -> str:
+    """What is told as a comment at the end of a line, if anything."""
     return f"  # {told}" if told else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, NamedTuple, cast
 
-from quire.programs.schema_types import Types, comment, described
+from quire.programs.schema_types import Types, comment, commented, described, form_of
 from quire.programs.values import legal_name
 
 _LONGEST_DESCRIPTION = 2_000
@@ -53,7 +53,7 @@ def _legal_names(names: Sequence[str]) -> list[str]:
 
 def _output(types: Types, schema: Mapping[str, Any] | None) -> str:
     said = types.word("Any") if schema is None else types.of(schema, "Output", schema)
-    return "" if said == "Output" else f"Output = {said}"
+    return "" if said == "Output" else f"Output = {said}{commented(form_of(schema))}"
 
 
 def _function(types: Types, name: str, declared: Declared) -> str:
@@ -68,8 +68,10 @@ def _told(declared: Declared) -> str:
     """What a function does, and what is said of its parameters: those that have no legal name too."""
     properties = _properties(declared.parameters)
     rows = [f"    {name}: {told}" for name, one in properties.items() if (told := described(one))]
+    given, form = ["Args:", *rows] if rows else [], form_of(declared.returns)
+    given += [f"Returns: {form}"] if form else []
     description = declared.description[:_LONGEST_DESCRIPTION].strip()
-    return "\n".join([description, "", "Args:", *rows, ""]) if rows else description
+    return "\n".join([description, "", *given, ""]) if given else description
 
 
 def _parameters(types: Types, function: str, schema: Mapping[str, Any]) -> list[str]:

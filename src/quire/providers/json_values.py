@@ -104,6 +104,12 @@ def is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def is_block(value: Any) -> bool:
+    """Whether a value may be a block of a content: an object, or a client's, that says its type."""
+    held = cast("Any", value) if isinstance(value, Mapping) else dumped(value)
+    return isinstance(held, Mapping) and isinstance(cast("Mapping[str, Any]", held).get("type"), str)
+
+
 def fields_in(value: Any) -> Json:
     """The fields of an object; none of anything else."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]

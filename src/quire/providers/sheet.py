@@ -107,9 +107,9 @@ class Sheet:
             return "there were edits, and what it was made after is not known"
         return None
 
-    def call_id(self, item: Item, call_id: str) -> str:
-        """The wire's id for a call."""
-        given = self.ids.give(call_id)
+    def call_id(self, item: Item, call_id: str, bare: str | None = None) -> str:
+        """The wire's id for a call; made of the bare one, where the id holds more than that."""
+        given = self.ids.give(bare or call_id)
         if given != call_id:
             self.note(item, "id_renamed", f"the call's id is {given!r} here")
         return given

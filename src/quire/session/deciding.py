@@ -42,18 +42,12 @@ class Told(Protocol):
 
 
 class Change(NamedTuple):
-    """The notes that leave a pool, the one that comes, and what hooks hear of it before and after."""
+    """The notes that leave a pool, what is written for that and for those that come, and what hooks hear."""
 
-    leaving: tuple[Note, ...] = ()
-    coming: Note | None = None
-    before: tuple[Event, ...] = ()
-    after: tuple[Event, ...] = ()
-
-    @property
-    def written(self) -> list[Written]:
-        """What is to be written for it."""
-        came = [] if self.coming is None else [Written(POOL, self.coming)]
-        return [*(put_out(note, self.coming) for note in self.leaving), *came]
+    leaving: Sequence[Note]
+    written: list[Written]
+    before: Sequence[Event]
+    after: Sequence[Event]
 
 
 C = TypeVar("C", bound=Told)

@@ -28,6 +28,15 @@ def staying(workspace: Workspace, drafted: Iterable[Written] = ()) -> Set[str]:
     return found
 
 
+def put_into(pool: Pool, note: Note, limit: int | None, stays: Callable[[], Set[str]]) -> list[Note]:
+    """Put a note into a pool, and give those that had to go for it."""
+    leaving = giving_way(pool, note, limit, stays)
+    for one in leaving:
+        pool.remove(str(one.key))
+    pool.add(note)
+    return leaving
+
+
 def giving_way(pool: Pool, note: Note, limit: int | None, stays: Callable[[], Set[str]]) -> list[Note]:
     """The oldest notes that have to go for this one. The limit is not for outputs that stay."""
     if limit is None or note.key in pool or handle_of(note) is not None:

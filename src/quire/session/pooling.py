@@ -1,13 +1,13 @@
 """The pool of a session: notes by key, each change of it recorded and heard."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 from quire.errors import InvalidValue, UnknownKey, WrongType
 from quire.items import Item, Note, ToolCall
 from quire.session.calls import left_of
-from quire.session.deciding import FEW_ROUNDS, MOST_ROUNDS, C, Change, Decide, Deciding
+from quire.session.deciding import FEW_ROUNDS, MOST_ROUNDS, C, Change, Decide, Deciding, put_out
 from quire.session.events import (
     Added,
     Adding,
@@ -21,12 +21,15 @@ from quire.session.events import (
 )
 from quire.session.handles import handle_of
 from quire.session.meanwhile import Meanwhile
-from quire.session.outputs import giving_way, staying
+from quire.session.outputs import put_into, staying
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import Verbs
 from quire.state import Pool
 from quire.stores.streams import POOL
 from quire.stores.tombstones import is_tombstone
+
+Hear = Callable[[Event], Awaitable[None]]
+"""Tells hooks of an event, and raises what they do where they refuse it."""
 
 
 class Pooling(Verbs):
@@ -46,17 +49,15 @@ class Pooling(Verbs):
         A note that was `given_by` a call that was begun is not kept where it tells of what was forgotten
         since. One that holds a long output may be of any call that waits.
         """
-        ready = self._ready_note(note)
-        decide = partial(self._left_to_keep, ready, _checked_call(given_by))
-        self._make(self._keeping(ready, self._ledger.workspace), decide)
-        return ready
+        notes = [self._ready_note(note)]
+        decide = partial(self._left_to_keep, notes, _checked_call(given_by))
+        self._make(self._keeping(notes, self._ledger.workspace), decide)
+        return notes[0]
 
     async def put(self, note: Note, *, given_by: ToolCall | None = None) -> Note:
         """`keep` without blocking the loop; hooks may be async."""
         ready = self._ready_note(note)
-        decide = partial(self._left_to_keep, ready, _checked_call(given_by))
-        await self._make_aside(self._keeping(ready, self._ledger.workspace), decide)
-        self._allowed.discard(ready.id)
+        await self._put_all([ready], given_by)
         return ready
 
     def drop(self, key: str) -> Note:
@@ -128,7 +129,9 @@ class Pooling(Verbs):
             self.hooks.fire(event)
         return deciding.change
 
-    async def _make_aside(self, first: C, decide: Decide[C], rounds: int = MOST_ROUNDS) -> C:
+    async def _make_aside(
+        self, first: C, decide: Decide[C], rounds: int = MOST_ROUNDS, hear: Hear | None = None
+    ) -> C:
         deciding = Deciding(first, decide, is_heard=bool(self.hooks), rounds=rounds)
 
         async def tell(_: list[Written]) -> None:
@@ -137,43 +140,66 @@ class Pooling(Verbs):
 
         while not deciding.is_made:
             for event in deciding.untold():
-                await self.hooks.fire_and_wait(event)
+                await (hear or self.hooks.fire_and_wait)(event)
             await self._aside(lambda: self._ledger.commit(deciding.written), tell)
         return deciding.change
 
-    def _left_to_keep(self, note: Note, given_by: ToolCall | None, workspace: Workspace) -> Change:
-        """What is kept of a note, given the state that it is written to."""
-        calls = [] if given_by is None else [given_by]
-        if given_by is None and handle_of(note) is not None:
-            calls = workspace.pending()
-        (left,) = self._left_of([note], calls, workspace)
-        return Change() if is_tombstone(left) else self._keeping(note, workspace)
+    async def _put_all(
+        self, notes: Sequence[Note], given_by: ToolCall | None, hear: Hear | None = None
+    ) -> None:
+        """Put notes into the pool, all or none; each, and all that gives way to it, is heard of before."""
+        decide = partial(self._left_to_keep, notes, _checked_call(given_by))
+        await self._make_aside(self._keeping(notes, self._ledger.workspace), decide, hear=hear)
 
-    def _keeping(self, note: Note, workspace: Workspace) -> Change:
-        leaving = tuple(giving_way(workspace.pool, note, self._pool_limit, partial(staying, workspace)))
-        before: list[Event] = [Evicting(self.place, one, note) for one in leaving]
-        after: list[Event] = [Evicted(self.place, one, note) for one in leaving]
-        if note.id not in self._allowed:
-            before.append(Adding(self.place, POOL, (note,)))
-        after.append(Added(self.place, POOL, (note,)))
-        return Change(leaving, note, tuple(before), tuple(after))
+    def _left_to_keep(self, notes: Sequence[Note], given_by: ToolCall | None, workspace: Workspace) -> Change:
+        """What is kept of notes, given the state that they are written to."""
+        calls = [] if given_by is None else [given_by]
+        if given_by is None and any(map(handle_of, notes)):
+            calls = workspace.pending()
+        left = self._left_of(notes, calls, workspace)
+        kept = [note for note, one in zip(notes, left, strict=True) if not is_tombstone(one)]
+        return self._keeping(kept, workspace)
+
+    def _keeping(self, notes: Sequence[Note], workspace: Workspace) -> Change:
+        gone, written, before, after = list[Note](), list[Written](), list[Event](), list[Event]()
+        for note, leaving in zip(notes, self._giving_way(notes, workspace), strict=True):
+            gone += leaving
+            written += [*(put_out(one, note) for one in leaving), Written(POOL, note)]
+            before += [
+                *(Evicting(self.place, one, note) for one in leaving),
+                Adding(self.place, POOL, (note,)),
+            ]
+            after += [*(Evicted(self.place, one, note) for one in leaving), Added(self.place, POOL, (note,))]
+        return Change(gone, written, before, after)
+
+    def _giving_way(self, notes: Sequence[Note], workspace: Workspace) -> list[list[Note]]:
+        """Those that have to go for each of some notes that come one after the other."""
+        if self._pool_limit is None or all(map(handle_of, notes)):
+            return [[] for _ in notes]  # without a copy: a pool of outputs grows with what was said
+        pool = workspace.pool.fork()
+        stays = cache(partial(staying, workspace, [Written(POOL, note) for note in notes]))
+        return [put_into(pool, note, self._pool_limit, stays) for note in notes]
 
     def _dropping(self, key: str, workspace: Workspace) -> Change:
         note = workspace.pool.get(key)
-        return Change((note,), None, (Removing(self.place, note),), (Removed(self.place, note),))
+        return _taking_out((note,), Removing(self.place, note), Removed(self.place, note))
 
     def _all_there(self) -> Change:
         """The clearing of all notes, also of those that others have kept."""
         with self._ledger.lock:
             self._ledger.catch_up()
             notes = tuple(self._ledger.workspace.pool)
-        return Change(notes, None, (Clearing(self.place, notes),), (Cleared(self.place, notes),))
+        return _taking_out(notes, Clearing(self.place, notes), Cleared(self.place, notes))
 
     def _clearing(self, first: Change, workspace: Workspace) -> Change:
         """The same clearing of what is left of them, whatever came since: of that nobody has heard."""
         heard = {note.id: note for note in first.leaving}
         notes = tuple(note for note in workspace.pool if heard.get(note.id) == note)
-        return Change(notes, None, first.before, (Cleared(self.place, notes),))
+        return _taking_out(notes, first.before[0], Cleared(self.place, notes))
+
+
+def _taking_out(notes: Sequence[Note], before: Event, after: Event) -> Change:
+    return Change(notes, [put_out(note) for note in notes], (before,), (after,))
 
 
 def _checked_call(given_by: ToolCall | None) -> ToolCall | None:

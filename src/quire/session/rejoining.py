@@ -20,7 +20,7 @@ from quire.session.events import (
     Removing,
 )
 from quire.session.merging import is_changed, joined
-from quire.session.outputs import giving_way, staying
+from quire.session.outputs import put_into, staying
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import POOL
 from quire.stores.tombstones import is_tombstone
@@ -66,10 +66,7 @@ class _Again:
         return [entry]
 
     def _made_room(self, note: Note) -> list[Written]:
-        leaving = giving_way(self._pool, note, self._limit, lambda: self._stays)
-        for one in leaving:
-            self._pool.remove(str(one.key))
-        self._pool.add(note)
+        leaving = put_into(self._pool, note, self._limit, lambda: self._stays)
         self._evicted.setdefault(note.id, leaving)
         return [put_out(one, note) for one in leaving]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.compactors import Room
 from quire.context import Context, Template
@@ -36,6 +36,8 @@ from quire.tokens.counter import Definition
 
 if TYPE_CHECKING:
     from quire.memory import Memory
+
+T = TypeVar("T")
 
 _MOST_ROUNDS = 10
 """How often sections are asked again, where something is forgotten each time that they are."""
@@ -123,11 +125,10 @@ class Showing(Drafting):
         return turn, fitted(turn)
 
     async def _check_caps(self, model: str | None) -> None:
-        """An error where a cap is reached, or no price is known; what other processes spent counts too."""
+        """An error where a cap is reached, or no price is known; what others spent is taken in by then."""
         if self._caps is None:
             return
         ledger, before = self._outermost()
-        await STORE.do(ledger.catch_up)
         own = Spending() if before is None else self.spending.since(before)
         scope = None
         if self._caps.is_for_scope:
@@ -135,15 +136,20 @@ class Showing(Drafting):
         check_caps(self._caps, ledger.workspace.spending + own, scope, self._prices, model)
 
     async def _forgotten_first(self) -> None:
-        """Let what somebody began to forget be gone before anything is read."""
+        """Let what somebody forgot, or began to, in whatever process, be gone before anything is read."""
+        await self._looked_up(self._outermost()[0].catch_up)
         if self._has_to_forget():
             await self._aside(self._finish_forgetting)
+
+    async def _looked_up(self, look: Callable[[], T]) -> T:
+        """What is found in the log, of a draft in that it left too; a slow store is read in a thread."""
+        return look() if self._outermost()[0].store.is_quick else await STORE.do(look)
 
     async def _gathered(self, template: Template, given: Callable[[], Ask]) -> Turn:
         """What sections show, once more where something was forgotten while they were asked."""
         turn = await self._gathered_once(template, given)
         for _ in range(_MOST_ROUNDS):
-            if turn.since.is_all:
+            if await self._looked_up(turn.since.is_still_all):
                 break
             await self._forgotten_first()
             turn = await self._gathered_once(template, given)
@@ -199,7 +205,8 @@ class Showing(Drafting):
         if self.compaction is None:
             raise over
         outcome = await self.compaction.make_room(turn.shown, room)
-        if not outcome and turn.since.is_all:  # else there may be less to show by now
+        # Where something was forgotten meanwhile, there may be less to show by now.
+        if not outcome and await self._looked_up(turn.since.is_still_all):
             if outcome is not None:
                 over.add_note(f"it could not be made smaller: {outcome.reason}")
             raise over

@@ -7,7 +7,7 @@ side: a result that comes before its turn is held in a stream of its own, and is
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Literal, TypedDict
@@ -19,10 +19,10 @@ from quire.session.events import Added, Adding
 from quire.session.leases import LEASE, RENEWAL, is_held, lease
 from quire.session.ledger import Work, appending
 from quire.session.meanwhile import Meanwhile
-from quire.session.recording import Recording
+from quire.session.offering import Instead, Offering, raised
 from quire.session.steps import begun, by_result, held
 from quire.session.workspace import Workspace, Written
-from quire.stores.streams import MAIN, POOL, STEPS
+from quire.stores.streams import MAIN, STEPS
 
 logger = logging.getLogger("quire.session")
 
@@ -32,15 +32,8 @@ Standing = Literal["waiting", "begun", "held"]
 _running: set[str] = set()
 """The claims under which this process runs calls: known here before they are on the record."""
 
-Instead = Callable[[ToolResult, Exception], ToolResult]
-"""Gives what is recorded in place of a result that a hook refuses, and why it did."""
 
-
-def _raised(_: ToolResult, fault: Exception) -> ToolResult:
-    raise fault
-
-
-class Stepping(Recording):
+class Stepping(Offering):
     """The verbs for calls on their way."""
 
     async def begin(self, *calls: ToolCall) -> None:
@@ -71,7 +64,7 @@ class Stepping(Recording):
         return _is_run(self._ledger.workspace, call)
 
     async def hold(
-        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = _raised
+        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = raised
     ) -> tuple[Item, ...]:
         """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
@@ -88,7 +81,7 @@ class Stepping(Recording):
         return tuple(item for _, item in written[-len(ready) :])
 
     async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = _raised, of_none: bool = False
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = raised, of_none: bool = False
     ) -> tuple[Item, ...]:
         """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more.
 
@@ -117,31 +110,6 @@ class Stepping(Recording):
             recorded,
             lambda kept: self.hooks.fire_and_wait(Added(self.place, MAIN, kept)),
         )
-
-    async def offer(
-        self,
-        result: ToolResult,
-        *others: Item,
-        pooled: Sequence[Note] = (),
-        to: str | None = MAIN,
-        instead: Instead = _raised,
-    ) -> ToolResult:
-        """Let hooks hear of all that a call gave before any of it is written; then they are not asked again.
-
-        `to` names the transcript that it is for, if it is for one, and `pooled` are the notes for the pool.
-        Gives the result, or what `instead` gives for it where hooks refuse it or what came with it.
-        """
-        if not self.hooks:
-            return result
-        try:
-            if to is not None:
-                await self.hooks.fire_and_wait(Adding(self.place, to, self._ready([result, *others])))
-            for note in pooled:
-                await self.hooks.fire_and_wait(Adding(self.place, POOL, (self._ready_note(note),)))
-        except Exception as fault:
-            result, others, pooled = instead(result, fault), (), ()
-        self._allowed.update(item.id for item in (result, *others, *pooled))
-        return result
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
         """The calls of a transcript that wait for their result, and how far each has come."""

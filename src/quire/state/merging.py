@@ -19,6 +19,8 @@ from quire.state.transcript import Transcript, checked_transcript
 
 logger = logging.getLogger("quire.state")
 
+_ASIDE = ("created_at", "agent_id", "extras")
+
 
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Record all that the child did, shown in the parent by its time; gives back what was new.
@@ -119,10 +121,14 @@ def _is_in(parent: Transcript, item: Item) -> bool:
 
 
 def _says_the_same(known: Item, item: Item) -> bool:
-    """Whether two items are one whose time was changed: a copy may give it the place that it was shown at."""
+    """Whether two items are one whose time was changed: a copy may give it the place that it was shown at.
+
+    Whose it is and what is noted beside it is no part of what it says: merges and bridges write there.
+    """
     if isinstance(known, Message) and isinstance(item, Message):
         return known.content == item.content
-    return known == msgspec.structs.replace(item, created_at=known.created_at)
+    aside = {name: getattr(known, name) for name in _ASIDE}
+    return known == msgspec.structs.replace(item, **aside)
 
 
 def _shared_length(parent: Transcript, child: Transcript) -> int:

@@ -86,6 +86,6 @@ def items(draw: st.DrawFn) -> ChatItem:
 VERBS = (
     *("user", "user", "assistant", "developer", "system", "image", "call", "call", "answer", "answer"),
     *("lone output", "handoff", "update", "insert", "replace", "truncate items", "truncate tokens"),
-    *("summarize", "fork", "narrow", "copy", "merge", "merge result", "merge summary", "save"),
+    *("summarize", "fork", "narrow", "copy", "merge", "merge result", "merge summary", "save", "lend"),
 )
 histories = st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 9)), max_size=25)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from quire.bridges.videosdk import (
     ChatContext,
@@ -15,7 +16,7 @@ from quire.bridges.videosdk import (
     ImageContent,
 )
 from tests.bridges.videosdk.strategies import histories
-from tests.bridges.videosdk.talks import Streaming
+from tests.bridges.videosdk.talks import Streaming, words
 from tests.bridges.videosdk.test_converting import faults
 
 Steps = list[tuple[str, int]]
@@ -97,6 +98,10 @@ class History:
         tools = ["tool 1", "tool 2"] if number % 2 else None
         self.context = self.context.copy(tools=tools, exclude_empty_messages=True)
 
+    def lend(self, number: int) -> None:
+        """A sub-agent works on a copy, or on what was saved."""
+        self.child = sub_agent(self.context, is_saved=bool(number % 2))
+
     def save(self, _number: int) -> None:
         self.context = ChatContext.from_dict(self.context.to_dict())
 
@@ -108,6 +113,13 @@ class History:
 
     def merge_summary(self, _number: int) -> None:
         asyncio.run(self.context.merge_with_summary(self.child, llm=Streaming()))
+
+
+def sub_agent(context: ChatContext, *, is_saved: bool) -> ChatContext:
+    child = ChatContext.from_dict(context.to_dict()) if is_saved else context.copy()
+    child.add_message(ChatRole.USER, "check")
+    child.add_message(ChatRole.ASSISTANT, "checked")
+    return child
 
 
 def framing(context: ChatContext) -> list[Any]:
@@ -165,6 +177,21 @@ def test_merging_a_second_time_adds_nothing(steps: Steps) -> None:
         before = context.to_dict()
         getattr(history, verb)(0)
         assert context.to_dict() == before
+
+
+@pytest.mark.laws
+@given(histories, st.booleans(), st.integers(0, 3))
+def test_what_a_sub_agent_did_after_a_summary_is_all_that_comes_back(
+    steps: Steps, is_saved: bool, turns: int
+) -> None:
+    context = History().play(steps)
+    asyncio.run(context.summarize(Streaming(), keep_recent_turns=turns))
+    shown = context.items
+    asyncio.run(context.merge(sub_agent(context, is_saved=is_saved)))
+    before = {item.id for item in shown}
+    assert [item for item in context.items if item.id in before] == shown
+    new = [item for item in context.items if item.id not in before]
+    assert [words(item) for item in new] == ["check", "checked"]
 
 
 @pytest.mark.laws

@@ -178,3 +178,16 @@ def test_only_contexts_are_merged() -> None:
             asyncio.run(merge([]))  # type: ignore[arg-type]  # pyright: ignore
     with pytest.raises(WrongType):
         asyncio.run(context.merge_with_summary(context.fork(), llm=object()))  # type: ignore[arg-type]  # pyright: ignore
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+@pytest.mark.parametrize("verb", ["merge", "merge_result", "merge_with_summary"])
+def test_a_sub_agent_on_a_copy_of_what_was_summarised_is_merged(verb: str, is_saved: bool) -> None:
+    context = talk()
+    asyncio.run(context.summarize(Streaming(), keep_recent_turns=1))
+    child = ChatContext.from_dict(context.to_dict()) if is_saved else context.copy()
+    child.add_message(ChatRole.ASSISTANT, "found it")
+    before = len(context.items)
+    writer = {"llm": Streaming()} if verb == "merge_with_summary" else {}
+    asyncio.run(getattr(context, verb)(child, **writer))
+    assert len(context.items) == before + 1

@@ -139,6 +139,8 @@ ELSEWHERE: list[tuple[Any, str]] = [
     ({"role": "assistant", "id": "2", "parts": PARTS}, "under 'parts'"),
     ({"role": "assistant", "refusal": None, "tool_calls": [], "message": {"text": "hi"}}, "under 'message'"),
     ({"role": "tool", "tool_call_id": "c1", "result": "rain"}, "under 'result'"),
+    ({"role": "user", "content": None, "parts": PARTS}, "under 'parts'"),
+    ({"role": "assistant", "content": None, "parts": PARTS}, "under 'parts'"),
 ]
 
 
@@ -150,11 +152,10 @@ def test_a_message_whose_words_are_elsewhere_is_refused(message: Any, words: str
 
 
 SILENT: list[Any] = [
-    {"role": "user", "content": None, "parts": PARTS},
     {"role": "user", "content": ""},
+    {"role": "user", "content": "hello", "parts": PARTS},
     {"role": "assistant"},
     {"role": "assistant", "id": "x", "annotations": [], "provider_specific_fields": {"refusal": None}},
-    {"role": "assistant", "content": None, "parts": PARTS},
     {"role": "assistant", "refusal": "no", "parts": PARTS},
     {"role": "assistant", "audio": {"id": "audio_1"}},
     {"role": "assistant", "reasoning_content": "hm", "mood": "calm"},

@@ -213,7 +213,7 @@ def test_a_message_whose_words_are_elsewhere_is_refused(role: str) -> None:
 
 @pytest.mark.parametrize("content", [None, "", []])
 def test_a_message_that_says_nothing_is_read(content: Any) -> None:
-    told = {"content": content, "parts": ["x"]}
+    told = {"content": content, "moods": ["x"]}
     assert len(WIRE.read_history([{"role": "user", **told}, {"role": "assistant", **told}])) == 1
     assert (
         WIRE.read_history([{"type": "message", "id": "msg_1", "role": "assistant", "status": "done"}]) == []

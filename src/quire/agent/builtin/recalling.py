@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from quire.agent.tools import Tool, tool
+from quire.agent.tools.capping import Allowance
 from quire.context.repeats import Seen
 from quire.context.template import COMMON
 from quire.items import Item, Message
@@ -33,7 +34,8 @@ _Limit = Annotated[int, Meta(ge=1, le=50)]
 def recall_tools(*, tokens: int = _TOKENS, counter: Counter | None = None) -> list[Tool]:
     """The tools by which a model looks up what was said before and documents, so many tokens at a time.
 
-    They find what is in the scope of the conversation they are called in, and nothing else.
+    They find what is in the scope of the conversation they are called in, and nothing else. Where fewer
+    tokens are shown, they tell less.
     """
     telling = _Telling(
         whole(tokens, "tokens", least=1), checked_counter(counter_for(COMMON) if counter is None else counter)
@@ -51,6 +53,7 @@ def _recall(telling: "_Telling") -> Tool:
         tiers: list[Tier] | None = None,
         conversation: str | None = None,
         limit: _Limit = 10,
+        allowance: Allowance | None = None,
     ) -> str:
         """Look up what was said or done before, here or in other conversations, and what documents say.
 
@@ -61,6 +64,7 @@ def _recall(telling: "_Telling") -> Tool:
                 conversation the newest (recent), what matters most (working) or its summaries (episodes).
             conversation: Of which conversation recent, working and episodes are; this one if left out.
             limit: How many to give at most.
+            allowance: How much of it is shown; the agent fills it in.
         """
         where = session.place.conversation if conversation is None else conversation
         find = partial(
@@ -72,7 +76,7 @@ def _recall(telling: "_Telling") -> Tool:
             limit=limit,
             asked_in=[(session.place.conversation, item.id) for item in _this_turn(session)],
         )
-        return telling.answer(find, session, limit)
+        return telling.answer(find, session, limit, allowance)
 
     return recall
 
@@ -81,16 +85,19 @@ def _search_knowledge(telling: "_Telling") -> Tool:
     from quire.memory import recalled
 
     @tool(name=SEARCH_KNOWLEDGE, idempotent=True)
-    def search_knowledge(question: str, session: Session, limit: _Limit = 10) -> str:
+    def search_knowledge(
+        question: str, session: Session, limit: _Limit = 10, allowance: Allowance | None = None
+    ) -> str:
         """Look up what the documents say that were added for you.
 
         Args:
             question: What you want to know, with the words that are probably used in them.
             session: The conversation that asks.
             limit: How many passages to give at most.
+            allowance: How much of it is shown; the agent fills it in.
         """
         find = partial(recalled, session.memory, question, limit=limit, documents=True)
-        return telling.answer(find, session, limit)
+        return telling.answer(find, session, limit, allowance)
 
     return search_knowledge
 
@@ -101,13 +108,19 @@ class _Telling:
     def __init__(self, tokens: int, counter: Counter) -> None:
         self._tokens, self._count = tokens, counter.count
 
-    def answer(self, find: Callable[[], Sequence[Quote]], session: Session, limit: int) -> str:
+    def answer(
+        self,
+        find: Callable[[], Sequence[Quote]],
+        session: Session,
+        limit: int,
+        allowance: Allowance | None,
+    ) -> str:
         """The worthiest of what is found, in the order of time, and that may be told in the session."""
         shown = Seen()
         shown.add(_this_turn(session))
         while True:
             new = list(unshown(find(), shown.shows))
-            told = self._told(new, limit)
+            told = self._shown(new, limit, allowance)
             kept = [quote for quote in new if quote.key in told.kept]
             if session.may_tell(kept, _in_part(kept, told)):
                 break
@@ -115,13 +128,22 @@ class _Telling:
             return _NOTHING
         return told.items[0].text if told.items else self._too_long(new[0])
 
-    def _told(self, quotes: Sequence[Quote], limit: int) -> Told:
+    def _shown(self, quotes: Sequence[Quote], limit: int, allowance: Allowance | None) -> Told:
+        """What is told in as many tokens as are shown; where nothing fits in them, what would be in all."""
+        told = most = self._told(quotes, limit, self._tokens)
+        tokens = self._tokens
+        while allowance is not None and told.items and not allowance.holds(text := told.items[0].text):
+            tokens = tokens * allowance.characters(text) // len(text)
+            told = self._told(quotes, limit, tokens)
+        return told if told.items else most
+
+    def _told(self, quotes: Sequence[Quote], limit: int, tokens: int) -> Told:
         return Quotes(
             [_with_ids(quote) for quote in quotes[: _LOOKED_AT * limit]],
             name=RECALL,
             opening=_OPENING,
             limit=limit,
-            tokens=self._tokens,
+            tokens=tokens,
         ).told(None, self._count)
 
     def _too_long(self, best: Quote) -> str:

@@ -1,6 +1,8 @@
 """Output that is too long for a model: its beginning and its end, and all of it in notes with a handle."""
 
+from bisect import bisect_left
 from collections.abc import Callable
+from typing import NamedTuple
 
 from quire.compactors.offloading import handle_for
 from quire.errors import cut
@@ -8,6 +10,34 @@ from quire.items import MAX_TEXT, Note, new_id
 
 Room = Callable[[str, int], int]
 """How many characters of a text there is room for, of so many at most."""
+
+
+class Allowance(NamedTuple):
+    """How much a model is shown of what one call gives: so many characters, if there is room for them.
+
+    A tool with a parameter of this type is told, so that it gives no more and says how to go on. Of what
+    others give beyond that the ends are shown.
+    """
+
+    most: int
+    room: Room | None = None
+
+    def characters(self, text: str) -> int:
+        """How many characters of a text are shown."""
+        return min(self.most, len(text)) if self.room is None else self.room(text, self.most)
+
+    def holds(self, text: str) -> bool:
+        """Whether all of a text is shown."""
+        return self.characters(text) >= len(text)
+
+
+def fitted(told: Callable[[int], str], rows: int, allowance: Allowance | None) -> str:
+    """What is told of the first of so many rows: of as many as are shown, and of one in any case."""
+    whole = told(rows)
+    if allowance is None or allowance.holds(whole):
+        return whole
+    few = bisect_left(range(1, rows), True, key=lambda count: not allowance.holds(told(count)))
+    return told(min(max(few, 1), rows))
 
 
 def capped(text: str, most: int, about: str) -> tuple[str, list[Note]]:

@@ -1,15 +1,16 @@
-"""Parameters that are filled in for the model, and that it never hears of: the session and the pool."""
+"""Parameters that are filled in for the model, which never hears of them: session, pool and allowance."""
 
 from collections.abc import Mapping
 from inspect import Parameter
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
+from quire.agent.tools.capping import Allowance
 from quire.errors import InvalidValue
 from quire.session import Session
 from quire.state import Pool
 
-_INJECTED = (Session, Pool)
+_INJECTED = {Session: "a session", Pool: "a pool", Allowance: "an allowance"}
 
 
 class Injected(NamedTuple):
@@ -32,18 +33,29 @@ def injected_by(hint: Any, parameter: Parameter) -> Injected | None:
 
 
 def values_for(
-    injected: Mapping[str, Injected], session: Session | None, pool: Pool | None
+    injected: Mapping[str, Injected],
+    session: Session | None,
+    pool: Pool | None,
+    allowance: Allowance | None = None,
 ) -> dict[str, Any]:
     """What the parameters are filled in with. The pool is a copy: a tool reads it, and gives notes back."""
     given: dict[str, Any] = {}
     for name, wanted in injected.items():
-        value = session if wanted.kind is Session else _copy_of(pool, session)
+        value = _value_of(wanted.kind, session, pool, allowance)
         if value is None and not wanted.takes_none and not wanted.has_default:
-            what = "a session" if wanted.kind is Session else "a pool"
-            raise InvalidValue(f"the tool's parameter {name!r} needs {what}, and none is given")
+            needed = _INJECTED[wanted.kind]
+            raise InvalidValue(f"the tool's parameter {name!r} needs {needed}, and none is given")
         if value is not None or not wanted.has_default:
             given[name] = value
     return given
+
+
+def _value_of(
+    kind: type, session: Session | None, pool: Pool | None, allowance: Allowance | None
+) -> Session | Pool | Allowance | None:
+    if kind is Session:
+        return session
+    return allowance if kind is Allowance else _copy_of(pool, session)
 
 
 def _copy_of(pool: Pool | None, session: Session | None) -> Pool | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quire.agent.tools.arguments import read_json
 from quire.agent.tools.calling import Call
-from quire.agent.tools.capping import Room
+from quire.agent.tools.capping import Allowance, Room
 from quire.agent.tools.gathering import Gathering, NotKept, NotTold, Route, TooMuch, route_of
 from quire.agent.tools.injecting import values_for
 from quire.agent.tools.outcome import TOLD_BESIDE, Outcome, StopReason, failed
@@ -75,7 +75,7 @@ async def run_or_stop(
     seconds = tool.timeout if timeout is None else number(timeout, "a timeout", 0)
     began = monotonic()
     try:
-        bound = _bound(tool, arguments, session, pool)
+        bound = _bound(tool, arguments, session, pool, Allowance(tool.max_output, room))
     except Misfit as fault:
         return failed(f"The call of {tool.name} was not run: {fault}."), None
     gathering = Gathering(tool.name, route or (None if session is None else route_of(session)), room)
@@ -85,11 +85,16 @@ async def run_or_stop(
 
 
 def _bound(
-    tool: Tool, arguments: str | Mapping[str, Any], session: Session | None, pool: Pool | None
+    tool: Tool,
+    arguments: str | Mapping[str, Any],
+    session: Session | None,
+    pool: Pool | None,
+    allowance: Allowance,
 ) -> Bound:
     signature = tool.signature
     read = signature.read(read_json(arguments))
-    return signature.bind({**read, **signature.fixed, **values_for(signature.injected, session, pool)})
+    filled_in = values_for(signature.injected, session, pool, allowance)
+    return signature.bind({**read, **signature.fixed, **filled_in})
 
 
 async def _run(

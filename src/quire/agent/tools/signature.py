@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MethodType
-from typing import Any, NamedTuple, get_args, get_origin, is_typeddict
+from typing import Any, NamedTuple, get_args, get_origin
 
 from quire.agent.tools.docstrings import Told
 from quire.agent.tools.injecting import Injected, injected_by
@@ -16,8 +16,10 @@ from quire.agent.tools.shapes import (
     Shape,
     Shaper,
     hints_of,
+    is_dictionary,
     json_default,
     object_schema,
+    owner_of,
     read_fields,
 )
 from quire.errors import InvalidValue, WrongType, cut
@@ -173,17 +175,16 @@ class _Reading:
 
     def _add_rest(self, hint: Any) -> None:
         inner = get_args(hint)
-        if getattr(get_origin(hint), "_name", "") != "Unpack" or not inner or not is_typeddict(inner[0]):
+        is_unpacked = getattr(get_origin(hint), "_name", "") == "Unpack"
+        owner = owner_of(inner[0], {}) if is_unpacked and inner and is_dictionary(inner[0]) else None
+        if owner is None:
             self.rest = self._shaper.shape(hint)
             return
-        told = hints_of(inner[0], {})
-        required: frozenset[str] = inner[0].__required_keys__
-        for name, kind in told.items():
-            if name not in self._fixed:
-                described = self._told.parameters.get(name, "")
-                self.fields[name] = Field(
-                    name, name, self._shaper.shape(kind), name in required, description=described
-                )
+        for member in owner.members:
+            if member.name not in self._fixed:
+                described = self._told.parameters.get(member.name) or member.description
+                shape = self._shaper.shape(member.kind)
+                self.fields[member.name] = member._replace(description=described).field(shape)
 
 
 def written_function(function: Any) -> Any:

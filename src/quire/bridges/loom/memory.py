@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from itertools import takewhile
 from pathlib import Path
 
@@ -53,14 +54,16 @@ class LoomMemory:
         importance_threshold: float = 0.6,
         *,
         store: str | Path | Store | None = None,
+        zone: str | tzinfo | None = None,
     ) -> None:
+        """Days that a query names are those of a `zone` ("Europe/Paris" or a `datetime.tzinfo`), or UTC's."""
         self.node_id = node_id
         self.max_l1_size = whole(max_l1_size, "max_l1_size", least=1)
         self.max_l2_size = whole(max_l2_size, "max_l2_size", least=1)
         self.max_l3_size = whole(max_l3_size, "max_l3_size", least=1)
         self._threshold = number(importance_threshold, "importance_threshold", least=0)
         self._kept = Kept(node_id, store)
-        self._memory = Memory.of(self._kept.store, node_id)
+        self._memory = Memory.of(self._kept.store, node_id, zone=zone)
 
     def add_task(self, task: Task) -> None:
         """Keep a task. One that was added before is put in the place of what it was then.

@@ -5,6 +5,7 @@ import re
 from msgspec.structs import replace
 
 from quire.memory.documents.document import Block, Draft, Kind
+from quire.memory.documents.front_matter import FrontMatter, front_matter
 
 # One way to match a line, or none: where there are several, a long run of blanks is tried in all of them.
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
@@ -15,7 +16,6 @@ _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$
 _RULED = re.compile(r":?-+:?").fullmatch
 _QUOTE = re.compile(r"^(?: {0,3}>[ \t]?)+")
 _CELLS = re.compile(r"(?<!\\)\|")
-_TITLE = re.compile(r"title[ \t]*:(.*)$")
 _INDENT = 4
 
 
@@ -35,10 +35,11 @@ class _Reader:
         self._level = 0
         self._open: list[str] = []
         self._is_of_item = False
-        self._before: list[str] = []
 
     def read(self) -> None:
-        self._front_matter()
+        before = front_matter(self._lines)
+        if before is not None:
+            self.draft.title, self._at = before.title, len(before.lines) + 2
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if not (
@@ -50,30 +51,17 @@ class _Reader:
             ):
                 self._line(line)
         self._close()
-        self._place_before()
+        if before is not None:
+            self._place_before(before)
 
-    def _front_matter(self) -> None:
-        """What some tools put before a text, between two rules: asked for a title, and kept for the rest."""
-        if self._lines[0].rstrip() != "---":
-            return
-        ends = (at for at, line in enumerate(self._lines[1:], 1) if line.rstrip() in ("---", "..."))
-        end = next(ends, None)
-        if end is None or ":" not in "".join(self._lines[1:end]):
-            return
-        self._before = self._lines[1:end]
-        titles = filter(None, map(_title, self._before))
-        self.draft.title = next(titles, "")
-        self._at = end + 1
-
-    def _place_before(self) -> None:
+    def _place_before(self, before: FrontMatter) -> None:
         """Put what stood before the text to its first words: by itself it says little. The title is told."""
         blocks = self.draft.blocks
         at = next((at for at, block in enumerate(blocks) if block.kind != "heading"), None)
         if at is None:
-            self.draft.add("code", "\n".join(self._before))
+            self.draft.add("code", "\n".join(before.lines))
             return
-        first = next((line for line in self._before if _title(line)), None)
-        rest = "\n".join(line for line in self._before if line is not first).strip("\n")
+        rest = "\n".join(before.rest).strip("\n")
         if rest and blocks[at].kind == "paragraph":
             blocks[at] = replace(blocks[at], text=f"{rest}\n\n{blocks[at].text}")
         elif rest:
@@ -190,17 +178,6 @@ def _unclosed(heading: str) -> str:
     plain = heading.rstrip(" \t")
     unmarked = plain.rstrip("#")
     return unmarked if not unmarked or unmarked[-1] in " \t" else plain
-
-
-def _title(line: str) -> str:
-    """The title that a line gives, or nothing."""
-    found = _TITLE.match(line)
-    return _unquoted(found[1].strip()) if found else ""
-
-
-def _unquoted(title: str) -> str:
-    is_quoted = len(title) > 1 and title[0] == title[-1] and title[0] in "'\""
-    return title[1:-1] if is_quoted else title
 
 
 def _cells(line: str) -> list[str]:

@@ -6,6 +6,7 @@ from time import gmtime, strftime
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question, Weights
 from quire.memory.ranking.scoring import stand_ins
+from quire.memory.times import shown_at
 from quire.memory.words import terms
 
 LENT_BEFORE, LENT_AFTER = 4, 2
@@ -65,4 +66,4 @@ def _cues(question: Question, leaf: Leaf) -> Iterator[str]:
         yield f"said by {leaf.speaker}"
     meant = question.meant()
     if meant and meant[0] <= leaf.at < meant[1]:
-        yield f"from {strftime('%B %Y', gmtime(leaf.at))}"
+        yield f"from {strftime('%B %Y', gmtime(shown_at(leaf.at, question.zone)))}"

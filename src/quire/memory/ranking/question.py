@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Container, Iterable, Sequence
+from datetime import UTC, tzinfo
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.memory.times import Dated, Span, dated, readings, spans_of
+from quire.memory.times import Dated, Span, dated, readings, shown_at, spans_of, time_of_clock
 from quire.memory.words import asks_for_nothing, terms
 
 _LONGEST = 4_000
@@ -17,6 +18,9 @@ _ASKS_WHEN = re.compile(
     re.IGNORECASE,
 )
 _DAY = 86_400.0
+_LONGEST_DAY = 25 / 24 * _DAY
+"""That on which clocks are put back."""
+
 _TOLD_WITHIN = 10 * _DAY
 """What happens on a day is told on it, or some days later."""
 
@@ -30,7 +34,7 @@ class Question(Struct, frozen=True):
     A question may be a whole turn; then its beginning and its end are read, as far as it is long. `vector` is
     what an embedding made of it, where there is one. `dated` are the terms that are of the time.
     `own` are the turns in which it is asked, each by its source and key: they do not answer it.
-    `asks_what_was_said` is true where it asks that of a time, and nothing else.
+    `asks_what_was_said` is true where it asks that of a time, and nothing else. Days are those of `zone`.
     """
 
     text: str
@@ -41,25 +45,30 @@ class Question(Struct, frozen=True):
     dated: Dated = Dated()
     own: frozenset[tuple[str, str]] = frozenset()
     asks_what_was_said: bool = False
+    zone: tzinfo = UTC
 
     @classmethod
-    def of(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "Question":
-        """A question of somebody at a time, for whom "last week" is the one before.
+    def of(
+        cls, text: str, now: float, vector: Sequence[float] | None = None, *, zone: tzinfo = UTC
+    ) -> "Question":
+        """A question of somebody at a time and in a zone, for whom "last week" is the one before.
 
         A time that may be one of two is the first of them.
         """
-        return cls.readings(text, now, vector)[0]
+        return cls.readings(text, now, vector, zone=zone)[0]
 
     @classmethod
-    def readings(cls, text: str, now: float, vector: Sequence[float] | None = None) -> "list[Question]":
+    def readings(
+        cls, text: str, now: float, vector: Sequence[float] | None = None, *, zone: tzinfo = UTC
+    ) -> "list[Question]":
         """What a question may mean: one, or two where a date may be that of two days."""
         read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
         found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
-        spans = spans_of(read, now)
+        spans = spans_of(read, shown_at(now, zone))
         of_time = dated(read, spans)
         asks_when = _ASKS_WHEN.search(read) is not None
-        times: Sequence[Span | None] = readings(spans) or (None,)
-        return [cls(text, found, asks_when, span, vector, of_time) for span in times]
+        times: Sequence[Span | None] = [_in_zone(span, zone) for span in readings(spans)] or (None,)
+        return [cls(text, found, asks_when, span, vector, of_time, zone=zone) for span in times]
 
     def with_vector(self, vector: Sequence[float]) -> "Question":
         """The same with what an embedding made of it."""
@@ -105,4 +114,10 @@ class Question(Struct, frozen=True):
 
     @staticmethod
     def _is_date(span: Span) -> bool:
-        return span.end - span.start <= _DAY and any(map(str.isdigit, span.words))
+        return span.end - span.start <= _LONGEST_DAY and any(map(str.isdigit, span.words))
+
+
+def _in_zone(span: Span, zone: tzinfo) -> Span:
+    """When it is what a clock shows."""
+    start, end = time_of_clock(span.start, zone), time_of_clock(span.end, zone, is_end=True)
+    return replace(span, start=start, end=end)

@@ -3,5 +3,18 @@
 from quire.memory.times.asking import date_words, readings, span_of, spans_of, surest
 from quire.memory.times.dated import Dated, dated
 from quire.memory.times.span import Span
+from quire.memory.times.zone import shown_at, time_of_clock, zone_of
 
-__all__ = ["Dated", "Span", "date_words", "dated", "readings", "span_of", "spans_of", "surest"]
+__all__ = [
+    "Dated",
+    "Span",
+    "date_words",
+    "dated",
+    "readings",
+    "shown_at",
+    "span_of",
+    "spans_of",
+    "surest",
+    "time_of_clock",
+    "zone_of",
+]

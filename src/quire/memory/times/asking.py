@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from quire.memory.times import names
-from quire.memory.times.calendar_dates import DATES, JOINED_TO_NOW, Asked, readable
+from quire.memory.times.calendar_dates import DATES, JOINED_TO_NOW, LONGEST_LEAD, Asked, readable
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import DAY, Period, Span, day_of, days, week
 from quire.memory.times.stretches import STRETCHES
@@ -63,7 +63,7 @@ def spans_of(question: str, now: float) -> list[Span]:
     """All times that a question names, in its order.
 
     A month or a day without a year is the last one; what is still to come (tomorrow, next week) is no time of
-    anything recorded, and "recently" says too little.
+    anything recorded, and "recently" says too little. `now` is what a clock shows, and so are all times.
     """
     try:
         today = day_of(now)
@@ -99,9 +99,9 @@ def _ranges(read: Sequence[_Read], asked: Asked) -> Iterator[Span]:
         joined = _JOINS_RANGE.fullmatch(asked.plain, first.at.stop, last.at.start)
         if joined is None:
             continue
-        opens = _OPENS_RANGE.search(asked.plain, 0, first.at.start)
-        after = _AFTER.search(asked.plain, 0, first.at.start)
-        lower = opens or after or _SINCE.search(asked.plain, 0, first.at.start)
+        opens = _leads(_OPENS_RANGE, first.at.start, asked)
+        after = _leads(_AFTER, first.at.start, asked)
+        lower = opens or after or _leads(_SINCE, first.at.start, asked)
         if (joined["and"] and not opens) or (joined["before"] and not lower):
             continue
         words = asked.written[lower.start() if lower else first.at.start : last.at.stop]
@@ -133,9 +133,9 @@ def _opened(one: _Read, asked: Asked) -> Span:
     before = led.end() if led else at.start
     if to_now := JOINED_TO_NOW.match(asked.plain, at.stop):
         return Span(start, max(asked.now, end), asked.written[at.start : to_now.end()], sure)
-    if (week_of := _WEEK_OF.search(asked.plain, 0, before)) and end - start == DAY:
+    if (week_of := _leads(_WEEK_OF, before, asked)) and end - start == DAY:
         return _whole_week(week_of, one, asked.written[week_of.start() : at.stop])
-    if away := _AWAY.search(asked.plain, 0, before):
+    if away := _leads(_AWAY, before, asked):
         return _at_a_distance(away, one, asked.written[away.start() : at.stop])
     for opener, (first, last) in {
         _SINCE: (start, max(asked.now, end)),
@@ -143,9 +143,14 @@ def _opened(one: _Read, asked: Asked) -> Span:
         _BEFORE: (min(0.0, start), start),
         _UNTIL: (min(0.0, start), end),
     }.items():
-        if found := opener.search(asked.plain, 0, before):
+        if found := _leads(opener, before, asked):
             return Span(first, last, asked.written[found.start() : at.stop], sure * 0.9)
     return Span(start, end, asked.written[at], sure)
+
+
+def _leads(opener: "re.Pattern[str]", to: int, asked: Asked) -> "re.Match[str] | None":
+    """What opens a time and stands right before it."""
+    return opener.search(asked.plain, max(to - LONGEST_LEAD, 0), to)
 
 
 def _whole_week(found: "re.Match[str]", one: _Read, words: str) -> Span:

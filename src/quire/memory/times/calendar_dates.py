@@ -9,9 +9,13 @@ from quire.memory.times import names
 from quire.memory.times.span import DAY, Period, day_of, days, latest_year, months, year
 
 
-def _unnamed(pattern: str) -> str:
+def unnamed(pattern: str) -> str:
     """A pattern whose groups have no names, so that it may stand beside another of the same."""
     return re.sub(r"\(\?P<\w+>", "(?:", pattern)
+
+
+LONGEST_LEAD = 120
+"""Letters in which it is written what opens a time: between the 3rd of March and."""
 
 
 class Asked(NamedTuple):
@@ -23,7 +27,8 @@ class Asked(NamedTuple):
     today: date
 
     def before(self, at: int) -> str:
-        return self.plain[:at].rstrip()
+        """What leads to a place, as far as it may say something of a time that begins there."""
+        return self.plain[:at].rstrip()[-LONGEST_LEAD:]
 
 
 Reader = Callable[["re.Match[str]", Asked], Period | None]
@@ -63,13 +68,13 @@ _ON = re.compile(
     rf"|week of|{names.OF_WEEK}|{_OPENED}){names.THE}$"
 )
 # Two days that are joined are days, whatever else their months are words for.
-A_DAY = _unnamed(rf"(?:{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}|{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b)")
+A_DAY = unnamed(rf"(?:{DAY_OF_MONTH}\s+(?:{OF})?{MONTH}|{MONTH}\s+(?:the\s+)?{DAY_OF_MONTH}\b)")
 _JOINED = rf"(?:\s*[-\u2013]{names.THE}\s*|,?\s+{names.TO}{names.THE}\s+)"
 _JOINED_TO_DAY = re.compile(_JOINED + A_DAY)
 _LONGEST_DAY = 80
 """Letters in which a day and what joins it to the next are written."""
 JOINED_TO_NOW = re.compile(rf"{_JOINED}(?:{names.NOW})\b|\s+onwards?\b")
-_DAY_JOINED = re.compile(rf"\b{A_DAY}(?:,?\s+(?:{OF})?{_unnamed(ITS_YEAR)})?{_JOINED}$")
+_DAY_JOINED = re.compile(rf"\b{A_DAY}(?:,?\s+(?:{OF})?{unnamed(ITS_YEAR)})?{_JOINED}$")
 _VERSION = re.compile(r"\b(?:version|versions|release|build|ver|v)\.?$")
 ENDS = re.compile(r"\s*(?:$|[?!.,;)])")
 

@@ -31,7 +31,41 @@ SMALL_NUMBERS = {
     **{"a": 1, "an": 1, "couple": 2, "a couple": 2, "a couple of": 2, "couple of": 2},
     **{"few": 3, "a few": 3, "several": 4, "some": 3},
 }
-VAGUE = frozenset(("couple", "a couple", "a couple of", "couple of", "few", "a few", "several", "some"))
+_VAGUE_ELSEWHERE = ("ein paar", "einigen", "quelques", "unos", "unas", "algunos", "algunas")
+VAGUE = frozenset(
+    ("couple", "a couple", "a couple of", "couple of", "few", "a few", "several", "some", *_VAGUE_ELSEWHERE)
+)
+_COUNTING_ELSEWHERE = (
+    "einem zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
+    "einer",
+    "un deux trois quatre cinq six sept huit neuf dix onze douze",
+    "une",
+    "una dos tres cuatro cinco seis siete ocho nueve diez once doce",
+)
+NUMBERS_ELSEWHERE = {**_numbered((), _COUNTING_ELSEWHERE, 1), **dict.fromkeys(_VAGUE_ELSEWHERE, 3)}
+UNITS_ELSEWHERE = {
+    **dict.fromkeys(("minuten", "minute", "minutes", "minuto", "minutos"), "minute"),
+    **dict.fromkeys(("stunde", "stunden", "heure", "heures", "hora", "horas"), "hour"),
+    **dict.fromkeys(("tag", "tage", "tagen", "jour", "jours", "dia", "dias"), "day"),
+    **dict.fromkeys(("woche", "wochen", "semaine", "semaines", "semana", "semanas"), "week"),
+    **dict.fromkeys(("monat", "monate", "monaten", "mois", "mes", "meses"), "month"),
+    **dict.fromkeys(("jahr", "jahre", "jahren", "an", "ans", "annee", "annees", "ano", "anos"), "year"),
+}
+
+# Said of one back, or of two, in other languages; "this" ones are rarer and left.
+BACK_ELSEWHERE = {
+    **dict.fromkeys(("letzte woche", "vorige woche", "la semaine derniere", "la semana pasada"), ("week", 1)),
+    **dict.fromkeys(("letzten monat", "le mois dernier", "el mes pasado"), ("month", 1)),
+    **dict.fromkeys(("letztes jahr", "l'annee derniere", "l'an dernier", "el ano pasado"), ("year", 1)),
+    **dict.fromkeys(("vorletzte woche", "la semana antepasada"), ("week", 2)),
+    **dict.fromkeys(("la semaine avant la derniere", "l'avant-derniere semaine"), ("week", 2)),
+    **dict.fromkeys(("vorletzten monat", "el mes antepasado"), ("month", 2)),
+    **dict.fromkeys(("le mois avant le dernier", "l'avant-dernier mois"), ("month", 2)),
+    **dict.fromkeys(("vorletztes jahr", "el ano antepasado"), ("year", 2)),
+    **dict.fromkeys(("l'annee avant la derniere", "l'avant-derniere annee"), ("year", 2)),
+    **dict.fromkeys(("in der letzten stunde", "en la ultima hora", "durante la ultima hora"), ("hour", 1)),
+    **dict.fromkeys(("dans la derniere heure", "pendant la derniere heure"), ("hour", 1)),
+}
 
 YEARS_AWAY = {
     **dict.fromkeys(("last year", "previous year", "past year", "letztes jahr", "letzten jahres"), -1),

@@ -4,7 +4,7 @@ import re
 from datetime import date, timedelta
 
 from quire.memory.times import names
-from quire.memory.times.calendar_dates import A_DAY, Asked, Reader
+from quire.memory.times.calendar_dates import A_DAY, Asked, Reader, unnamed
 from quire.memory.times.span import DAY, Period, days, months, time_of, week, year
 from quire.memory.words.languages import language_of
 
@@ -16,20 +16,23 @@ _DAYS_BACK = {
     **dict.fromkeys(("the day before yesterday", "day before yesterday", "vorgestern"), 2),
     **dict.fromkeys(("avant-hier", "anteayer", "antes de ayer"), 2),
 }
-# Said of one back in other languages; "this" ones are rarer and left.
-_ONE_BACK = {
-    **dict.fromkeys(("letzte woche", "vorige woche", "la semaine derniere", "la semana pasada"), "week"),
-    **dict.fromkeys(("letzten monat", "le mois dernier", "el mes pasado"), "month"),
-    **dict.fromkeys(("letztes jahr", "l'annee derniere", "l'an dernier", "el ano pasado"), "year"),
-}
 _UNITS = {"minute": 60.0, "hour": _HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
 _LONG_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _UNIT = rf"(?P<unit>{'|'.join((*_UNITS, *_LONG_UNITS))})"
+_UNIT_ELSEWHERE = rf"(?P<unit>{names.either(names.UNITS_ELSEWHERE)})"
 _AMOUNT = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.SMALL_NUMBERS)})"
+_AMOUNT_ELSEWHERE = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.NUMBERS_ELSEWHERE)})"
+_NUMBERS = {**names.NUMBERS_ELSEWHERE, **names.SMALL_NUMBERS}
 _SEASON = rf"(?P<season>{names.either(names.SEASON_STARTS)})"
 _WEEKDAY = rf"(?P<weekday>{names.either(names.WEEKDAY_NUMBERS)})"
 _NO_DATE = rf"(?!,?{names.THE}\s+{A_DAY})"  # of a date it is only the name of the day
 _PART = r"(?P<part>morning|afternoon|evening|night)"
+# The last day to apply, or my last year at school, is none that is told from now, nor is the last minute.
+_OVER_THE = re.compile(r"\b(?:in|over|during|within|throughout|from)\s+the$")
+_OWNED = re.compile(r"\b(?:the|a|my|our|your|his|her|its|their)$")
+_FOR_SOMETHING = re.compile(r"\s+(?:to|for|at|as|before)\b")
+_OPENS_SENTENCE = re.compile(r"(?:^|[.?!:;])$")
+_NAME_AFTER = re.compile(r"\s+(?!I\b)[A-Z0-9]")
 
 
 def _day_back(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -53,16 +56,44 @@ def _last_night(found: "re.Match[str]", asked: Asked) -> Period:
     return _part_of(asked.today - timedelta(1), "night")
 
 
-def _unit_back(found: "re.Match[str]", asked: Asked) -> Period:
-    return _whole_unit(found["unit"], 0 if found["which"] == "this" else 1, asked, 0.8)
+def _unit_back(found: "re.Match[str]", asked: Asked) -> Period | None:
+    unit, back = found["unit"], 0 if found["which"] == "this" else 1
+    if _is_of_something(found, asked):
+        return None
+    if unit == "day" and back:
+        return Period(asked.now - DAY, asked.now, 0.8)
+    return _whole_unit(unit, back, asked, 0.8)
+
+
+def _is_of_something(found: "re.Match[str]", asked: Asked) -> bool:
+    """Whether it is the last of something else: who means the day before says yesterday."""
+    before = asked.before(found.start())
+    if _OVER_THE.search(before) or (found["unit"] == "day" and found["which"] in ("past", "this")):
+        return False
+    if found["unit"] in ("minute", "day"):
+        return True
+    is_owned = found["which"] != "this" and _OWNED.search(before) is not None
+    return is_owned and _FOR_SOMETHING.match(asked.plain, found.end()) is not None
+
+
+def _unit_before_last(found: "re.Match[str]", asked: Asked) -> Period:
+    return _whole_unit(found["unit"], 2, asked, 0.8)
+
+
+def _night_before_last(found: "re.Match[str]", asked: Asked) -> Period:
+    return _part_of(asked.today - timedelta(2), "night")
 
 
 def _said_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
-    return _whole_unit(_ONE_BACK[found[0]], 1, asked, 0.8)
+    unit, back = names.BACK_ELSEWHERE[found[0]]
+    return _whole_unit(unit, back, asked, 0.8)
 
 
 def _whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
-    """A day, week, month, quarter or year as the calendar cuts them, some back from this one."""
+    """A day, week, month, quarter or year as the calendar cuts them, some back from this one.
+
+    Hours and fortnights it does not cut: they end now.
+    """
     today = asked.today
     if unit == "day":
         return days(today - timedelta(back), 1, sure)
@@ -70,17 +101,18 @@ def _whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
         return week(today - timedelta(7 * back), sure)
     if unit == "year":
         return year(today.year - back, sure)
+    if unit not in _LONG_UNITS:
+        return Period(_back(asked.now, unit, max(back, 1)), asked.now, sure)
     first = today.month if unit == "month" else 3 * ((today.month - 1) // 3) + 1
     return months(today.year, first - back * _LONG_UNITS[unit], _LONG_UNITS[unit], sure)
 
 
-def _amount(found: "re.Match[str]") -> int:
-    said = found["amount"]
-    return int(said) if said.isdigit() else names.SMALL_NUMBERS[said]
+def _number(said: str) -> int:
+    return int(said) if said.isdigit() else _NUMBERS[said]
 
 
 def _last_some(found: "re.Match[str]", asked: Asked) -> Period:
-    return Period(_back(asked.now, found["unit"], _amount(found)), asked.now, 0.85)
+    return Period(_back(asked.now, found["unit"], _number(found["amount"])), asked.now, 0.85)
 
 
 def _back(now: float, unit: str, amount: float) -> float:
@@ -88,10 +120,19 @@ def _back(now: float, unit: str, amount: float) -> float:
 
 
 def _ago(found: "re.Match[str]", asked: Asked) -> Period:
-    unit, amount = found["unit"], _amount(found)
+    unit = found["unit"]
     if found["half"]:
         return Period(_back(asked.now, unit, 0.75), _back(asked.now, unit, 0.25), 0.75)
-    if found["amount"] in names.VAGUE:
+    return _so_many_ago(unit, found["amount"], asked)
+
+
+def _ago_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
+    return _so_many_ago(names.UNITS_ELSEWHERE[found["unit"]], found["amount"], asked)
+
+
+def _so_many_ago(unit: str, said: str, asked: Asked) -> Period:
+    amount = _number(said)
+    if said in names.VAGUE:
         later = _back(asked.now, unit, max(amount - 1.5, 0.5))
         return Period(_back(asked.now, unit, amount + 1.5), later, 0.5)
     if unit == "year" and amount == 1:  # said of about the same month, and not of all of the year before
@@ -117,8 +158,10 @@ def _weekday(found: "re.Match[str]", asked: Asked) -> Period:
     return _part_of(day, found["part"]) if found["part"] else days(day, 1, 0.7)
 
 
-def _season(found: "re.Match[str]", asked: Asked) -> Period:
+def _season(found: "re.Match[str]", asked: Asked) -> Period | None:
     """The one that began last, in the north; "last" means one that is over."""
+    if _is_name(found, asked):
+        return None
     start, today = names.SEASON_STARTS[found["season"]], asked.today
     began = months(today.year if today.month >= start else today.year - 1, start, 3, 0.6)
     if found["which"] in ("last", "previous") and began.end > asked.now:
@@ -126,7 +169,21 @@ def _season(found: "re.Match[str]", asked: Asked) -> Period:
     return began
 
 
-_LAST = r"(?P<which>last|past|previous)"
+def _is_name(found: "re.Match[str]", asked: Asked) -> bool:
+    """Whether a season with a capital is something else: in Spring Boot, in Fall River.
+
+    Spring alone is so too where it opens a sentence: in the midst of one, many write seasons with a capital.
+    """
+    if found["which"] in ("last", "past", "previous") or not asked.written[found.start("season")].isupper():
+        return False
+    if _NAME_AFTER.match(asked.written, found.end()):
+        return True
+    opens = _OPENS_SENTENCE.search(asked.before(found.start())) is not None
+    return opens and found["season"] == "spring" and found["which"] is None
+
+
+_NAMED = names.either((*names.WEEKDAY_NUMBERS, *names.MONTH_NUMBERS, *names.SEASON_STARTS, "weekend"))
+_LAST_ITSELF = rf"last\b(?!\s+(?:night|{unnamed(_UNIT)}|{_NAMED})\b)"  # not the week before last Monday
 _WHICH = r"(?P<which>last|past|previous|this)"
 _OVER = r"(?:in|over|during|within)\s+(?:the\s+)?"
 RELATIVE: tuple[tuple[str, Reader], ...] = (
@@ -135,8 +192,11 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (r"\blast\s+night\b", _last_night),
     (rf"\b(?P<half>half\s+)?{_AMOUNT}\s+{_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
     (rf"\b(?:last|past|previous)\s+{_AMOUNT}\s+{_UNIT}s?\b", _last_some),
+    (rf"\b(?:the\s+)?(?P<unit>week|month|quarter|year)\s+before\s+{_LAST_ITSELF}", _unit_before_last),
+    (rf"\b(?:the\s+)?night\s+before\s+{_LAST_ITSELF}", _night_before_last),
     (rf"\b{_WHICH}\s+{_UNIT}\b(?!\s+of\b)", _unit_back),
-    (rf"\b(?:{'|'.join(_ONE_BACK)})\b", _said_elsewhere),
+    (rf"\b(?:{names.either(names.BACK_ELSEWHERE)})\b", _said_elsewhere),
+    (rf"\b(?:vor|il\s+y\s+a|hace)\s+{_AMOUNT_ELSEWHERE}\s+{_UNIT_ELSEWHERE}\b", _ago_elsewhere),
     (rf"\b(?:{_WHICH}|(?:over|at|on|during)\s+the)\s+weekend\b", _weekend),
     (
         rf"\b(?:{_WHICH}|on|since|before|after|until|am|le|el)\s+{_WEEKDAY}\b{_NO_DATE}(?:\s+{_PART}\b)?",

@@ -1,4 +1,4 @@
-"""A stretch of time, and the days, weeks, months and years that make one. All times are UTC epoch seconds."""
+"""A stretch of time, and the days, weeks, months and years that make one, by one clock: that of a zone."""
 
 from datetime import date, timedelta
 from typing import NamedTuple

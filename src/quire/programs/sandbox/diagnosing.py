@@ -16,6 +16,7 @@ from quire.programs.sandbox.loose_calls import LOOSE_CALL, LOOSE_SHOWN
 from quire.programs.sandbox.loose_results import Results
 from quire.programs.sandbox.marking import Faulty, Place, Span, Text
 from quire.programs.sandbox.naming import bindings, declared_in
+from quire.programs.sandbox.none_told import Unsure
 from quire.programs.sandbox.raising import fault_of
 from quire.programs.sandbox.source import AHEAD, parsed, tree_of
 
@@ -72,13 +73,14 @@ def typed_fault(error: "MontyError", code: str, checked: str, stubs: str) -> Fou
         return None
     refused = [_place(row) for row in rows if _is_refused(row) or reading.is_spread(row)]
     unmatched = [_place(row) for row in rows if row["code"] == _UNMATCHED]
-    return Found(_fault(rows, shown, code, stubs), Faulty(refused, unmatched))
-
-
-def _fault(rows: list[_Row], shown: list[_Row], code: str, stubs: str) -> ProgramFault:
     told = [
-        at_line(code, _line(row), _told(row, stubs) + _given_there(row, shown)) for row in rows[:_MOST_TOLD]
+        at_line(code, _line(row), _told(row, stubs) + _given_there(row, shown) + reading.none_at(row))
+        for row in rows[:_MOST_TOLD]
     ]
+    return Found(_fault(rows, told), Faulty(refused, unmatched))
+
+
+def _fault(rows: list[_Row], told: list[str]) -> ProgramFault:
     if len(rows) > _MOST_TOLD:
         told.append("and more")
     return ProgramFault(_KINDS.get(rows[0]["code"], "types"), "\n".join(told), _line(rows[0]))
@@ -89,7 +91,7 @@ class _Reading:
 
     def __init__(self, code: str, checked: str, stubs: str) -> None:
         self._lines = code.split("\n")
-        self._checked, self._text = checked, Text(checked)
+        self._checked, self._text, self._stubs = checked, Text(checked), stubs
         self._records = declared_in(stubs).records
         self._results = Results(tree_of(code), stubs)
         self._sets_again = sum(name == "output" for _, name in bindings(tree_of(code))) > 1
@@ -112,6 +114,16 @@ class _Reading:
         own = {node.arg for node in nodes if isinstance(node, ast.arg) and node.annotation is not None}
         said = (node.target for node in nodes if isinstance(node, ast.AnnAssign))
         return {"output", *own, *(target.id for target in said if isinstance(target, ast.Name))}
+
+    @cached_property
+    def _unsure(self) -> Unsure:
+        return Unsure(self._text, parsed(self._checked), self._stubs)
+
+    def none_at(self, row: _Row) -> str:
+        """Which field may be None there, in words: that may be all that the checker means."""
+        if row["code"] != _UNMATCHED and "None" not in str(row["message"]):
+            return ""
+        return self._unsure.told(next(self._text.spans_at(_place(row))))
 
     def is_shown(self, row: _Row) -> bool:
         """Whether this is no fault: it says of what type a value is that we have it say."""

@@ -76,13 +76,14 @@ def standing(text: Text, tree: ast.Module) -> Iterator[ast.expr]:
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, is_in_text = waiting.pop()
-        if isinstance(node, ast.GeneratorExp | ast.Call) and (not is_in_text or _is_as_written(text, node)):
+        if isinstance(node, ast.GeneratorExp | ast.Call) and (not is_in_text or is_as_written(text, node)):
             yield node
         is_in_text = is_in_text or isinstance(node, ast.JoinedStr)
         waiting += [(child, is_in_text) for child in ast.iter_child_nodes(node)]
 
 
-def _is_as_written(text: Text, node: ast.expr) -> bool:
+def is_as_written(text: Text, node: ast.expr) -> bool:
+    """Whether the text has a node where the tree says that it stands."""
     start, end = text.span(node)
     if not 0 < end - start <= _LONGEST_LOOKED_AT:
         return False

@@ -7,7 +7,7 @@ fits. Or it is for a function of the program's own that takes a dict: a record i
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from quire.programs.sandbox.functions import called_as, functions_in
 from quire.programs.sandbox.marking import Span, Text
@@ -40,7 +40,7 @@ class Calls:
         likely = {call for call in calls if called_as(call) in _ORDERING and called_as(call) not in bound}
         self._alone = {call for call in failed | likely if not _writes_dicts(call)}
         self._arguments = {one for call in calls for one in _arguments_of(call)}
-        self._shown = {one for call in failed for one in _arguments_of(call)}
+        self._shown = {one for call in failed for one in _arguments_of(call)} - {*_how(calls)}
         functions = {name: one for name, one in functions_in(tree).items() if bound[name] == 1}
         self._taken = {name: taken for name, one in functions.items() if (taken := _taken_by(one)) in TAKEN}
 
@@ -56,6 +56,12 @@ class Calls:
 
 def _arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(one.value for one in call.keywords)]
+
+
+def _how(calls: Iterable[ast.Call]) -> Iterator[ast.expr]:
+    """Arguments that only say how, such as `reverse=True`: all of them is written there."""
+    rows = (one for call in calls for one in call.keywords)
+    return (one.value for one in rows if isinstance(one.value, ast.Constant))
 
 
 def _writes_dicts(call: ast.Call) -> bool:

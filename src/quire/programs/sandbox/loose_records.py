@@ -61,6 +61,14 @@ def keys_in(stubs: ast.Module) -> dict[str, tuple[set[str], set[str]]]:
     return {name: ({*types}, {*_needed(types)}) for name, _, types in records}
 
 
+def types_by_key(stubs: ast.Module, program: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """The keys of all records, and of classes of a program's own, each with a type that it has."""
+    for record in filter(None, map(_record_in, stubs.body)):
+        yield from record[2].items()
+    for node in ast.walk(program):
+        yield from _of_class(node.body) if isinstance(node, ast.ClassDef) else ()
+
+
 def _needed(types: dict[str, ast.expr]) -> Iterator[str]:
     for key, kind in types.items():
         name = kind.value if isinstance(kind, ast.Subscript) else kind

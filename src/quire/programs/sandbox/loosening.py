@@ -16,8 +16,10 @@ from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
 from quire.programs.sandbox.functions import called_as
+from quire.programs.sandbox.iterating import is_as_written
 from quire.programs.sandbox.loose_calls import LOOSE, Calls
 from quire.programs.sandbox.loose_spread import Spreads
+from quire.programs.sandbox.loose_tested import Tested
 from quire.programs.sandbox.marking import Span, Text
 
 LOOSE_RECORD = f"{LOOSE}_if_a_record"
@@ -26,7 +28,7 @@ _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def loosened(
-    text: Text, tree: ast.Module, refused: Collection[Span], unmatched: Collection[Span]
+    text: Text, tree: ast.Module, refused: Collection[Span], unmatched: Collection[Span], tested: Tested
 ) -> Iterator[tuple[int, str]]:
     """Marks that make anything of what a program made of several kinds, but of nothing that was refused.
 
@@ -35,19 +37,24 @@ def loosened(
     held, calls = _held(text, tree, refused), Calls(text, tree, unmatched)
     spreads = Spreads(text, tree, refused)
     defaults = {one for node in ast.walk(tree) for one in _stands_in_for_none(node)}
-    waiting: list[ast.AST] = [tree]
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     ends = list[tuple[int, str]]()
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.expr):
+        node, is_in_text = waiting.pop()
+        marks = list[tuple[str, str]]()
+        if isinstance(node, ast.expr) and not is_in_text:
             yield from spreads.arguments_of(node)
-            start, end = text.span(node)
             of_kinds = () if node in held else _marks_of(node, is_default=node in defaults)
-            for ahead, behind in (*spreads.marks_of(node), *of_kinds, *calls.marks_of(node)):
+            marks += (*spreads.marks_of(node), *of_kinds, *calls.marks_of(node))
+        if isinstance(node, ast.expr):
+            marks += tested.marks_of(node)
+            start, end = text.span(node) if marks else (0, 0)
+            # In an f-string the text may not be what the tree says.
+            for ahead, behind in marks if not is_in_text or is_as_written(text, node) else ():
                 yield start, ahead
                 ends.append((end, behind))
-        if not isinstance(node, ast.JoinedStr):  # where the text may not be what the tree says
-            waiting += ast.iter_child_nodes(node)
+        is_in_text = is_in_text or isinstance(node, ast.JoinedStr)
+        waiting += [(part, is_in_text) for part in ast.iter_child_nodes(node)]
     yield from reversed(ends)  # where a part ends with what it is a part of, its mark comes first
 
 

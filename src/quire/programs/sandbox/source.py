@@ -11,11 +11,13 @@ from quire.programs.sandbox.awaited import LEFT
 from quire.programs.sandbox.iterating import iterating_ahead, iterators_marked
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.loose_stubs import loose_stubs
+from quire.programs.sandbox.loose_tested import Tested
 from quire.programs.sandbox.loosening import loosened
 from quire.programs.sandbox.marking import Faulty, Text
-from quire.programs.sandbox.naming import declared_in
+from quire.programs.sandbox.naming import bindings, declared_in
 from quire.programs.sandbox.own_calls import own_calls_marked
 from quire.programs.sandbox.parsing import module_of
+from quire.programs.schema_types import FROM_TYPING
 
 LONGEST = 50_000
 """Characters of a program: it is read here, where nothing else goes on meanwhile."""
@@ -25,6 +27,9 @@ DEEPEST = 200
 
 AHEAD = 1
 """Lines of ours before a program, in what the sandbox is given."""
+
+THERE_WHEN_RUN = ("Any",)
+"""Those of the types from `typing` that stand for something when a program is run."""
 
 STOP = "quire_checked_until_here"
 _OUTPUT = re.compile(r"^(class Output\b|Output\b\s*[:=])", re.MULTILINE)
@@ -90,7 +95,8 @@ def answering(code: str, most: int, taken: Collection[str] = ()) -> str:
     marks += iterators_marked(text, tree, taken)
     taking = _EITHER if sets else "_quire_answer = _quire_last"
     ending = _ENDING.format(taking=taking, most=most + 1, left=LEFT)
-    return f"{iterating_ahead(text, tree, taken)}\n{text.marked(marks)}{ending}"
+    ahead = (*_imported(THERE_WHEN_RUN, code, taken), iterating_ahead(text, tree, taken))
+    return f"{'; '.join(filter(None, ahead))}\n{text.marked(marks)}{ending}"
 
 
 def declaring(code: str, stubs: str, first: Faulty | None = None) -> tuple[str, str]:
@@ -106,13 +112,24 @@ def declaring(code: str, stubs: str, first: Faulty | None = None) -> tuple[str, 
         ahead = f"output: Output; {ahead}" if not _annotates_output(tree) else ahead
     elif declares_output(stubs) and last is not None:
         marks += _named(text, last, "_quire_last: Output")
+    given = declared_in(stubs)
+    ahead = "; ".join([*_imported(FROM_TYPING, code, (*given.functions, *given.variables)), ahead])
     declared = ahead + _without_future(text.marked(marks), tree)
     if first is not None:
         again = Text(declared)
         refused, unmatched = ({span for one in places for span in again.spans_at(one)} for places in first)
-        declared = again.marked(loosened(again, parsed(declared), refused, unmatched))
+        looked_at = parsed(declared)
+        tested = Tested(looked_at, stubs)
+        declared = again.marked(loosened(again, looked_at, refused, unmatched, tested))
         stubs = loose_stubs(stubs, tree)
     return declared, f"{stubs}\ndef {STOP}() -> None: ...\n{_shown(stubs)}"
+
+
+def _imported(names: Collection[str], code: str, taken: Collection[str]) -> list[str]:
+    """Names of types that a program may have use for and does not import itself, as one import or none."""
+    own = {*taken, *(name for _, name in bindings(tree_of(code)))}
+    found = [name for name in names if name in code and name not in own]
+    return [f"from typing import {', '.join(found)}"] if found else []
 
 
 def _shown(stubs: str) -> str:

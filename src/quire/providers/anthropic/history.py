@@ -10,7 +10,7 @@ from quire.providers.anthropic.native import settings_of
 from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.reading import outputs
 from quire.providers.anthropic.thinking import CONTAINER, named_container
-from quire.providers.json_values import json_text
+from quire.providers.json_values import is_block, json_text
 from quire.providers.native import beside, native_note
 from quire.providers.provider import Answer, plain_json
 from quire.providers.sheet import Json
@@ -114,10 +114,13 @@ class _Reader:
 
 def _given(content: Any, path: str) -> Any:
     """What a call gave; a lone block, or a value of a program, stands at times where blocks should be."""
-    if not isinstance(content, Mapping):
-        return content
-    value = cast(Json, content)
-    return [value] if value.get("type") in _IN_RESULTS else json_text(value, path)
+    if isinstance(content, Mapping):
+        value = cast(Json, content)
+        return [value] if value.get("type") in _IN_RESULTS else json_text(value, path)
+    if isinstance(content, list | tuple):
+        values = cast("list[Any]", content)
+        return values if all(map(is_block, values)) else json_text(values, path)
+    return json_text(content, path) if isinstance(content, int | float) else content
 
 
 def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:

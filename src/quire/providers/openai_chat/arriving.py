@@ -7,7 +7,7 @@ count every call as the first, give all calls one id or each piece an id of its 
 from collections.abc import Sequence
 from typing import Any
 
-from quire.providers.json_values import json_text
+from quire.providers.json_values import fields_in, json_text
 from quire.providers.openai_chat.blocks import fields
 from quire.providers.openai_chat.states import signed_in
 from quire.providers.pieces import is_placeholder, is_same, is_whole, joined
@@ -110,7 +110,7 @@ def _is_another(call: Json, piece: Json, listed: list[Json]) -> bool:
 
 def _grow(call: Json, piece: Json) -> None:
     call["id"] = call["id"] or words_in(piece.get("id"))
-    call |= signed_in(piece)
+    call |= signed_in(fields_in(piece.get("function"))) | signed_in(piece)
     for kind, held in _CALLED.items():
         told = fields(piece.get(kind) or {}, f"{_PATH}.{kind}")
         call["type"] = kind if told else call["type"]

@@ -6,7 +6,7 @@ from typing import Any, cast
 from quire.errors import Damaged, WrongType
 from quire.items import Audio, Content, File, Image, Note, Part
 from quire.items.parts import Detail
-from quire.providers.json_values import json_text
+from quire.providers.json_values import is_block, json_text
 from quire.providers.media import bare_base64, bytes_of, media_type
 from quire.providers.native import file_address, native_note
 from quire.providers.provider import plain_json, words_in
@@ -64,10 +64,17 @@ def read_content(content: Any, path: str, wire: str) -> tuple[Content, list[Note
 
 
 def read_output(content: Any, path: str, wire: str) -> tuple[Content, list[Note]]:
-    """What a call gave; some write an object where a text or parts should be, which is its JSON then."""
-    if isinstance(content, Mapping):
-        return json_text(content, path), []
-    return read_content(content, path, wire)
+    """What a call gave; some write a value where a text or parts should be, which is its JSON then."""
+    return (json_text(content, path), []) if _is_value(content) else read_content(content, path, wire)
+
+
+def _is_value(content: Any) -> bool:
+    """Whether a content is what a program gave, as it was: no text, and no list with a block in it."""
+    if not isinstance(content, list | tuple):
+        return isinstance(content, Mapping | int | float)
+    values = cast("list[Any]", content)
+    are_parts = all(isinstance(value, str) or is_block(value) for value in values)
+    return bool(values) and not (are_parts and any(map(is_block, values)))
 
 
 def read_block(block: Json, path: str) -> Part | None:

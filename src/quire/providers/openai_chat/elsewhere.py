@@ -21,11 +21,18 @@ _KNOWN = frozenset(
 )
 """Fields that are read, or that have no words in any format."""
 
+_CALLED = "toolInvocations"
+_SAID = ("parts", _CALLED, "images", "thinking")
+"""Where other formats have what is said, also beside a content that is empty."""
+
 
 def content_of(message: Json, path: str) -> Any:
     """The content of a message that says something; it may be nothing, and has to be there."""
-    if _CONTENT not in message:
-        elsewhere = _unread(message)
+    refuse_calls_elsewhere(message, path)
+    elsewhere, is_there = _unread(message), _CONTENT in message
+    if is_there:
+        elsewhere = [name for name in elsewhere if name in _SAID and not message[_CONTENT]]
+    if elsewhere or not is_there:
         hint = f"; its words may be under {cut(elsewhere[0])!r}" if elsewhere else ""
         raise Damaged(f"it has no content{hint}", f"{path}.{_CONTENT}")
     return message[_CONTENT]
@@ -34,6 +41,12 @@ def content_of(message: Json, path: str) -> Any:
 def content_if_any(message: Json, path: str) -> Any:
     """The content of a message that may be without, as clients write one that is null."""
     return content_of(message, path) if _unread(message) else message.get(_CONTENT)
+
+
+def refuse_calls_elsewhere(message: Json, path: str) -> None:
+    """Raise where a message with words has calls in a field of another format, which would be lost."""
+    if message.get(_CONTENT) and _may_say(_CALLED, message.get(_CALLED)):
+        raise Damaged("its calls are here, in a form that nobody reads", f"{path}.{_CALLED}")
 
 
 def _unread(message: Json) -> list[str]:

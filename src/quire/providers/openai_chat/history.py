@@ -9,8 +9,10 @@ from quire.providers.json_values import entries_in, fields_in
 from quire.providers.made_ids import MadeIds
 from quire.providers.native import beside
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
-from quire.providers.openai_chat.elsewhere import content_if_any, content_of
+from quire.providers.openai_chat.elsewhere import content_if_any, content_of, refuse_calls_elsewhere
+from quire.providers.openai_chat.other_forms import as_chat
 from quire.providers.openai_chat.outputs import LEGACY, outputs_of
+from quire.providers.openai_chat.pictures import images_in, with_images
 from quire.providers.openai_chat.states import NAME, Maker
 from quire.providers.provider import Answer, plain_json, words_in
 from quire.providers.sheet import Json
@@ -27,7 +29,7 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
             raise Damaged("the payload has no messages", "messages")
         model, payload = body.get("model") or model, body["messages"]
     places = [(f"messages[{index}]", value) for index, value in enumerate(entries(payload, "messages"))]
-    messages = [(place, fields(value, place)) for place, value in places]
+    messages = [(place, one) for place, value in places for one in as_chat(fields(value, place), place)]
     reader = _Reader(words_in(model), MadeIds(_ids([message for _, message in messages])))
     for place, message in messages:
         reader.take(message, place)
@@ -62,13 +64,16 @@ class _Reader:
                 raise Damaged(f"no such role: {cut(words_in(role))!r}", f"{path}.role")
 
     def _said(self, role: Any, message: Json, path: str) -> None:
-        content, strange = read_content(content_of(message, path), f"{path}.content", NAME)
-        if content or not strange:
+        told = message.get("content") if images_in(message) else content_of(message, path)
+        content, strange = read_content(told, f"{path}.content", NAME)
+        content, odd = with_images(content, message, path)
+        if content or not (strange or odd):
             named = beside(NAME, {"name": words_in(message.get("name"))})
             self.items.append(Message(role, content, extras=named))
-        self.items += strange
+        self.items += [*strange, *odd]
 
     def _replied(self, message: Json, path: str) -> None:
+        refuse_calls_elsewhere(message, path)
         outputs = outputs_of(message, path, self._maker)
         if not outputs:
             content_if_any(message, path)  # nothing came of it: no words of it may stand elsewhere

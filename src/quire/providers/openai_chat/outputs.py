@@ -9,6 +9,7 @@ from quire.providers.native import beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
 from quire.providers.openai_chat.chunks import said_in
 from quire.providers.openai_chat.customs import custom
+from quire.providers.openai_chat.pictures import with_images
 from quire.providers.openai_chat.states import NAME, Maker, state_of, thought_of
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
@@ -30,13 +31,14 @@ def _said(message: Json, path: str) -> list[Item]:
     reference = None if audio is None else _reference(fields(audio, f"{path}.audio"))
     if reference is not None:
         content, audio = (*parts_of(content), reference), None
+    content, odd = with_images(content, message, path)
     named = beside(NAME, {"name": words_in(message.get("name"))})
     said: list[Item] = [Message("assistant", content, extras=named)] if content else []
     if isinstance(refusal, str) and refusal:
         said.append(Message("assistant", refusal))
     if audio is not None:
         said.append(_heard(fields(audio, f"{path}.audio"), f"{path}.audio"))
-    return [*said, *strange]
+    return [*said, *strange, *odd]
 
 
 def _reference(audio: Json) -> Audio | None:
@@ -73,6 +75,9 @@ def _call(call: Json, path: str, maker: Maker) -> Item:
     elif call.get("function") is not None:
         inner = fields(call["function"], f"{path}.function")
         arguments = arguments_in(inner, f"{path}.function")
+    elif isinstance(call.get("name"), str):
+        # All in one object, as LangChain keeps a call.
+        inner, arguments = call, arguments_in({"arguments": call.get("args"), **call}, path)
     else:
         return native_note(call, NAME)
     name, state = maker.tool(_named(inner, path)), state_of(call, maker, path)

@@ -13,9 +13,10 @@ import msgspec
 
 from quire.items import Opaque, Reasoning, ToolCall
 from quire.providers.binding import unusable
-from quire.providers.json_values import entries_in, json_text
+from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.openai_chat.chunks import CONTENT, is_thinking, thinking_in, thought_in
 from quire.providers.openai_chat.wishes import THOUGHTS, in_place_of, wishes_of
+from quire.providers.provider import words_in
 from quire.providers.sheet import Json, Sheet
 
 NAME = "openai"
@@ -26,6 +27,8 @@ SIGNED = ("extra_content", "provider_specific_fields")
 """Where a signature is, on a call or on a message."""
 
 _SIGNATURE, _SIGNATURES = "thought_signature", "thought_signatures"
+_IN_ID = "__thought__"
+"""What LiteLLM has between the id of a call and the signature of it, for clients that keep nothing else."""
 _NO_WAY = "this wire carries only what a service of its own wants back"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -54,9 +57,17 @@ def thought_of(message: Json, maker: Maker, path: str) -> Reasoning | None:
 
 
 def state_of(call: Json, maker: Maker, path: str) -> Opaque | None:
-    """The state of a call: the fields that hold its signature."""
-    fields = signed_in(call)
+    """The state of a call: the fields that hold its signature, which may be in its function or in its id."""
+    fields = signed_in(call) or signed_in(fields_in(call.get("function")))
+    _, _, signature = words_in(call.get("id")).partition(_IN_ID)
+    if signature and not fields:
+        fields = {SIGNED[1]: {_SIGNATURE: signature}}
     return _packed(fields, maker, path) if fields else None
+
+
+def unsigned_id(call_id: str) -> str:
+    """The id of a call without a signature in it."""
+    return call_id.partition(_IN_ID)[0] or call_id
 
 
 def signed_in(holder: Mapping[str, Any]) -> Json:

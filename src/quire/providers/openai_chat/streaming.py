@@ -8,6 +8,7 @@ from quire.providers.openai_chat.blocks import entries, fields
 from quire.providers.openai_chat.chunks import CONTENT, Chunks
 from quire.providers.openai_chat.events import told_by
 from quire.providers.openai_chat.outputs import LEGACY
+from quire.providers.openai_chat.pictures import IMAGES, images_in
 from quire.providers.openai_chat.reading import assembled, usage_of
 from quire.providers.openai_chat.states import BLOCKS, signed_in
 from quire.providers.openai_chat.wishes import THOUGHTS
@@ -28,6 +29,7 @@ class ChatStream:
         self._words: dict[str, list[str]] = {}
         self._audio: dict[str, list[str]] = {}
         self._thoughts: dict[str, list[Json]] = {}  # in blocks
+        self._images: list[Any] = []  # each comes whole
         self._signed: Json = {}
         self._calls = Calls()
         self._reason: Any = None
@@ -65,7 +67,7 @@ class ChatStream:
             message[CONTENT] = self._content.whole()
             if self._audio:
                 message["audio"] = {name: "".join(pieces) for name, pieces in self._audio.items()}
-            message |= {**self._thoughts, **self._signed}
+            message |= {**self._thoughts, **self._signed, IMAGES: self._images}
             message["tool_calls"] = self._calls.named()
             parsed = assembled(message, self._reason, self._usage, self._model, self._answer, self._error)
             if parsed.error is None and self._reason and self._calls.has_unnamed():
@@ -81,6 +83,7 @@ class ChatStream:
         for name in BLOCKS:
             for piece in entries(delta.get(name) or (), f"choices[0].delta.{name}"):
                 _join(self._thoughts.setdefault(name, []), fields(piece, f"choices[0].delta.{name}[]"))
+        self._images += images_in(delta)
         self._signed |= signed_in(delta)
         for name, piece in fields(delta.get("audio") or {}, "choices[0].delta.audio").items():
             _gather(self._audio, name, piece)

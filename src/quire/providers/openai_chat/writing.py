@@ -29,7 +29,7 @@ from quire.providers.openai_chat.limits import LONGEST_ID, in_messages, refuse_t
 from quire.providers.openai_chat.manners import Manners, manners_of
 from quire.providers.openai_chat.parts import Parts
 from quire.providers.openai_chat.plain import write_plain, write_words
-from quire.providers.openai_chat.states import NAME, goes_back
+from quire.providers.openai_chat.states import NAME, goes_back, unsigned_id
 from quire.providers.openai_chat.tools import written_tool
 from quire.providers.openai_chat.wishes import thoughts_or_blank, wanted_signature, wishes_of
 from quire.providers.sheet import Json, Sheet
@@ -208,7 +208,8 @@ class ChatWriter(FamilyWriter):
 
     def _call(self, call: ToolCall) -> Json:
         text = self._input(call)
-        call_id = self.sheet.call_id(call, call.call_id)
+        # A signature in an id would be torn where the id is cut: it goes back beside the call alone.
+        call_id = self.sheet.call_id(call, call.call_id, unsigned_id(call.call_id))
         if text is not None:
             # Such a tool is declared by its own name, whatever that is made of.
             custom = {"name": wording.mended(call.name), "input": text}

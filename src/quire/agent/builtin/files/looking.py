@@ -16,6 +16,7 @@ from quire.agent.builtin.files.results import Results
 from quire.agent.builtin.files.rooms import Rooms
 from quire.agent.builtin.files.texts import numbered, text_of
 from quire.agent.builtin.files.walking import Found, Kind, Walk, entries_in
+from quire.agent.tools.capping import Allowance, fitted
 from quire.session import Session
 
 _MARKS: dict[Kind, str] = {
@@ -33,20 +34,32 @@ class Looking:
         self._rooms = rooms
         self._limits = limits
 
-    def list_files(self, path: str = "", session: Session | None = None) -> str:
+    def list_files(
+        self, path: str = "", session: Session | None = None, allowance: Allowance | None = None
+    ) -> str:
         """List what is in a folder: files with their sizes, folders with a slash at the end.
 
         Args:
             path: The folder, relative, such as "notes/2026"; empty for the top folder.
             session: Whose files these are; the agent fills it in.
+            allowance: How much of it is shown; the agent fills it in.
         """
         names = names_in(path)
         with self._rooms.opened(session) as room, open_folder(room, names) as folder, telling(names):
             entries = entries_in(folder, self._limits.entries + 1)
             rows = [_row(folder, name, kind) for name, kind in entries[: self._limits.listed]]
-        return "\n".join((*rows, self._total(names, len(entries))))
+        return fitted(
+            lambda few: "\n".join((*rows[:few], self._total(names, len(entries), few))), len(rows), allowance
+        )
 
-    def read_file(self, path: str, first: int = 1, count: int = 1_000, session: Session | None = None) -> str:
+    def read_file(
+        self,
+        path: str,
+        first: int = 1,
+        count: int = 1_000,
+        session: Session | None = None,
+        allowance: Allowance | None = None,
+    ) -> str:
         """Read lines of a text file. Each comes with its number and a tab, which are not part of the file.
 
         Args:
@@ -54,14 +67,21 @@ class Looking:
             first: The number of the first line to read, counted from 1.
             count: How many lines to read at most.
             session: Whose files these are; the agent fills it in.
+            allowance: How much of it is shown; the agent fills it in.
         """
         above, name = file_names_in(path)
         full = (*above, name)
         with self._rooms.opened(session) as room, open_folder(room, above) as folder:
             data = self._read(folder, full)
-        return numbered(text_of(data, full), full, first, count, self._limits)
+        return numbered(text_of(data, full), full, first, count, self._limits, allowance)
 
-    def find_files(self, pattern: str, path: str = "", session: Session | None = None) -> str:
+    def find_files(
+        self,
+        pattern: str,
+        path: str = "",
+        session: Session | None = None,
+        allowance: Allowance | None = None,
+    ) -> str:
         """Find files and folders by a pattern for their paths.
 
         Args:
@@ -69,6 +89,7 @@ class Looking:
                 "*", "?" and "[a-z]" stand for signs within a name, "**" for any folders.
             path: The folder to look in, relative; empty for all.
             session: Whose files these are; the agent fills it in.
+            allowance: How much of it is shown; the agent fills it in.
         """
         names, fits = names_in(path), pattern_matcher(pattern)
         walk = Walk(self._limits)
@@ -80,10 +101,9 @@ class Looking:
             fitting = (one for one in all_below if _fits(one, names, fits))
             found = list(islice(fitting, self._limits.listed + 1))
         rows = [visible("/".join(one.names)) + _MARKS[one.kind] for one in found[: self._limits.listed]]
-        if len(found) > self._limits.listed:
-            walk.stopped = f"only the first {self._limits.listed:,} are shown: narrow the pattern"
-        ending = "; ".join((f"{len(rows):,} found", *walk.left_out()))
-        return "\n".join((*rows, f"[{ending}]"))
+        return fitted(
+            lambda few: "\n".join((*rows[:few], _found(few, len(found), walk))), len(rows), allowance
+        )
 
     def search_files(
         self,
@@ -92,6 +112,7 @@ class Looking:
         files: str = "*",
         ignore_case: bool = False,
         session: Session | None = None,
+        allowance: Allowance | None = None,
     ) -> str:
         """Search text files, line by line, for a regular expression, and show the lines that match.
 
@@ -101,6 +122,7 @@ class Looking:
             files: A pattern for the files to search, such as "*.py" or "notes/**/*.md".
             ignore_case: Whether capital and small letters are the same.
             session: Whose files these are; the agent fills it in.
+            allowance: How much of it is shown; the agent fills it in.
         """
         names, fits = names_in(path), pattern_matcher(files)
         results, walk = Results(self._limits), Walk(self._limits)
@@ -116,18 +138,18 @@ class Looking:
                     with results.skipping():
                         data = self._read(one.folder, one.names)
                         results.take(visible("/".join(one.names)), search.lines(data, results.room_left))
-        return results.told(walk)
+        return results.told(walk, allowance)
 
     def _read(self, folder: int, path: Sequence[str]) -> bytes:
         with open_file(folder, path[-1], path) as file:
             return read_bytes(file, path, self._limits.text_bytes)
 
-    def _total(self, names: Sequence[str], count: int) -> str:
+    def _total(self, names: Sequence[str], count: int, few: int) -> str:
         if not count:
             return f"[{shown(names)} is empty]"
         if count > self._limits.entries:
             return f"[{shown(names)} holds more than {self._limits.entries:,}: look with find_files]"
-        hidden = count - self._limits.listed
+        hidden = count - few
         more = f"; {hidden:,} more are not shown: look with find_files" if hidden > 0 else ""
         return f"[{count:,} in {shown(names)}{more}]"
 
@@ -139,6 +161,11 @@ def _row(folder: int, name: str, kind: Kind) -> str:
         return f"{visible(name)}  {counted(look(folder, name).st_size, 'byte')}"
     except FileNotFoundError:
         return f"{visible(name)}  (gone meanwhile)"
+
+
+def _found(few: int, found: int, walk: Walk) -> str:
+    cut = (f"only the first {few:,} are shown: narrow the pattern",) if few < found else ()
+    return f"[{'; '.join((f'{few:,} found', *cut, *walk.left_out()))}]"
 
 
 def _searched(room: int, names: tuple[str, ...], walk: Walk) -> Generator[Found]:

@@ -7,6 +7,7 @@ from quire.agent.builtin.files.limits import FileLimits
 from quire.agent.builtin.files.paths import counted
 from quire.agent.builtin.files.searching import Line, Search, Stopped, searching
 from quire.agent.builtin.files.walking import Walk
+from quire.agent.tools.capping import Allowance, fitted
 from quire.errors import InvalidValue, QuireError
 
 _LONGEST_LINE = 300
@@ -66,18 +67,21 @@ class Results:
             self._rows.append(row)
             self._characters += len(row)
 
-    def told(self, walk: Walk) -> str:
-        """All of it, in words."""
+    def told(self, walk: Walk, allowance: Allowance | None = None) -> str:
+        """All of it, in words, or as much as is shown."""
         if self._is_stopped and not self._rows:
             raise InvalidValue(self._stopping())
-        ending = [counted(len(self._rows), "matching line")]
-        if self._is_cut:
+        return fitted(lambda few: self._first(few, walk), len(self._rows), allowance)
+
+    def _first(self, few: int, walk: Walk) -> str:
+        ending = [counted(few, "matching line")]
+        if self._is_cut or few < len(self._rows):
             ending.append("there are more: narrow the expression, the path or the files")
         if self._is_stopped:
             ending.append(self._stopping())
         if self._skipped:
             ending.append(f"files left out (no text, too large, or closed to these tools): {self._skipped:,}")
-        return "\n".join((*self._rows, f"[{'; '.join((*ending, *walk.left_out()))}]"))
+        return "\n".join((*self._rows[:few], f"[{'; '.join((*ending, *walk.left_out()))}]"))
 
     def _stopping(self) -> str:
         seconds = self._limits.seconds

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from quire.agent.builtin.files.limits import FileLimits
 from quire.agent.builtin.files.paths import counted, shown
+from quire.agent.tools.capping import Allowance, fitted
 from quire.errors import InvalidValue, OutOfRange, TooLarge
 
 _MARK = "\ufeff"
@@ -59,7 +60,14 @@ def replaced(text: str, old: str, new: str, path: Sequence[str], *, everywhere: 
     return text.replace(old, new), count
 
 
-def numbered(text: str, path: Sequence[str], first: int, count: int, limits: FileLimits) -> str:
+def numbered(
+    text: str,
+    path: Sequence[str],
+    first: int,
+    count: int,
+    limits: FileLimits,
+    allowance: Allowance | None = None,
+) -> str:
     """Some lines with their numbers, and a last line that says what there is and how to go on."""
     if first < 1 or count < 1:
         raise OutOfRange("lines are counted from 1, and at least one is read")
@@ -71,9 +79,13 @@ def numbered(text: str, path: Sequence[str], first: int, count: int, limits: Fil
     if first > len(lines):
         raise OutOfRange(f"{shown(path)} has {counted(len(lines), 'line')}; there is no line {first:,}")
     rows = list(_rows(lines[first - 1 : first - 1 + count], first, limits))
-    last = first + len(rows) - 1
-    going_on = f"; go on with first={last + 1}" if last < len(lines) else ""
-    return "\n".join((*rows, f"[lines {first:,} to {last:,} of {len(lines):,}{going_on}]"))
+
+    def told(few: int) -> str:
+        last = first + few - 1
+        going_on = f"; go on with first={last + 1}" if last < len(lines) else ""
+        return "\n".join((*rows[:few], f"[lines {first:,} to {last:,} of {len(lines):,}{going_on}]"))
+
+    return fitted(told, len(rows), allowance)
 
 
 def _rows(lines: Sequence[str], first: int, limits: FileLimits) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from quire.agent.tools.shapes.definitions import Definitions
 from quire.agent.tools.shapes.hints import hints_of
-from quire.agent.tools.shapes.owners import json_default
+from quire.agent.tools.shapes.owners import is_dictionary, json_default, owner_of
 from quire.agent.tools.shapes.records import MISSING, Field, object_schema, read_fields
 from quire.agent.tools.shapes.shape import Json, Misfit, Shape, called, wanted
 from quire.agent.tools.shapes.shaping import Shaper
@@ -17,8 +17,10 @@ __all__ = [
     "Shaper",
     "called",
     "hints_of",
+    "is_dictionary",
     "json_default",
     "object_schema",
+    "owner_of",
     "read_fields",
     "wanted",
 ]

@@ -2,9 +2,10 @@
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, NamedTuple, get_origin, is_typeddict
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, is_typeddict
 
 import msgspec
 
@@ -43,7 +44,7 @@ class Owner(NamedTuple):
 
 def owner_of(kind: Any, names: Mapping[str, Any]) -> Owner | None:
     """What a class holds; none where it is no class with fields. Its hints may use `names`."""
-    if is_typeddict(kind):
+    if is_dictionary(kind):
         return _of_dictionary(kind, names)
     if msgspec.Struct in kind.__mro__:
         return _of_struct(kind, names)
@@ -51,6 +52,13 @@ def owner_of(kind: Any, names: Mapping[str, Any]) -> Owner | None:
     if dataclasses.is_dataclass(kind) or is_named_tuple or hasattr(kind, "__attrs_attrs__"):
         return _of_constructor(kind, names)
     return None
+
+
+def is_dictionary(kind: Any) -> bool:
+    """Whether this is a typed dictionary: of Python, or of the package with newer ones for older Pythons."""
+    # Where that was not imported nobody has made one by it.
+    extensions = sys.modules.get("typing_extensions")
+    return is_typeddict(kind) or (extensions is not None and bool(extensions.is_typeddict(kind)))
 
 
 def json_default(value: Any) -> Any:
@@ -77,7 +85,11 @@ def _of_dictionary(kind: type[Any], names: Mapping[str, Any]) -> Owner:
 def _is_required(hint: Any, otherwise: bool) -> bool:
     # Where annotations are texts, the class does not know yet what its hints say.
     marks = {"Required": True, "NotRequired": False}
-    return marks.get(getattr(get_origin(hint), "_name", ""), otherwise)
+    origin = get_origin(hint)
+    name = getattr(origin, "_name", "")
+    if origin is Annotated or name == "ReadOnly":
+        return _is_required(get_args(hint)[0], otherwise)
+    return marks.get(name, otherwise)
 
 
 def _of_struct(kind: type[msgspec.Struct], names: Mapping[str, Any]) -> Owner:

@@ -24,8 +24,10 @@ class _Service(NamedTuple):
     """What a service takes in messages of its model."""
 
     longest_id: int
-    thinks: bool
-    """Whether it may take thoughts in the content: OpenAI's own models do not."""
+    is_others: bool
+    """Whether it may be of others than OpenAI, who take thoughts in a content, and give images beside it."""
+    is_signed: bool
+    """Whether ids may have signatures in them."""
 
 
 def check_messages(body: Fields, model: str | None) -> None:
@@ -53,7 +55,7 @@ def check_messages(body: Fields, model: str | None) -> None:
 
 def _service(model: str) -> _Service:
     longest = _LONGEST_ELSEWHERE if _ELSEWHERE.search(model) else LONGEST_CALL_ID
-    return _Service(longest, _OPENAIS_OWN.search(model) is None)
+    return _Service(longest, _OPENAIS_OWN.search(model) is None, "gemini" in model)
 
 
 def _check_message(message: Fields, role: str, pairing: Pairing, service: _Service) -> None:
@@ -83,8 +85,9 @@ def _check_result(message: Fields, pairing: Pairing) -> None:
 
 
 def _check_assistant(message: Fields, pairing: Pairing, service: _Service) -> None:
-    if message.get("content") is not None or all(message.get(key) is None for key in INSTEAD_OF_CONTENT):
-        check_content(message, "assistant", thinks=service.thinks)
+    instead = (*INSTEAD_OF_CONTENT, "images") if service.is_others else INSTEAD_OF_CONTENT
+    if message.get("content") is not None or all(message.get(key) is None for key in instead):
+        check_content(message, "assistant", thinks=service.is_others)
     message.optional_text("refusal")
     if message.get("function_call") is not None:
         function = message.object("function_call")
@@ -93,10 +96,10 @@ def _check_assistant(message: Fields, pairing: Pairing, service: _Service) -> No
     if message.get("tool_calls") is None:
         pairing.other()
     else:
-        _check_calls(message, pairing, service.longest_id)
+        _check_calls(message, pairing, service)
 
 
-def _check_calls(message: Fields, pairing: Pairing, longest: int) -> None:
+def _check_calls(message: Fields, pairing: Pairing, service: _Service) -> None:
     calls = as_list(message.get("tool_calls"))
     if calls is not None and not calls:
         message.add("tool_calls", "empty_tool_calls", "is an empty list")
@@ -105,20 +108,20 @@ def _check_calls(message: Fields, pairing: Pairing, longest: int) -> None:
     found: list[tuple[str, str]] = []
     for place, value in message.each("tool_calls"):
         call = opened(message.findings, place, value)
-        name = _check_call(call, longest) if call else None
+        name = _check_call(call, service) if call else None
         if call and name is not None:
             found.append((name, call.at("id")))
     pairing.call(found, unclear=calls is None or len(found) < len(calls))
 
 
-def _check_call(call: Fields, longest: int) -> str | None:
+def _check_call(call: Fields, service: _Service) -> str | None:
     tool = named(call)
     if tool and call.get("type") == "custom":
         check_name(tool, "custom")
         tool.text("input")
     elif tool:
         _check_function(tool)
-    return check_call_id(call, "id", longest)
+    return check_call_id(call, "id", service.longest_id, signed=service.is_signed)
 
 
 def _check_function(function: Fields) -> None:

@@ -14,6 +14,8 @@ from quire.providers.checking.strictness import (
 
 LONGEST_CALL_ID = 64
 LONGEST_CACHE_KEY = 64
+IN_ID = "__thought__"
+"""What one gateway has between the id of a call and its signature."""
 _NOT_AT_TOP = ("oneOf", "anyOf", "allOf", "enum", "const", "not")
 _NOT_STRICT = (
     *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "default"),
@@ -83,11 +85,16 @@ def check_schema(tool: Fields) -> None:
         check_readable(tool, "parameters")
 
 
-def check_call_id(call: Fields, key: str, longest: int = LONGEST_CALL_ID) -> str | None:
-    """The id of a call, in whatever form it has."""
+def check_call_id(
+    call: Fields, key: str, longest: int = LONGEST_CALL_ID, *, signed: bool = False
+) -> str | None:
+    """The id of a call, in whatever form it has; a gateway takes off the signature that one may have."""
     name = call.text(key)
-    if name is not None and not 1 <= len(name) <= longest:
-        call.add(key, "call_id_length", f"has {len(name)} characters")
+    if name is None:
+        return None
+    length = len(name.partition(IN_ID)[0] if signed else name)
+    if not 1 <= length <= longest:
+        call.add(key, "call_id_length", f"has {length} characters")
     return name
 
 

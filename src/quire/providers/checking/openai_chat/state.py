@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quire.providers.checking.openai_chat.naming import IN_ID
 from quire.providers.checking.reading import Fields, as_list, as_object
 
 _HOLDERS = ("extra_content", "provider_specific_fields")
 _SIGNATURES = ("thought_signature", "thought_signatures")
-_IN_ID = "__thought__"
-"""What one gateway has between the id of a call and its signature."""
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -61,7 +60,7 @@ def _is_thought(message: Mapping[str, Any]) -> bool:
 def _is_signed(message: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     """Whether a call has its signature, or its message has it where a gateway puts it."""
     call_id = call.get("id")
-    if as_list(message.get("reasoning_details")) or (isinstance(call_id, str) and _IN_ID in call_id):
+    if as_list(message.get("reasoning_details")) or (isinstance(call_id, str) and IN_ID in call_id):
         return True
     return any(one.get(name) for holder in (call, message) for one in _held(holder) for name in _SIGNATURES)
 

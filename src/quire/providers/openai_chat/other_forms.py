@@ -1,0 +1,101 @@
+"""Messages as other libraries keep them, put as messages of this wire.
+
+The AI SDK has calls and results as parts of a content, several results in one message, and media in forms of
+its own. Ollama has thoughts under a name of its own.
+"""
+
+from typing import Any, cast
+
+from quire.providers.json_values import fields_in, json_text
+from quire.providers.openai_chat.blocks import entries, text_at
+from quire.providers.openai_chat.pictures import ADDRESSES, image_block
+from quire.providers.openai_chat.wishes import THOUGHTS
+from quire.providers.provider import words_in
+from quire.providers.sheet import Json
+from quire.providers.wording import FAILED
+
+_CALL, _RESULT, _THOUGHT = "tool-call", "tool-result", "reasoning"
+_IN_PLACE = {_CALL, _RESULT, _THOUGHT}
+_MEDIA = {
+    "image": "image",
+    "file": "data",
+    "media": "data",
+    **dict.fromkeys(("image-data", "file-data"), "data"),
+    **dict.fromkeys(("image-url", "file-url"), "url"),
+}
+"""The field that a part of the AI SDK has its bytes or its address in, by its type."""
+
+
+def as_chat(message: Json, path: str) -> list[Json]:
+    """A message as messages of this wire, which nearly all are already."""
+    content = message.get("content")
+    if not isinstance(content, list | tuple):
+        return [_with_thoughts(message)]
+    blocks = [(f"{path}.content[{n}]", block) for n, block in enumerate(cast("list[Any]", content))]
+    results = [_result(block, place) for place, block in blocks if _kind(block) == _RESULT]
+    calls = [_call(block, place) for place, block in blocks if _kind(block) == _CALL]
+    rest = [_part(block, place) for place, block in blocks if _kind(block) not in _IN_PLACE]
+    thoughts = "".join(words_in(block.get("text")) for _, block in blocks if _kind(block) == _THOUGHT)
+    told = {**message, "content": rest}
+    if calls:
+        told["tool_calls"] = [*entries(message.get("tool_calls") or (), f"{path}.tool_calls"), *calls]
+    if thoughts:
+        told["thinking"] = thoughts
+    if not results:
+        return [_with_thoughts(told)]
+    if message.get("role") == "tool":
+        # What else is with results is of no known kind: it becomes notes, which stand after them all.
+        return [*results, *([{**told, "role": "user"}] if rest else ())]
+    return [_with_thoughts(told), *results]
+
+
+def _kind(block: Any) -> str:
+    return words_in(fields_in(block).get("type"))
+
+
+def _with_thoughts(message: Json) -> Json:
+    """A message of the model with its thoughts under a name that is read."""
+    thoughts = words_in(message.get("thinking"))
+    is_new = message.get("role") == "assistant" and not any(message.get(name) for name in THOUGHTS)
+    return {**message, "reasoning": thoughts} if thoughts and is_new else message
+
+
+def _call(block: Json, path: str) -> Json:
+    arguments = block.get("input", block.get("args"))
+    function = {"name": text_at(block, "toolName", path), "arguments": arguments}
+    return {"id": text_at(block, "toolCallId", path), "type": "function", "function": function}
+
+
+def _result(block: Json, path: str) -> Json:
+    call_id, name = text_at(block, "toolCallId", path), words_in(block.get("toolName"))
+    return {"role": "tool", "tool_call_id": call_id, "name": name, "content": _given(block, path)}
+
+
+def _given(block: Json, path: str) -> Any:
+    """What a call gave: a value that says its kind, or, as it was before that, any value."""
+    output: Any = block.get("output")
+    told, kind = fields_in(output), _kind(output)
+    if kind == "content":
+        values = enumerate(entries(told.get("value") or (), f"{path}.output.value"))
+        return [_part(value, f"{path}.output.value[{index}]") for index, value in values]
+    if kind == "execution-denied":
+        return f"{FAILED}{words_in(told.get('reason')) or 'the call was denied'}"
+    if kind in ("text", "json", "error-text", "error-json"):
+        value, has_failed = told.get("value"), kind.startswith("error")
+    else:
+        value, has_failed = block.get("result", output), block.get("isError") is True
+    text = value if isinstance(value, str) else json_text(value, path)
+    return FAILED + text if has_failed else text
+
+
+def _part(block: Any, path: str) -> Any:
+    """A part of the AI SDK as a block; anything else as it is."""
+    held, kind = fields_in(block), _kind(block)
+    source = held.get(_MEDIA[kind]) if kind in _MEDIA else None
+    if not isinstance(source, str) or not source:
+        return block
+    type_of = words_in(held.get("mediaType") or held.get("mimeType"))
+    if kind.startswith("image") or type_of.startswith("image/"):
+        return image_block(source, type_of, path)
+    address = source if source.startswith(ADDRESSES) else f"data:{type_of};base64,{source}"
+    return {"type": "file", "file": {"filename": held.get("filename"), "file_data": address}}
