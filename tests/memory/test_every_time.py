@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from quire.memory.times import spans_of
+from quire.memory.times import shown_at, spans_of
 from quire.memory.times.calendar_dates import DATES, Asked, Reader, readable
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import day_of
 from quire.memory.times.stretches import STRETCHES
 
 PATTERNS = (*STRETCHES, *DATES, *RELATIVE)
-NOW = datetime(2024, 2, 29, 15, 30, tzinfo=UTC).timestamp()
+NOW = shown_at(datetime(2024, 2, 29, 15, 30, tzinfo=UTC).timestamp(), UTC)
 _MOST = 800
 _REPEATED = 2
 
@@ -80,7 +80,7 @@ def test_all_that_a_pattern_takes_is_read(led: str, pattern: str, reader: Reader
     for text in drawn:
         asked = Asked(led.lower() + text, led + text, NOW, day_of(NOW))
         for _, period in readable(asked, ((pattern, reader),)):
-            assert 0 < period.sure <= 1
+            assert 0 < period.sure <= 1 and period.start <= period.end
 
 
 @pytest.mark.parametrize("which", ["last", "past", "previous", "this"])

@@ -116,6 +116,15 @@ def test_which_words_of_a_time_are_looked_for(question: str, terms: tuple[str, .
     assert tuple(filter(asked.dated.is_word, asked.terms)) == terms
 
 
+@pytest.mark.parametrize(
+    ("digits", "words"), [("2 days ago", "two days ago"), ("10 hours ago", "ten hours ago")]
+)
+def test_digits_mean_what_words_mean(digits: str, words: str) -> None:
+    one, other = (Question.of(f"What did we do {said}?", NOW) for said in (digits, words))
+    assert one.meant() == other.meant()
+    assert Question.of("What did we do on 3 May?", NOW).times()[1:], "of a date it may be told later too"
+
+
 @pytest.mark.parametrize("name", INDEXES)
 def test_who_is_named_is_heard_of_that_time(name: str) -> None:
     leaves = [

@@ -116,6 +116,9 @@ def _gemini(model: str, thought: str, sealed: str, text: str, calls: list[str]) 
     for number, call in enumerate(calls):
         made: Json = {"functionCall": {"id": call, "name": "look_up", "args": {"q": "x"}}}
         parts.append(made if number else {**made, "thoughtSignature": sealed})
+    if model.endswith("-image") and text:
+        drawn = {"mimeType": "image/png", "data": b64encode(b"\x89PNG\r\n\x1a\n").decode()}
+        parts.append({"inlineData": drawn, "thoughtSignature": sealed})
     return {
         "candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
         "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12},

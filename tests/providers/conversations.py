@@ -53,7 +53,7 @@ MODELS = {
         "us.anthropic.claude-opus-4-8-v1:0",
         None,
     ),
-    "gemini": ("gemini-2.5-pro", "gemini-3-pro", "vertex_ai/gemini-3-pro", None),
+    "gemini": ("gemini-2.5-pro", "gemini-3-pro", "vertex_ai/gemini-3-pro", "gemini-3-pro-image", None),
 }
 TOOLS: list[dict[str, Any]] = [
     {"name": "look_up", "description": "Find it.", "parameters": {"type": "object", "properties": {}}},

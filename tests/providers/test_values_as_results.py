@@ -1,12 +1,14 @@
 """Results that are a value of a program, where a text or blocks should be: their JSON is the text."""
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
-from quire.items import Item, ToolResult
+from quire.items import Audio, File, Image, Item, ToolResult
 from quire.providers import check, provider_for
 
+ADDRESS = "data:image/png;base64,aGk="
 VALUES = [
     ({"city": "Oslo"}, '{"city":"Oslo"}'),
     ([{"city": "Oslo"}], '[{"city":"Oslo"}]'),
@@ -52,6 +54,89 @@ def test_a_value_is_its_json(wire: str, value: Any, text: str) -> None:
     assert result(items).content == text
     faults = check(provider.render(items).payload, wire)
     assert [fault for fault in faults if fault.rule != "tools_missing"] == []
+
+
+ROWS: list[tuple[list[Any], str]] = [
+    ([{"type": "invoice", "amount": 3}], '[{"type":"invoice","amount":3}]'),
+    (
+        [{"type": "file", "path": "a.md", "url": "https://example.com/a.md"}, {"type": "dir", "path": "b"}],
+        '[{"type":"file","path":"a.md","url":"https://example.com/a.md"},{"type":"dir","path":"b"}]',
+    ),
+    ([{"type": "image", "data": "none"}], '[{"type":"image","data":"none"}]'),
+    (
+        [{"type": "text", "text": "a"}, {"type": "row", "n": 1}],
+        '[{"type":"text","text":"a"},{"type":"row","n":1}]',
+    ),
+    ([{"type": "text", "text": 1}], '[{"type":"text","text":1}]'),
+]
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses"])
+@pytest.mark.parametrize(("value", "text"), ROWS)
+def test_records_that_have_a_type_are_a_value(wire: str, value: Any, text: str) -> None:
+    provider = provider_for(wire)
+    items = provider.read_history(history(wire, value))
+    assert result(items).content == text and len(items) == 3
+    assert check(provider.render(items).payload, wire) == []
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses"])
+def test_media_among_records_stay_media(wire: str) -> None:
+    row, picture = {"type": "row", "n": 1}, {"type": "image_url", "image_url": {"url": ADDRESS}}
+    items = provider_for(wire).read_history(history(wire, ["a", row, picture]))
+    assert result(items).content == ("a", '{"type":"row","n":1}', Image(data=b"hi", media_type="image/png"))
+
+
+MEDIA = [
+    ({"type": "image", "data": "aGk=", "mimeType": "image/png"}, Image(data=b"hi", media_type="image/png")),
+    ({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, Audio(data=b"hi", media_type="audio/wav")),
+    (
+        {
+            "type": "resource",
+            "resource": {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "aGk="},
+        },
+        File(data=b"hi", media_type="application/pdf", name="a.pdf"),
+    ),
+    (
+        {"type": "resource", "resource": {"uri": "x", "mimeType": "image/png", "blob": "aGk="}},
+        Image(data=b"hi", media_type="image/png"),
+    ),
+    ({"type": "resource", "resource": {"uri": "x", "text": "words"}}, "words"),
+    (
+        {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
+        Image(data=b"hi", media_type="image/png"),
+    ),
+    (
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+        Image(data=b"hi", media_type="image/png"),
+    ),
+]
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(("block", "part"), MEDIA)
+def test_media_of_protocols_are_media(wire: str, block: Any, part: Any) -> None:
+    items = provider_for(wire).read_history(history(wire, [{"type": "text", "text": "taken"}, block]))
+    assert result(items).content == ("taken", part) and len(items) == 3
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses"])
+def test_a_lone_picture_is_one(wire: str) -> None:
+    items = provider_for(wire).read_history(history(wire, MEDIA[0][0]))
+    assert result(items).content == (MEDIA[0][1],)
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("head", ["", "data:image/png;base64,"])
+def test_bytes_in_a_block_of_no_known_kind_are_not_put_in_words(wire: str, head: str) -> None:
+    picture = b64encode(b"\x89PNG\r\n\x1a\n" + b"a picture" * 900).decode()
+    block = {"type": "hologram", "views": [{"data": head + picture, "note": "left"}]}
+    items = provider_for("openai").read_history([{"role": "user", "content": ["See:", block]}])
+    said = str(provider_for(wire).render(items).payload)
+    assert picture[:40] not in said and "left" in said and "[image/png, 8108 bytes]" in said
+    words = "word by word " * 200 + "語" * 1200
+    again = provider_for("openai").read_history([{"role": "user", "content": [{"type": "x", "t": words}]}])
+    assert words in str(provider_for(wire).render(again).payload)
 
 
 @pytest.mark.parametrize("wire", ["openai", "openai-responses"])

@@ -2,9 +2,10 @@
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from typing import TypeGuard
+from typing import Any, TypeGuard, cast
 
 from quire.items import Audio, File, Image, Part
+from quire.providers.json_values import entries_in
 from quire.providers.wording import mended
 from quire.tokens.spoken import in_file
 from quire.tokens.text_files import is_text, is_utf8
@@ -19,6 +20,7 @@ _MAGIC = (
     (b"ID3", "audio/mpeg"),
     (b"\xff\xfb", "audio/mpeg"),
 )
+_LONG = 1000  # characters; what is shorter may be an id or a key
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 _BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"msf1": "image/heif"}
 _OTHER_NAMES = {
@@ -85,6 +87,24 @@ def bare_base64(data: str) -> tuple[str | None, str]:
     if not found or not head.startswith("data:"):
         return None, data
     return head[5:].partition(";")[0].lower() or None, body
+
+
+def without_bytes(value: Any) -> Any:
+    """JSON for somebody to read: long base64 in it is said to be so many bytes of some type."""
+    if isinstance(value, dict):
+        return {key: without_bytes(inner) for key, inner in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [without_bytes(inner) for inner in entries_in(value)]
+    return _in_short(value) if isinstance(value, str) and len(value) > _LONG else value
+
+
+def _in_short(text: str) -> str:
+    declared, data = bare_base64(text)
+    start = None if " " in data else bytes_of(data[:_LONG])  # the rest may be damaged
+    if not start:
+        return text
+    kind = declared or media_type(File(data=start)) or "data"
+    return f"[{kind}, {len(data.rstrip('=')) * 3 // 4} bytes]"
 
 
 def as_text(part: Part) -> str | None:

@@ -7,10 +7,12 @@ a field is left out, and each is noted.
 from collections.abc import Mapping
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary, ToolCall, ToolResult
 from quire.items.frozen import thaw
 from quire.providers import wording
-from quire.providers.media import is_garbled
+from quire.providers.media import is_garbled, without_bytes
 from quire.providers.sheet import Json, Sheet
 
 BESIDE = "beside"
@@ -53,9 +55,10 @@ def block_owner(item: Item) -> str | None:
 def said(item: Message | Note | Summary, sheet: Sheet) -> Content:
     """The content of what is said to the model; that a block had to be put in words is noted."""
     owner = block_owner(item)
-    if owner is not None:
-        sheet.note(item, "media_as_text", f"a block of {owner} that no item stands for is put in words")
-    return wording.said(item)
+    if owner is None or not isinstance(item, Note):
+        return wording.said(item)
+    sheet.note(item, "media_as_text", f"a block of {owner} that no item stands for is put in words")
+    return wording.said(replace(item, content=without_bytes(thaw(item.content))))
 
 
 def note_letters(item: Message | ToolResult, sheet: Sheet) -> None:

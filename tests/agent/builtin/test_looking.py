@@ -58,7 +58,7 @@ def test_long_lists_are_cut_in_words(small: Desk) -> None:
         "4.txt  0 bytes\n[8 in the folder; 3 more are not shown: look with find_files]"
     )
     assert small.looking.find_files("*.txt").endswith(
-        "[5 found; only the first 5 are shown: narrow the pattern]"
+        "[more than 5 found; only the first 5 are shown: narrow the pattern]"
     )
     for number in range(8, 30):
         small.put(f"{number}.txt", "")

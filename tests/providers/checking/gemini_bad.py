@@ -4,6 +4,7 @@ from typing import Any
 
 Json = dict[str, Any]
 OLD, THREE, NEWEST = "gemini-2.5-flash", "gemini-3-pro-preview", "models/gemini-3.8-flash"
+DRAWS = "gemini-3-pro-image-preview"
 
 
 def user(*parts: Any) -> Json:
@@ -16,6 +17,10 @@ def model(*parts: Any) -> Json:
 
 def _part(part: Any) -> Any:
     return {"text": part} if isinstance(part, str) else part
+
+
+def signed(part: Any) -> Json:
+    return {**_part(part), "thoughtSignature": "c2ln"}
 
 
 def call(name: str, signature: str | None = "c2ln", **more: Any) -> Json:
@@ -102,6 +107,16 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         ],
         THREE,
         [("contents[3].parts[0]", "thought_signature")],
+    ),
+    "what was drawn lost its signatures": (
+        [ASK, model("Here.", PICTURE), ASK],
+        DRAWS,
+        [("contents[1].parts[0]", "words_signature"), ("contents[1].parts[1]", "words_signature")],
+    ),
+    "what another model said, and an image without a signature": (
+        [ASK, model({"text": "hm", "thought": True}, "Well."), ASK, model(signed("Here."), PICTURE), ASK],
+        "models/gemini-3.1-flash-image-preview",
+        [("contents[1].parts[1]", "words_signature"), ("contents[3].parts[1]", "words_signature")],
     ),
     "a note beside the responses": (
         [ASK, model(call("search")), user(response("search"), "Answer now.")],

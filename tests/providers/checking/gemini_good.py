@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from tests.providers.checking.gemini_bad import ASK, NEWEST, OLD, PICTURE, THREE, call, model, response, user
+from tests.providers.checking.gemini_bad import (
+    ASK,
+    DRAWS,
+    NEWEST,
+    OLD,
+    PICTURE,
+    THREE,
+    call,
+    model,
+    response,
+    signed,
+    user,
+)
 
 GOOD: dict[str, tuple[Any, str | None]] = {
     "a question": ([ASK], NEWEST),
@@ -39,10 +51,20 @@ GOOD: dict[str, tuple[Any, str | None]] = {
         THREE,
     ),
     "no signatures for an older model": ([ASK, model(call("search", None)), user(response("search"))], OLD),
-    "no signatures for a model of images": (
+    "no signatures of calls for a model of images": (
         [ASK, model(call("search", None)), user(response("search"))],
-        "gemini-3-pro-image-preview",
+        DRAWS,
     ),
+    "what was drawn is signed, and the first of what was said": (
+        [ASK, model({"text": "Hm.", "thought": True}, signed("Here."), signed(PICTURE), "So."), ASK],
+        DRAWS,
+    ),
+    "nothing that was drawn is signed, where nobody looks": (
+        [ASK, model("Here.", PICTURE), ASK],
+        f"vertex_ai/{DRAWS}",
+    ),
+    "an older model drew": ([ASK, model("Here.", PICTURE), ASK], "gemini-2.5-flash-image"),
+    "another model drew": ([ASK, model("Here.", PICTURE), ASK], THREE),
     "a signature on an empty text": (
         [ASK, model("New.", {"text": "", "thoughtSignature": "c2ln"}), ASK],
         THREE,

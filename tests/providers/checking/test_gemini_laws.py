@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quire.providers.checking.gemini import RULES, check
 from tests.items.strategies import json_values
-from tests.providers.checking.gemini_bad import NEWEST, OLD, THREE
+from tests.providers.checking.gemini_bad import DRAWS, NEWEST, OLD, THREE
 from tests.providers.checking.gemini_good import GOOD
 from tests.providers.checking.test_anthropic_laws import damaged, sound, worded
 
@@ -48,7 +48,7 @@ WORDS = [
     *("model", "functionDeclarations", "function_declarations", "parameters", "type", "object", "function"),
 ]
 PAYLOADS = [payload for payload, _ in GOOD.values() if not isinstance(payload, str)]
-MODELS = st.sampled_from([None, OLD, THREE, NEWEST, "", "gemini-", "claude-9"])
+MODELS = st.sampled_from([None, OLD, THREE, NEWEST, DRAWS, "", "gemini-", "claude-9"])
 
 
 @given(json_values(), MODELS)

@@ -1,5 +1,6 @@
 """Existing contents and requests to items, and back."""
 
+from base64 import urlsafe_b64decode
 from typing import Any
 
 import pytest
@@ -136,10 +137,13 @@ def test_an_answer_without_a_call_keeps_what_it_says() -> None:
 
 
 def test_the_placeholder_is_nobodys_signature() -> None:
-    (item,) = GEMINI.read_history(
-        {"model": NEW, "contents": [model(call("c", "f", thoughtSignature=PLACEHOLDER))]}
-    )
-    assert isinstance(item, ToolCall) and item.state is None
+    for placeholder in (PLACEHOLDER, PLACEHOLDER.encode(), urlsafe_b64decode(PLACEHOLDER)):
+        signed: Json = {"thoughtSignature": placeholder}
+        drawn = {"inlineData": {"mimeType": "image/png", "data": PNG64}, **signed}
+        parts = [{"text": "Here.", **signed}, drawn, call("c", "f", **signed)]
+        spoken, called = GEMINI.read_history({"model": NEW, "contents": [model(*parts)]})
+        assert isinstance(spoken, Message) and spoken.state is None
+        assert isinstance(called, ToolCall) and called.state is None
 
 
 def test_parts_of_the_providers_own_tools_are_kept_in_place_and_go_back_as_they_came() -> None:

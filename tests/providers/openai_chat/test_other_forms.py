@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from quire.errors import Damaged
-from quire.items import File, Image, Item, Message, Note, Reasoning, ToolCall, ToolResult
+from quire.items import Audio, File, Image, Item, Message, Note, Reasoning, ToolCall, ToolResult
 from quire.providers import check
 from quire.providers.openai_chat import OpenAIChat
 from quire.providers.openai_responses import OpenAIResponses
 
 WIRE = OpenAIChat()
+ADDRESS = "data:image/png;base64,aGk="
 ASKED = {"role": "user", "content": "Rain?"}
 CALLED = {"type": "tool-call", "toolCallId": "c1", "toolName": "look", "input": {"q": 1}}
 
@@ -121,6 +122,9 @@ def test_thoughts_and_media_as_parts() -> None:
         {"type": "image", "image": "aGk=", "mediaType": "image/png"},
         {"type": "file", "data": "aGk=", "mediaType": "application/pdf", "filename": "a.pdf"},
         {"type": "file", "file": {"file_id": "file-1"}},
+        {"type": "file", "data": "aGk=", "mediaType": "audio/wav"},
+        {"type": "file", "data": "https://example.com/a", "mediaType": "application/pdf"},
+        {"type": "file", "url": ADDRESS, "mediaType": "image/*"},
     ]
     said, thought, answer = read(
         {"role": "user", "content": shown},
@@ -134,9 +138,50 @@ def test_thoughts_and_media_as_parts() -> None:
         Image(data=b"hi", media_type="image/png"),
         File(data=b"hi", media_type="application/pdf", name="a.pdf"),
         File(url="file-id:openai/file-1"),
+        Audio(data=b"hi", media_type="audio/wav"),
+        File(url="https://example.com/a", media_type="application/pdf"),
+        Image(data=b"hi", media_type="image/png"),
     )
     assert isinstance(thought, Reasoning) and thought.text == "hm"
     assert isinstance(answer, Message) and answer.content == "Yes."
+
+
+@pytest.mark.parametrize("content", ["What is it?", "", [{"type": "text", "text": "What is it?"}]])
+def test_what_is_attached_is_read(content: Any) -> None:
+    attachments = [
+        {"name": "a.png", "contentType": "image/png", "url": "https://example.com/a"},
+        {"name": "a.pdf", "contentType": "application/pdf", "url": "data:application/pdf;base64,aGk="},
+        {"url": ADDRESS},
+    ]
+    (said,) = read({"role": "user", "content": content, "experimental_attachments": attachments})
+    assert isinstance(said, Message) and said.parts == (
+        *(["What is it?"] if content else []),
+        Image(url="https://example.com/a", media_type="image/png"),
+        File(data=b"hi", media_type="application/pdf", name="a.pdf"),
+        Image(data=b"hi", media_type="image/png"),
+    )
+    with pytest.raises(Damaged) as found:
+        read({"role": "user", "content": content, "experimental_attachments": [{"name": "a"}]})
+    assert found.value.path == "messages[1].experimental_attachments[0].url"
+
+
+@pytest.mark.parametrize("kind", ["file", "tool-look", "tool-invocation", "dynamic-tool"])
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("wire", [OpenAIChat(), OpenAIResponses()])
+def test_what_only_the_parts_have_is_refused_beside_words(wire: Any, role: str, kind: str) -> None:
+    said = {
+        "role": role,
+        "content": "Hi.",
+        "parts": [{"type": "step-start"}, {"type": "text", "text": "Hi."}],
+    }
+    assert len(wire.read_history([ASKED, said])) == 2
+    with pytest.raises(Damaged, match="parts"):
+        wire.read_history([ASKED, {**said, "parts": [{"type": kind}]}])
+
+
+def test_attachments_that_nobody_reads_are_refused() -> None:
+    with pytest.raises(Damaged, match="experimental_attachments"):
+        OpenAIResponses().read_history([{**ASKED, "experimental_attachments": [{"url": ADDRESS}]}])
 
 
 def test_a_part_that_cannot_be_read_is_named() -> None:

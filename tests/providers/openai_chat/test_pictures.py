@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.errors import Damaged
-from quire.items import Image, Message, Note, ToolCall
+from quire.items import Image, Item, Message, Note, ToolCall, ToolResult
 from quire.providers import check, provider_for
 from quire.providers.openai_chat import OpenAIChat
 
@@ -14,6 +14,7 @@ WIRE = OpenAIChat()
 MODEL = "google/gemini-2.5-flash-image"
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 ADDRESS = f"data:image/png;base64,{b64encode(PNG).decode()}"
+NO_BYTES = {"url": "data:image/png;base64,"}
 DRAWN = {"type": "image_url", "image_url": {"url": ADDRESS}, "index": 0}
 PICTURE = Image(data=PNG, media_type="image/png")
 WIRES = ("openai", "openai-responses", "anthropic", "gemini")
@@ -76,6 +77,38 @@ def test_ollama_is_shown_images_as_bare_base64(content: str | None) -> None:
     (said,) = WIRE.read_history([{"role": "user", "content": content, "images": images}])
     shown = (PICTURE, PICTURE, Image(url="https://example.com/a.png"))
     assert isinstance(said, Message) and said.parts == (*([content] if content else ()), *shown)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [None, 1, "", "no base64!", {"image_url": None}, {"image_url": {"url": ""}}, {"image_url": NO_BYTES}],
+)
+def test_an_image_that_cannot_be_read_costs_no_answer(bad: Any) -> None:
+    drawn = [bad, DRAWN]
+    said, note = WIRE.parse(answered(content="Here.", images=drawn)).items
+    assert isinstance(said, Message) and said.parts == ("Here.", PICTURE)
+    assert isinstance(note, Note)
+    stream = WIRE.stream(model=MODEL)
+    stream.feed({"choices": [{"index": 0, "delta": {"content": "Here.", "images": drawn}}]})
+    assert [type(item) for item in stream.close().items] == [Message, Note]
+
+
+@pytest.mark.parametrize("block", [{"b64_json": b64encode(PNG).decode()}, {"type": "image", "url": ADDRESS}])
+def test_images_of_other_shapes(block: Any) -> None:
+    (said,) = WIRE.parse(answered(content=None, images=[block])).items
+    assert isinstance(said, Message) and said.parts == (PICTURE,)
+
+
+def test_what_was_drawn_beside_calls_is_shown_after_the_results() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    drawn = WIRE.parse(answered(content="Here.", images=[DRAWN], tool_calls=[call])).items
+    items: list[Item] = [Message("user", "Draw."), *drawn, ToolResult("c1", "look", "done")]
+    rendering = WIRE.render(items, model="gpt-5.6")
+    assert check(rendering.payload, "openai", model="gpt-5.6") == []
+    _, said, given, shown = rendering.payload["messages"]
+    assert said["content"] == "Here." and said["tool_calls"] and given["content"] == "done"
+    assert shown["role"] == "user" and shown["content"][1]["image_url"]["url"] == ADDRESS
+    assert [note.change for note in rendering.downgrades] == ["media_moved"]
 
 
 def test_what_is_no_image_is_kept_or_named() -> None:

@@ -23,7 +23,7 @@ class Allowance(NamedTuple):
     room: Room | None = None
 
     def characters(self, text: str) -> int:
-        """How many characters of a text are shown."""
+        """How many characters of a text are shown: of its beginning and its end together."""
         return min(self.most, len(text)) if self.room is None else self.room(text, self.most)
 
     def holds(self, text: str) -> bool:

@@ -17,6 +17,7 @@ from quire.memory.leaf import Leaf
 from quire.memory.letters import is_good
 from quire.memory.memory import Memory
 from quire.memory.tiers import Tier
+from quire.memory.times import zone_of
 from quire.state import View
 from quire.stores import Store
 from quire.stores.threads import RECALLING
@@ -56,14 +57,18 @@ class LoomMemory:
         store: str | Path | Store | None = None,
         zone: str | tzinfo | None = None,
     ) -> None:
-        """Days that a query names are those of a `zone` ("Europe/Paris" or a `datetime.tzinfo`), or UTC's."""
+        """Days that a query names are those of a `zone` ("Europe/Paris" or a `datetime.tzinfo`), or UTC's.
+
+        Another memory of the node may have another.
+        """
         self.node_id = node_id
         self.max_l1_size = whole(max_l1_size, "max_l1_size", least=1)
         self.max_l2_size = whole(max_l2_size, "max_l2_size", least=1)
         self.max_l3_size = whole(max_l3_size, "max_l3_size", least=1)
         self._threshold = number(importance_threshold, "importance_threshold", least=0)
         self._kept = Kept(node_id, store)
-        self._memory = Memory.of(self._kept.store, node_id, zone=zone)
+        self._memory = Memory.of(self._kept.store, node_id)
+        self._zone = None if zone is None else zone_of(zone)
 
     def add_task(self, task: Task) -> None:
         """Keep a task. One that was added before is put in the place of what it was then.
@@ -104,7 +109,7 @@ class LoomMemory:
 
         def fetch(many: int) -> list[Leaf]:
             tier: Tier = "knowledge" if within is None else "recent"
-            found = self._memory.search(query, tiers=tier, conversation=within, limit=many)
+            found = self._memory.search(query, tiers=tier, conversation=within, limit=many, zone=self._zone)
             return [hit.leaf for hit in found.hits]
 
         return await RECALLING.do(self._enough, most, fetch)

@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.memory.times import Dated, Span, dated, readings, shown_at, spans_of, time_of_clock
+from quire.memory.times import Dated, Span, dated, is_by_calendar, readings, spans_of, time_of_clock
 from quire.memory.words import asks_for_nothing, terms
 
 _LONGEST = 4_000
@@ -18,8 +18,8 @@ _ASKS_WHEN = re.compile(
     re.IGNORECASE,
 )
 _DAY = 86_400.0
-_LONGEST_DAY = 25 / 24 * _DAY
-"""That on which clocks are put back."""
+_LONGEST_DAY = 26 / 24 * _DAY
+"""That on which clocks are put back: by an hour, and by two at the most."""
 
 _TOLD_WITHIN = 10 * _DAY
 """What happens on a day is told on it, or some days later."""
@@ -64,7 +64,7 @@ class Question(Struct, frozen=True):
         """What a question may mean: one, or two where a date may be that of two days."""
         read = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
         found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
-        spans = spans_of(read, shown_at(now, zone))
+        spans = spans_of(read, now, zone)
         of_time = dated(read, spans)
         asks_when = _ASKS_WHEN.search(read) is not None
         times: Sequence[Span | None] = [_in_zone(span, zone) for span in readings(spans)] or (None,)
@@ -114,10 +114,11 @@ class Question(Struct, frozen=True):
 
     @staticmethod
     def _is_date(span: Span) -> bool:
-        return span.end - span.start <= _LONGEST_DAY and any(map(str.isdigit, span.words))
+        is_day = span.end - span.start <= _LONGEST_DAY and any(map(str.isdigit, span.words))
+        return is_day and is_by_calendar(span.words)
 
 
 def _in_zone(span: Span, zone: tzinfo) -> Span:
-    """When it is what a clock shows."""
-    start, end = time_of_clock(span.start, zone), time_of_clock(span.end, zone, is_end=True)
-    return replace(span, start=start, end=end)
+    """When it is what a clock shows: no later than its end, where one asks before the clock is put back."""
+    start, end = time_of_clock(span.start, zone), time_of_clock(span.end, zone)
+    return replace(span, start=min(start, end), end=end)

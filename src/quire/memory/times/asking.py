@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, tzinfo
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from quire.memory.times.calendar_dates import DATES, JOINED_TO_NOW, LONGEST_LEAD
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import DAY, Period, Span, day_of, days, week
 from quire.memory.times.stretches import STRETCHES
+from quire.memory.times.zone import shown_at
 from quire.memory.words.dates import date_terms, weekday_term
 from quire.memory.words.folding import same_length
 
@@ -59,18 +61,19 @@ def readings(spans: Sequence[Span]) -> list[Span]:
     return [] if best is None else list(dict.fromkeys(one for one in spans if one.words == best.words))
 
 
-def spans_of(question: str, now: float) -> list[Span]:
+def spans_of(question: str, now: float, zone: tzinfo = UTC) -> list[Span]:
     """All times that a question names, in its order.
 
     A month or a day without a year is the last one; what is still to come (tomorrow, next week) is no time of
-    anything recorded, and "recently" says too little. `now` is what a clock shows, and so are all times.
+    anything recorded, and "recently" says too little. All times are what the clock of the zone shows.
     """
+    shown = shown_at(now, zone)
     try:
-        today = day_of(now)
+        today = day_of(shown)
     except (ValueError, OverflowError):
         return []
     written = question[:_READ]
-    asked = Asked(same_length(written).replace("\u2019", "'"), written, now, today)
+    asked = Asked(same_length(written).replace("\u2019", "'"), written, shown, today)
     read = _apart(readable(asked, (*STRETCHES, *DATES, *RELATIVE)))
     return list(_ranges(read, asked)) or [_opened(one, asked) for one in _both(read)]
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quire.memory.times import names
 from quire.memory.times.span import DAY, Period, day_of, days, latest_year, months, year
+from quire.memory.times.zone import Shown
 
 
 def unnamed(pattern: str) -> str:
@@ -23,7 +24,7 @@ class Asked(NamedTuple):
 
     plain: str
     written: str
-    now: float
+    now: Shown
     today: date
 
     def before(self, at: int) -> str:
@@ -130,10 +131,8 @@ def day_named(found: "re.Match[str]", asked: Asked) -> Period:
 
 def is_dated(found: "re.Match[str]", asked: Asked) -> bool:
     """Whether a number beside a word that may be a month is that of a day."""
-    if _ON.search(asked.before(found.start())):
-        return True
     begins = found.start()
-    if _JOINED_TO_DAY.match(asked.plain, found.end()):
+    if _ON.search(asked.before(begins)) or _JOINED_TO_DAY.match(asked.plain, found.end()):
         return True
     if _DAY_JOINED.search(asked.plain, max(begins - _LONGEST_DAY, 0), begins):
         return True
@@ -208,7 +207,7 @@ DATES: tuple[tuple[str, Reader], ...] = (
 def readable(
     asked: Asked, patterns: tuple[tuple[str, Reader], ...], within: slice = slice(0, None)
 ) -> Iterator[tuple[slice, Period]]:
-    """Every time that patterns read in a question, or a part of it; a date that no calendar has is none."""
+    """Every time that patterns read in a question, or a part of it, that is possible and not turned round."""
     start, stop, _ = within.indices(len(asked.plain))
     for pattern, reader in patterns:
         for found in re.compile(pattern).finditer(asked.plain, start, stop):
@@ -216,5 +215,5 @@ def readable(
                 period = reader(found, asked)
             except (ValueError, OverflowError):
                 continue
-            if period is not None:
+            if period is not None and period.start <= period.end:
                 yield slice(*found.span()), period

@@ -20,6 +20,11 @@ _TALK = re.compile(rf"\W*(?:{names.TALK})\W*")
 _YEAR = 4
 
 
+def is_by_calendar(words: str) -> bool:
+    """Whether the words of a time give it by the calendar, and not as so many days ago."""
+    return _BY_CALENDAR.search(same_length(words)) is not None
+
+
 class Dated(NamedTuple):
     """Terms of a question that are numbers of a time, and those of a date one of which stands beside them.
 
@@ -66,7 +71,7 @@ def dated(question: str, spans: Sequence[Span]) -> Dated:
     for span in spans:
         by_name = [one for one in span.words.split() if _BY_NAME.search(same_length(one))]
         said = frozenset(terms(" ".join(by_name), like=question))
-        is_calendar = _BY_CALENDAR.search(same_length(span.words)) is not None
+        is_calendar = is_by_calendar(span.words)
         numbers |= {one for one in said if one.isdigit() and (is_calendar or len(one) < _YEAR)}
         named |= said
         distances.append(frozenset(terms(span.words, like=question)) - said)

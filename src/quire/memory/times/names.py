@@ -48,27 +48,39 @@ UNITS_ELSEWHERE = {
     **dict.fromkeys(("stunde", "stunden", "heure", "heures", "hora", "horas"), "hour"),
     **dict.fromkeys(("tag", "tage", "tagen", "jour", "jours", "dia", "dias"), "day"),
     **dict.fromkeys(("woche", "wochen", "semaine", "semaines", "semana", "semanas"), "week"),
-    **dict.fromkeys(("monat", "monate", "monaten", "mois", "mes", "meses"), "month"),
-    **dict.fromkeys(("jahr", "jahre", "jahren", "an", "ans", "annee", "annees", "ano", "anos"), "year"),
+    **dict.fromkeys(("monat", "monate", "monaten", "monats", "mois", "mes", "meses"), "month"),
+    **dict.fromkeys(
+        ("jahr", "jahre", "jahren", "jahres", "an", "ans", "annee", "annees", "ano", "anos"), "year"
+    ),
 }
 
 # Said of one back, or of two, in other languages; "this" ones are rarer and left.
 BACK_ELSEWHERE = {
-    **dict.fromkeys(("letzte woche", "vorige woche", "la semaine derniere", "la semana pasada"), ("week", 1)),
-    **dict.fromkeys(("letzten monat", "le mois dernier", "el mes pasado"), ("month", 1)),
-    **dict.fromkeys(("letztes jahr", "l'annee derniere", "l'an dernier", "el ano pasado"), ("year", 1)),
+    **dict.fromkeys(("letzte woche", "vorige woche", "vergangene woche", "la semana pasada"), ("week", 1)),
+    **dict.fromkeys(("la semaine derniere", "la semaine passee"), ("week", 1)),
+    **dict.fromkeys(("letzten monat", "vorigen monat", "vergangenen monat", "el mes pasado"), ("month", 1)),
+    **dict.fromkeys(("le mois dernier", "le mois passe"), ("month", 1)),
+    **dict.fromkeys(("letztes jahr", "voriges jahr", "vergangenes jahr", "el ano pasado"), ("year", 1)),
+    **dict.fromkeys(("l'annee derniere", "l'an dernier", "l'annee passee", "l'an passe"), ("year", 1)),
     **dict.fromkeys(("vorletzte woche", "la semana antepasada"), ("week", 2)),
     **dict.fromkeys(("la semaine avant la derniere", "l'avant-derniere semaine"), ("week", 2)),
     **dict.fromkeys(("vorletzten monat", "el mes antepasado"), ("month", 2)),
     **dict.fromkeys(("le mois avant le dernier", "l'avant-dernier mois"), ("month", 2)),
     **dict.fromkeys(("vorletztes jahr", "el ano antepasado"), ("year", 2)),
     **dict.fromkeys(("l'annee avant la derniere", "l'avant-derniere annee"), ("year", 2)),
-    **dict.fromkeys(("in der letzten stunde", "en la ultima hora", "durante la ultima hora"), ("hour", 1)),
-    **dict.fromkeys(("dans la derniere heure", "pendant la derniere heure"), ("hour", 1)),
 }
+UNTIL_NOW = (
+    r"(?:(?:in|wahrend|innerhalb)\s+(?:der|des)|im)\s+(?:letzten|vergangenen)"
+    r"|(?:dans|pendant|durant|au\s+cours\s+de)\s+(?:la\s+derniere|le\s+dernier)|au\s+cours\s+du\s+dernier"
+    r"|(?:en|durante)\s+(?:la\s+ultima|el\s+ultimo)"
+)
+"""What stands before a unit that ends now, in other languages: the last one of something is another."""
+
+OF_ELSEWHERE = "der|des|vom|von|vor|de|du|del|avant|antes"
 
 YEARS_AWAY = {
     **dict.fromkeys(("last year", "previous year", "past year", "letztes jahr", "letzten jahres"), -1),
+    **dict.fromkeys(("vergangenen jahres", "l'annee passee", "l'an passe"), -1),
     **dict.fromkeys(("vorigen jahres", "l'annee derniere", "l'an dernier", "ano pasado"), -1),
     **dict.fromkeys(("this year", "dieses jahr", "dieses jahres", "cette annee", "este ano"), 0),
     **dict.fromkeys(("next year", "nachstes jahr", "l'annee prochaine", "l'an prochain"), 1),

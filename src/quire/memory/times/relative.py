@@ -5,10 +5,19 @@ from datetime import date, timedelta
 
 from quire.memory.times import names
 from quire.memory.times.calendar_dates import A_DAY, Asked, Reader, unnamed
-from quire.memory.times.span import DAY, Period, days, months, time_of, week, year
+from quire.memory.times.distances import (
+    HOUR,
+    LONG_UNITS,
+    UNITS,
+    between,
+    number,
+    so_many_ago,
+    until_now,
+    whole_unit,
+)
+from quire.memory.times.span import Period, days, months, time_of
 from quire.memory.words.languages import language_of
 
-_HOUR = DAY / 24
 _PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 _DAYS_BACK = {
     **dict.fromkeys(("today", "heute", "aujourd'hui", "hoy"), 0),
@@ -16,19 +25,17 @@ _DAYS_BACK = {
     **dict.fromkeys(("the day before yesterday", "day before yesterday", "vorgestern"), 2),
     **dict.fromkeys(("avant-hier", "anteayer", "antes de ayer"), 2),
 }
-_UNITS = {"minute": 60.0, "hour": _HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
-_LONG_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
-_UNIT = rf"(?P<unit>{'|'.join((*_UNITS, *_LONG_UNITS))})"
+_UNIT = rf"(?P<unit>{'|'.join((*UNITS, *LONG_UNITS))})"
 _UNIT_ELSEWHERE = rf"(?P<unit>{names.either(names.UNITS_ELSEWHERE)})"
 _AMOUNT = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.SMALL_NUMBERS)})"
 _AMOUNT_ELSEWHERE = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.NUMBERS_ELSEWHERE)})"
-_NUMBERS = {**names.NUMBERS_ELSEWHERE, **names.SMALL_NUMBERS}
 _SEASON = rf"(?P<season>{names.either(names.SEASON_STARTS)})"
 _WEEKDAY = rf"(?P<weekday>{names.either(names.WEEKDAY_NUMBERS)})"
 _NO_DATE = rf"(?!,?{names.THE}\s+{A_DAY})"  # of a date it is only the name of the day
 _PART = r"(?P<part>morning|afternoon|evening|night)"
 # The last day to apply, or my last year at school, is none that is told from now, nor is the last minute.
 _OVER_THE = re.compile(r"\b(?:in|over|during|within|throughout|from)\s+the$")
+_THIS = re.compile(r"\bthis$")
 _OWNED = re.compile(r"\b(?:the|a|my|our|your|his|her|its|their)$")
 _FOR_SOMETHING = re.compile(r"\s+(?:to|for|at|as|before)\b")
 _OPENS_SENTENCE = re.compile(r"(?:^|[.?!:;])$")
@@ -45,7 +52,7 @@ def _day_back(found: "re.Match[str]", asked: Asked) -> Period | None:
 
 def _part_of(day: date, part: str) -> Period:
     first, last = _PARTS_OF_DAY[part]
-    return Period(time_of(day) + first * _HOUR, time_of(day) + last * _HOUR, 0.9)
+    return Period(time_of(day) + first * HOUR, time_of(day) + last * HOUR, 0.9)
 
 
 def _this_part(found: "re.Match[str]", asked: Asked) -> Period:
@@ -60,9 +67,15 @@ def _unit_back(found: "re.Match[str]", asked: Asked) -> Period | None:
     unit, back = found["unit"], 0 if found["which"] == "this" else 1
     if _is_of_something(found, asked):
         return None
-    if unit == "day" and back:
-        return Period(asked.now - DAY, asked.now, 0.8)
-    return _whole_unit(unit, back, asked, 0.8)
+    if back and (unit == "day" or _lasts_until_now(found["which"], asked.before(found.start()))):
+        return until_now(unit, 1, asked, 0.8)
+    return whole_unit(unit, back, asked, 0.8)
+
+
+def _lasts_until_now(which: str, before: str) -> bool:
+    """Whether all up to now is meant: the past week, in the last year, and not last week."""
+    is_led = _OVER_THE.search(before) is not None or _THIS.search(before) is not None
+    return which == "past" or (which == "last" and is_led)
 
 
 def _is_of_something(found: "re.Match[str]", asked: Asked) -> bool:
@@ -77,7 +90,7 @@ def _is_of_something(found: "re.Match[str]", asked: Asked) -> bool:
 
 
 def _unit_before_last(found: "re.Match[str]", asked: Asked) -> Period:
-    return _whole_unit(found["unit"], 2, asked, 0.8)
+    return whole_unit(found["unit"], 2, asked, 0.8)
 
 
 def _night_before_last(found: "re.Match[str]", asked: Asked) -> Period:
@@ -86,62 +99,26 @@ def _night_before_last(found: "re.Match[str]", asked: Asked) -> Period:
 
 def _said_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
     unit, back = names.BACK_ELSEWHERE[found[0]]
-    return _whole_unit(unit, back, asked, 0.8)
+    return whole_unit(unit, back, asked, 0.8)
 
 
-def _whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
-    """A day, week, month, quarter or year as the calendar cuts them, some back from this one.
-
-    Hours and fortnights it does not cut: they end now.
-    """
-    today = asked.today
-    if unit == "day":
-        return days(today - timedelta(back), 1, sure)
-    if unit == "week":
-        return week(today - timedelta(7 * back), sure)
-    if unit == "year":
-        return year(today.year - back, sure)
-    if unit not in _LONG_UNITS:
-        return Period(_back(asked.now, unit, max(back, 1)), asked.now, sure)
-    first = today.month if unit == "month" else 3 * ((today.month - 1) // 3) + 1
-    return months(today.year, first - back * _LONG_UNITS[unit], _LONG_UNITS[unit], sure)
-
-
-def _number(said: str) -> int:
-    return int(said) if said.isdigit() else _NUMBERS[said]
+def _until_now_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
+    return until_now(names.UNITS_ELSEWHERE[found["unit"]], 1, asked, 0.8)
 
 
 def _last_some(found: "re.Match[str]", asked: Asked) -> Period:
-    return Period(_back(asked.now, found["unit"], _number(found["amount"])), asked.now, 0.85)
-
-
-def _back(now: float, unit: str, amount: float) -> float:
-    return now - amount * (_UNITS.get(unit) or _LONG_UNITS[unit] * 30.5 * DAY)
+    return until_now(found["unit"], number(found["amount"]), asked, 0.85)
 
 
 def _ago(found: "re.Match[str]", asked: Asked) -> Period:
     unit = found["unit"]
     if found["half"]:
-        return Period(_back(asked.now, unit, 0.75), _back(asked.now, unit, 0.25), 0.75)
-    return _so_many_ago(unit, found["amount"], asked)
+        return between(unit, 0.75, 0.25, asked, 0.75)
+    return so_many_ago(unit, found["amount"], asked)
 
 
 def _ago_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
-    return _so_many_ago(names.UNITS_ELSEWHERE[found["unit"]], found["amount"], asked)
-
-
-def _so_many_ago(unit: str, said: str, asked: Asked) -> Period:
-    amount = _number(said)
-    if said in names.VAGUE:
-        later = _back(asked.now, unit, max(amount - 1.5, 0.5))
-        return Period(_back(asked.now, unit, amount + 1.5), later, 0.5)
-    if unit == "year" and amount == 1:  # said of about the same month, and not of all of the year before
-        return days(asked.today - timedelta(395), 60, 0.75)
-    if unit in ("day", "month", "year"):
-        return _whole_unit(unit, amount, asked, 0.85)
-    centre = _back(asked.now, unit, amount)
-    half = (asked.now - _back(asked.now, unit, 1)) / 2
-    return Period(centre - half, centre + half, 0.75)
+    return so_many_ago(names.UNITS_ELSEWHERE[found["unit"]], found["amount"], asked)
 
 
 def _weekend(found: "re.Match[str]", asked: Asked) -> Period:
@@ -195,6 +172,10 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (rf"\b(?:the\s+)?(?P<unit>week|month|quarter|year)\s+before\s+{_LAST_ITSELF}", _unit_before_last),
     (rf"\b(?:the\s+)?night\s+before\s+{_LAST_ITSELF}", _night_before_last),
     (rf"\b{_WHICH}\s+{_UNIT}\b(?!\s+of\b)", _unit_back),
+    (
+        rf"\b(?:{names.UNTIL_NOW})\s+{_UNIT_ELSEWHERE}\b(?!\s+(?:{names.OF_ELSEWHERE})\b)",
+        _until_now_elsewhere,
+    ),
     (rf"\b(?:{names.either(names.BACK_ELSEWHERE)})\b", _said_elsewhere),
     (rf"\b(?:vor|il\s+y\s+a|hace)\s+{_AMOUNT_ELSEWHERE}\s+{_UNIT_ELSEWHERE}\b", _ago_elsewhere),
     (rf"\b(?:{_WHICH}|(?:over|at|on|during)\s+the)\s+weekend\b", _weekend),

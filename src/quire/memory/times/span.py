@@ -67,6 +67,12 @@ def latest_year(today: date, month: int, day: int = 1) -> int:
     raise ValueError("a day that no year has")
 
 
+def months_before(day: date, count: int) -> date:
+    """The same day some months before, or the last of that month where it has no such day."""
+    first, after = (_first_of(day.year, day.month - count + more) for more in (0, 1))
+    return min(first + timedelta(day.day - 1), after - timedelta(1))
+
+
 def _first_of(year: int, month: int) -> date:
     years, months = divmod(month - 1, 12)
     return date(year + years, months + 1, 1)

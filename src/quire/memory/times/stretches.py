@@ -113,8 +113,7 @@ def _months_dashed(found: "re.Match[str]", asked: Asked) -> Period | None:
     is_of_people = not (found["led"] or found["until"])
     if is_of_people or asked.before(found.start()).rstrip("-").endswith(PARTS):
         return None
-    period = _two_months(found, asked)
-    return period if period.start < period.end else None
+    return _two_months(found, asked)
 
 
 def _two_quarters(found: "re.Match[str]", asked: Asked) -> Period | None:

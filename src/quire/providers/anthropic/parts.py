@@ -7,6 +7,7 @@ from quire.items import File, Image, Part
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.media import bare_base64, bytes_of
 from quire.providers.native import file_address
+from quire.providers.other_media import other_media
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
@@ -18,9 +19,9 @@ def part_of(block: Json, path: str) -> Part | None:
     kind = block.get("type")
     if kind == "text":
         return _text(block.get("text"), f"{path}.text")
-    if kind not in ("image", "document"):
-        return None
-    source = plain_json(block.get("source") or {})
+    if kind not in ("image", "document") or block.get("source") is None:
+        return other_media(block, path)
+    source = plain_json(block["source"])
     try:
         return _image(source, path) if kind == "image" else _document(source, block.get("title"), path)
     except Damaged:

@@ -23,6 +23,12 @@ _BESIDE = frozenset(
 )
 _OF_OTHERS = ("type", "role", "content", "source", "image_url", "input_audio")
 
+PLACEHOLDER = "skip_thought_signature_validator"
+"""What the documentation has stand for the signature of a part that the model did not make itself."""
+
+# As bytes that a client decoded from it, and as bytes of its letters.
+_PLACEHOLDERS = {PLACEHOLDER, PLACEHOLDER.replace("_", "/"), b64encode(PLACEHOLDER.encode()).decode()}
+
 
 def field(block: Mapping[str, Any], name: str) -> Any:
     """What a block has under a name, which the client spells with underscores."""
@@ -55,11 +61,11 @@ def text_in(block: Mapping[str, Any], name: str, path: str) -> str | None:
 
 
 def signature_in(block: Mapping[str, Any]) -> str | None:
-    """The signature on a part; clients have it as bytes, the wire in base64."""
+    """The signature that a model put on a part; clients have it as bytes, the wire in base64."""
     value = field(block, "thoughtSignature")
     if isinstance(value, bytes):
-        return b64encode(value).decode()
-    return value if isinstance(value, str) and value else None
+        value = b64encode(value).decode()
+    return value if isinstance(value, str) and value and value not in _PLACEHOLDERS else None
 
 
 def media_in(block: Mapping[str, Any], path: str) -> Image | Audio | File | None:

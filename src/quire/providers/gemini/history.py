@@ -19,7 +19,7 @@ from quire.providers.gemini.blocks import (
     text_in,
 )
 from quire.providers.gemini.responses import read_response
-from quire.providers.gemini.signing import NAME, PLACEHOLDER, sealed, spoken, thought_sign, whole
+from quire.providers.gemini.signing import NAME, sealed, spoken, thought_sign, whole
 from quire.providers.gemini.speech import Speech
 from quire.providers.gemini.thoughts import thoughts
 from quire.providers.made_ids import MadeIds
@@ -158,8 +158,7 @@ class _History:
         if not isinstance(call.get("args"), str | None):
             mapped(call["args"], f"{path}.args")
         arguments = arguments_in(call, f"{path}.args")
-        own = None if signature == PLACEHOLDER else signature
-        return ToolCall(call_id, name, arguments, state=sealed([own], self._model, None))
+        return ToolCall(call_id, name, arguments, state=sealed([signature], self._model, None))
 
     def _result(self, answer: Mapping[str, Any], path: str) -> ToolResult:
         call_id, name = self._answered(text_in(answer, "id", path), text_in(answer, "name", path))

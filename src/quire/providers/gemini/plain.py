@@ -27,7 +27,7 @@ def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, repl
 
     At `stop` there is a message of another than the model, so that each turn before it is known to be whole.
     """
-    messages, signs = sheet.messages, replies.signs
+    messages, signs, signs_words = sheet.messages, replies.signs, replies.signs_words
     append = messages.append
     while start < stop:
         item = items[start]
@@ -45,7 +45,7 @@ def write_plain(items: Sequence[Item], start: int, stop: int, sheet: Sheet, repl
             following = items[after]
             if role != "assistant" or item.state is not None or type(following) not in _CLOSING:
                 break
-            if not messages or messages[-1]["role"] != "user":
+            if signs_words or not messages or messages[-1]["role"] != "user":
                 break
             if type(following) is not ToolCall or following.agent_id != item.agent_id:
                 append({"role": "model", "parts": [said]})

@@ -16,10 +16,11 @@ from quire.providers.gemini.signing import (
     part_in,
     signed_parts,
     unsealed,
+    wants_calls_signed,
+    wants_words_signed,
 )
 from quire.providers.media import as_text
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import facts_for
 
 
 class Moved(NamedTuple):
@@ -46,7 +47,16 @@ class Replies:
         They are too where nobody can tell who reads them: older models take what stands for a signature.
         """
         name = self._sheet.asked.name
-        return name is None or "thought_signatures" in facts_for(name).features
+        return name is None or wants_calls_signed(name)
+
+    @property
+    def signs_words(self) -> bool:
+        """Whether what was said and drawn must be signed too.
+
+        Only where a model is named: what was sent before anybody answered must not change once one did.
+        """
+        name = self._sheet.asked.model
+        return name is not None and wants_words_signed(name)
 
     def parts(self, outputs: list[Output]) -> tuple[list[Json], list[Moved]]:
         """The parts of a reply, in order, and media that it cannot carry."""
@@ -87,6 +97,8 @@ class Replies:
                 parts.append(_signed(written, signature if _may_sign(part) else None))
         if lost:
             self._sheet.note(item, "state_stale", "what it signed cannot be sent as it was")
+        if self.signs_words:
+            self._excuse(item, parts)
         if not parts and not media:
             self._sheet.note(item, "empty_left_out", "it has no content")
         return parts, media
@@ -128,11 +140,20 @@ class Replies:
         part = _signed({"functionCall": {"id": call_id, "name": name, "args": arguments}}, signature)
         return self.excused(item, part) if first and self.signs and signature is None else part
 
-    def excused(self, item: Item, part: Json) -> Json:
-        """The first call of a step that has no signature of the model's, with what stands for one.
+    def _excuse(self, item: Message, parts: list[Json]) -> None:
+        """Sign the first part of what was said, and each image in it, where the model did not."""
+        wanted = [part for place, part in enumerate(parts) if place == 0 or "inlineData" in part]
+        unsigned = [part for part in wanted if "thoughtSignature" not in part]
+        for part in unsigned[1:]:
+            _signed(part, PLACEHOLDER)
+        if unsigned:
+            self.excused(item, unsigned[0])
 
-        Only calls since the user last spoke are checked for it. It is written on all the same: taking it away
-        once the turn is over would change what was sent before, and with it the prefix.
+    def excused(self, item: Item, part: Json) -> Json:
+        """A part that has no signature of the model's, with what stands for one.
+
+        Of calls, only those since the user last spoke are checked for it. It is written on all: taking it
+        away once the turn is over would change what was sent before, and with it the prefix.
         """
         if self._sheet.asked.name:  # else no signature is known to be missing
             self._sheet.note(item, "state_foreign", "a placeholder stands for this model's signature")

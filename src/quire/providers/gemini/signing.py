@@ -13,19 +13,33 @@ from typing import Any, cast
 import msgspec
 
 from quire.items import Opaque, Part
+from quire.providers.gemini.blocks import PLACEHOLDER as PLACEHOLDER
 from quire.providers.gemini.blocks import field, goes_back, kept
 from quire.providers.gemini.speech import Speech
 from quire.providers.json_values import entries_in, json_text
+from quire.providers.routes import cloud_of
 from quire.providers.sheet import Json
+from quire.tokens.facts import facts_for
 
 NAME = "gemini"
-
-PLACEHOLDER = "skip_thought_signature_validator"
-"""What the documentation has stand for the signature of a call that the model did not make itself."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{2,}={0,2}")
 
 Signatures = Sequence[str | None]
+
+
+def wants_calls_signed(model: str) -> bool:
+    """Whether a model refuses a call that is not signed."""
+    return "thought_signatures" in facts_for(model).features
+
+
+def wants_words_signed(model: str) -> bool:
+    """Whether a model refuses what it is said to have said or drawn before, if that is not signed.
+
+    Those do that draw, from Gemini 3 on: the first part of what was said, and each image. Vertex AI does not
+    look.
+    """
+    return "image" in model.lower() and wants_calls_signed(model) and cloud_of(model) != "vertex"
 
 
 def sealed(signatures: Signatures, model: str | None, prefix: str | None) -> Opaque | None:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.errors import Damaged, WrongType
+from quire.errors import Damaged, QuireError, WrongType
 from quire.items import Audio, Content, File, Image, Note, Part
 from quire.items.parts import Detail
+from quire.providers.anthropic.parts import part_of
 from quire.providers.json_values import is_block, json_text
 from quire.providers.media import bare_base64, bytes_of, media_type
 from quire.providers.native import file_address, native_note
@@ -58,23 +59,44 @@ def read_content(content: Any, path: str, wire: str) -> tuple[Content, list[Note
             strange.append(native_note(block, wire))
         else:
             parts.append(part)
+    return _joined(parts), strange
+
+
+def read_output(content: Any, path: str) -> Content:
+    """What a call gave; some write a value where a text or parts should be, which is its JSON then.
+
+    A list is a value too unless it is all of blocks and texts: a record may have a type and be no block. Only
+    among media is each of the others its own JSON, so that no media are put in words.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    is_one = isinstance(content, Mapping | int | float)
+    values: list[Any] = [content] if is_one else entries(content, path)
+    parts = [_given(value, f"{path}[{index}]") for index, value in enumerate(values)]
+    are_blocks = not is_one and None not in parts and any(map(is_block, values))
+    if values and not are_blocks and all(part is None or isinstance(part, str) for part in parts):
+        return json_text(content, path)
+    given = [
+        json_text(value, path) if part is None else part for value, part in zip(values, parts, strict=True)
+    ]
+    return _joined(given)
+
+
+def _given(value: Any, path: str) -> Part | None:
+    """A text, or the part that a block is; none of a value that is neither, whatever type it says it has."""
+    if isinstance(value, str):
+        return value
+    try:
+        return read_block(fields(value, path), path) if is_block(value) else None
+    except QuireError:
+        return None
+
+
+def _joined(parts: list[Part]) -> Content:
+    """Parts as a content: a lone text as it is."""
     if len(parts) < 2 and all(isinstance(part, str) for part in parts):
-        return "".join(cast("list[str]", parts)), strange
-    return tuple(parts), strange
-
-
-def read_output(content: Any, path: str, wire: str) -> tuple[Content, list[Note]]:
-    """What a call gave; some write a value where a text or parts should be, which is its JSON then."""
-    return (json_text(content, path), []) if _is_value(content) else read_content(content, path, wire)
-
-
-def _is_value(content: Any) -> bool:
-    """Whether a content is what a program gave, as it was: no text, and no list with a block in it."""
-    if not isinstance(content, list | tuple):
-        return isinstance(content, Mapping | int | float)
-    values = cast("list[Any]", content)
-    are_parts = all(isinstance(value, str) or is_block(value) for value in values)
-    return bool(values) and not (are_parts and any(map(is_block, values)))
+        return "".join(cast("list[str]", parts))
+    return tuple(parts)
 
 
 def read_block(block: Json, path: str) -> Part | None:
@@ -86,9 +108,10 @@ def read_block(block: Json, path: str) -> Part | None:
         return _image(block, path)
     if kind == "input_audio":
         return _audio(fields(block.get("input_audio"), f"{path}.input_audio"), f"{path}.input_audio")
-    if kind in ("file", "input_file"):
+    found = part_of(block, path)
+    if found is None and kind in ("file", "input_file"):
         return _file(fields(block.get("file"), f"{path}.file") if kind == "file" else block, path)
-    return None
+    return found
 
 
 def decoded(text: str, path: str) -> bytes:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sized
 from typing import Any, cast
 
 from quire.errors import Damaged, cut
+from quire.providers.json_values import entries_in, fields_in
 from quire.providers.openai_chat.states import BLOCKS, SIGNED
 from quire.providers.openai_chat.wishes import THOUGHTS
+from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 
 _CONTENT = "content"
@@ -22,13 +24,15 @@ _KNOWN = frozenset(
 """Fields that are read, or that have no words in any format."""
 
 _CALLED = "toolInvocations"
-_SAID = ("parts", _CALLED, "images", "thinking")
+_PARTS = "parts"
+ATTACHED = "experimental_attachments"
+_SAID = (_PARTS, _CALLED, ATTACHED, "images", "thinking")
 """Where other formats have what is said, also beside a content that is empty."""
 
 
 def content_of(message: Json, path: str) -> Any:
     """The content of a message that says something; it may be nothing, and has to be there."""
-    refuse_calls_elsewhere(message, path)
+    refuse_elsewhere(message, path)
     elsewhere, is_there = _unread(message), _CONTENT in message
     if is_there:
         elsewhere = [name for name in elsewhere if name in _SAID and not message[_CONTENT]]
@@ -43,10 +47,22 @@ def content_if_any(message: Json, path: str) -> Any:
     return content_of(message, path) if _unread(message) else message.get(_CONTENT)
 
 
-def refuse_calls_elsewhere(message: Json, path: str) -> None:
-    """Raise where a message with words has calls in a field of another format, which would be lost."""
-    if message.get(_CONTENT) and _may_say(_CALLED, message.get(_CALLED)):
+def refuse_elsewhere(message: Json, path: str) -> None:
+    """Raise where a message with words would lose calls or files in a field of another format."""
+    if not message.get(_CONTENT):
+        return
+    if _may_say(_CALLED, message.get(_CALLED)):
         raise Damaged("its calls are here, in a form that nobody reads", f"{path}.{_CALLED}")
+    if any(map(_is_more_than_words, entries_in(message.get(_PARTS)))):
+        raise Damaged("its calls or files are here, in a form that nobody reads", f"{path}.{_PARTS}")
+    if _may_say(ATTACHED, message.get(ATTACHED)):
+        raise Damaged("its files are here, in a form that nobody reads", f"{path}.{ATTACHED}")
+
+
+def _is_more_than_words(part: Any) -> bool:
+    """Whether a part of a message of the AI SDK is a file or a call; its words are in the content too."""
+    kind = words_in(fields_in(part).get("type"))
+    return kind in ("file", "dynamic-tool") or kind.startswith("tool-")
 
 
 def _unread(message: Json) -> list[str]:

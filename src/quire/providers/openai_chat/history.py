@@ -9,7 +9,7 @@ from quire.providers.json_values import entries_in, fields_in
 from quire.providers.made_ids import MadeIds
 from quire.providers.native import beside
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
-from quire.providers.openai_chat.elsewhere import content_if_any, content_of, refuse_calls_elsewhere
+from quire.providers.openai_chat.elsewhere import content_if_any, content_of, refuse_elsewhere
 from quire.providers.openai_chat.other_forms import as_chat
 from quire.providers.openai_chat.outputs import LEGACY, outputs_of
 from quire.providers.openai_chat.pictures import images_in, with_images
@@ -73,7 +73,7 @@ class _Reader:
         self.items += [*strange, *odd]
 
     def _replied(self, message: Json, path: str) -> None:
-        refuse_calls_elsewhere(message, path)
+        refuse_elsewhere(message, path)
         outputs = outputs_of(message, path, self._maker)
         if not outputs:
             content_if_any(message, path)  # nothing came of it: no words of it may stand elsewhere
@@ -98,11 +98,10 @@ class _Reader:
     def _answered(self, call_id: str, message: Json, path: str) -> None:
         if call_id in self._waiting:
             self._waiting.remove(call_id)
-        content, strange = read_output(content_if_any(message, path), f"{path}.content", NAME)
+        content = read_output(content_if_any(message, path), f"{path}.content")
         name = self._names.get(call_id) or words_in(_tool_named(message)) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))
-        self.items += strange
 
 
 def _tool_named(message: Json) -> Any:

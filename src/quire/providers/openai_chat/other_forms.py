@@ -1,40 +1,34 @@
 """Messages as other libraries keep them, put as messages of this wire.
 
-The AI SDK has calls and results as parts of a content, several results in one message, and media in forms of
-its own. Ollama has thoughts under a name of its own.
+The AI SDK has calls and results as parts of a content, several results in one message, and media beside it.
+Ollama has thoughts under a name of its own.
 """
 
 from typing import Any, cast
 
-from quire.providers.json_values import fields_in, json_text
+from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.openai_chat.blocks import entries, text_at
-from quire.providers.openai_chat.pictures import ADDRESSES, image_block
+from quire.providers.openai_chat.elsewhere import ATTACHED
 from quire.providers.openai_chat.wishes import THOUGHTS
+from quire.providers.other_media import attached
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import FAILED
 
 _CALL, _RESULT, _THOUGHT = "tool-call", "tool-result", "reasoning"
 _IN_PLACE = {_CALL, _RESULT, _THOUGHT}
-_MEDIA = {
-    "image": "image",
-    "file": "data",
-    "media": "data",
-    **dict.fromkeys(("image-data", "file-data"), "data"),
-    **dict.fromkeys(("image-url", "file-url"), "url"),
-}
-"""The field that a part of the AI SDK has its bytes or its address in, by its type."""
 
 
 def as_chat(message: Json, path: str) -> list[Json]:
     """A message as messages of this wire, which nearly all are already."""
+    message = _with_attachments(message, path)
     content = message.get("content")
     if not isinstance(content, list | tuple):
         return [_with_thoughts(message)]
     blocks = [(f"{path}.content[{n}]", block) for n, block in enumerate(cast("list[Any]", content))]
     results = [_result(block, place) for place, block in blocks if _kind(block) == _RESULT]
     calls = [_call(block, place) for place, block in blocks if _kind(block) == _CALL]
-    rest = [_part(block, place) for place, block in blocks if _kind(block) not in _IN_PLACE]
+    rest = [block for _, block in blocks if _kind(block) not in _IN_PLACE]
     thoughts = "".join(words_in(block.get("text")) for _, block in blocks if _kind(block) == _THOUGHT)
     told = {**message, "content": rest}
     if calls:
@@ -51,6 +45,18 @@ def as_chat(message: Json, path: str) -> list[Json]:
 
 def _kind(block: Any) -> str:
     return words_in(fields_in(block).get("type"))
+
+
+def _with_attachments(message: Json, path: str) -> Json:
+    """A message with what is attached to it in its content."""
+    given = entries_in(message.get(ATTACHED))
+    if not given:
+        return message
+    content = message.get("content")
+    is_list = isinstance(content, list | tuple)
+    said = entries(content, f"{path}.content") if is_list else [content] if content else []
+    added = [attached(one, f"{path}.{ATTACHED}[{index}]") for index, one in enumerate(given)]
+    return {**message, "content": [*said, *added], ATTACHED: None}
 
 
 def _with_thoughts(message: Json) -> Json:
@@ -76,8 +82,7 @@ def _given(block: Json, path: str) -> Any:
     output: Any = block.get("output")
     told, kind = fields_in(output), _kind(output)
     if kind == "content":
-        values = enumerate(entries(told.get("value") or (), f"{path}.output.value"))
-        return [_part(value, f"{path}.output.value[{index}]") for index, value in values]
+        return entries(told.get("value") or (), f"{path}.output.value")
     if kind == "execution-denied":
         return f"{FAILED}{words_in(told.get('reason')) or 'the call was denied'}"
     if kind in ("text", "json", "error-text", "error-json"):
@@ -86,16 +91,3 @@ def _given(block: Json, path: str) -> Any:
         value, has_failed = block.get("result", output), block.get("isError") is True
     text = value if isinstance(value, str) else json_text(value, path)
     return FAILED + text if has_failed else text
-
-
-def _part(block: Any, path: str) -> Any:
-    """A part of the AI SDK as a block; anything else as it is."""
-    held, kind = fields_in(block), _kind(block)
-    source = held.get(_MEDIA[kind]) if kind in _MEDIA else None
-    if not isinstance(source, str) or not source:
-        return block
-    type_of = words_in(held.get("mediaType") or held.get("mimeType"))
-    if kind.startswith("image") or type_of.startswith("image/"):
-        return image_block(source, type_of, path)
-    address = source if source.startswith(ADDRESSES) else f"data:{type_of};base64,{source}"
-    return {"type": "file", "file": {"filename": held.get("filename"), "file_data": address}}

@@ -31,7 +31,7 @@ def _said(message: Json, path: str) -> list[Item]:
     reference = None if audio is None else _reference(fields(audio, f"{path}.audio"))
     if reference is not None:
         content, audio = (*parts_of(content), reference), None
-    content, odd = with_images(content, message, path)
+    content, odd = with_images(content, message, path, keeps=True)
     named = beside(NAME, {"name": words_in(message.get("name"))})
     said: list[Item] = [Message("assistant", content, extras=named)] if content else []
     if isinstance(refusal, str) and refusal:

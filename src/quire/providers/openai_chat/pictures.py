@@ -5,17 +5,16 @@ Gateways give those that a model drew so, and Ollama is shown those of the user 
 
 from typing import Any
 
-from quire.items import Content, Image, Note, parts_of
-from quire.providers.json_values import entries_in
-from quire.providers.media import media_type
+from quire.errors import QuireError
+from quire.items import Content, Note, Part, parts_of
+from quire.providers.json_values import dumped, entries_in, is_object
 from quire.providers.native import native_note
-from quire.providers.openai_chat.blocks import decoded, fields, read_content
+from quire.providers.openai_chat.blocks import fields, read_block
 from quire.providers.openai_chat.states import NAME
+from quire.providers.other_media import other_media
 from quire.providers.sheet import Json
 
 IMAGES = "images"
-ADDRESSES = ("https://", "http://", "data:")
-"""How a text begins that says where something is, or has it in it with its type; any other is base64."""
 
 
 def images_in(message: Json) -> list[Any]:
@@ -23,26 +22,33 @@ def images_in(message: Json) -> list[Any]:
     return entries_in(message.get(IMAGES))
 
 
-def with_images(content: Content, message: Json, path: str) -> tuple[Content, list[Note]]:
-    """A content with the images beside it, and whatever of no known kind is among them."""
-    blocks: list[Json] = []
+def with_images(
+    content: Content, message: Json, path: str, *, keeps: bool = False
+) -> tuple[Content, list[Note]]:
+    """A content with the images beside it, and whatever of no known kind is among them.
+
+    What cannot be read is refused, unless it `keeps` that: an answer is paid for, and nobody can mend it.
+    """
+    images: list[Part] = []
     strange: list[Note] = []
     for index, value in enumerate(images_in(message)):
-        place = f"{path}.{IMAGES}[{index}]"
-        block = image_block(value, "", place) if isinstance(value, str) else fields(value, place)
-        if "image_url" in block:
-            blocks.append({**block, "type": "image_url"})
+        try:
+            shown = _image(value, f"{path}.{IMAGES}[{index}]")
+        except QuireError:
+            if not keeps:
+                raise
+            shown = None
+        if shown is None:
+            held = dumped(value) or value
+            strange.append(native_note(held if is_object(held) else {IMAGES: [held]}, NAME))
         else:
-            strange.append(native_note(block, NAME))
-    if not blocks:
-        return content, strange
-    shown, _ = read_content(blocks, f"{path}.{IMAGES}", NAME)
-    return (*parts_of(content), *parts_of(shown)), strange
+            images.append(shown)
+    return ((*parts_of(content), *images) if images else content), strange
 
 
-def image_block(source: str, kind: str, path: str) -> Json:
-    """An image as a block, from its address or from its bytes in base64."""
-    if not source.startswith(ADDRESSES):
-        found = kind or media_type(Image(data=decoded(source, path))) or ""
-        source = f"data:{found};base64,{source}"
-    return {"type": "image_url", "image_url": {"url": source}}
+def _image(value: Any, path: str) -> Part | None:
+    """An image from its block, from its address or from its bytes in base64; none of what is no image."""
+    block = {"b64_json": value} if isinstance(value, str) else fields(value, path)
+    if "image_url" in block:
+        return read_block({**block, "type": "image_url"}, path)
+    return other_media({"type": "image", "image": block.get("b64_json") or block.get("url")}, path)

@@ -35,6 +35,7 @@ from quire.providers.openai_chat.wishes import thoughts_or_blank, wanted_signatu
 from quire.providers.sheet import Json, Sheet
 
 _IDS = alphabet(LONGEST_ID)
+_OF_MODEL = "[from the assistant]"
 _AUTHORS = Alphabet(re.compile(r"[^\s<|\\/>]+"), 64)
 
 
@@ -123,7 +124,7 @@ class ChatWriter(FamilyWriter):
         if text:
             self.sheet.messages.append({"role": "assistant", "content": wording.mended(text)})
         if media:
-            self._moved(item, media, "[from the assistant]")
+            self._moved(item, media, _OF_MODEL)
         elif not text:
             self.sheet.left_out(item)
 
@@ -136,7 +137,7 @@ class ChatWriter(FamilyWriter):
             self._speak(outputs, beside)
             return
         words = [output for output in outputs if type(output) is Message]
-        text = self.sheet.words(words[0]) if len(words) == 1 else "\n".join(map(self.sheet.words, words))
+        text = "\n".join(wording.mended(split(item.parts)[0]) for item in words)
         place, media = len(self.sheet.messages), False
         fields = self._thoughts(outputs, beside)
         signs = [sign for output, sign in zip(outputs, beside, strict=True) if type(output) is ToolCall]
@@ -147,6 +148,9 @@ class ChatWriter(FamilyWriter):
             media = self._answers(calls[some], results[some], written) or media
             text, fields = "", thoughts_or_blank(self.sheet.model, {}, has_calls=True)
         self._sign_all(words, place)
+        for item in words:
+            if made := split(item.parts)[1]:
+                self._moved(item, made, _OF_MODEL)
         if media:
             self._results_media(calls, results)
 

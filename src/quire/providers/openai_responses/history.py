@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from quire.errors import Damaged, QuireError, cut
-from quire.items import Content, Item, Message, Note, ToolCall, ToolResult
+from quire.items import Content, Item, Message, ToolCall, ToolResult
 from quire.providers.json_values import json_text
 from quire.providers.native import native_note
 from quire.providers.openai_chat.blocks import entries, fields, read_content, read_output, text_at
@@ -102,25 +102,24 @@ class _Reader:
         call_id = text_at(item, "call_id", path)
         if not call_id:
             raise Damaged("a result has the id of its call", f"{path}.call_id")
-        content, strange = _output(item, f"{path}.output")
+        content = _output(item, f"{path}.output")
         name = self._names.get(call_id) or words_in(item.get("name")) or _NAMELESS
         content, is_error = unmarked(content)
         self.items.append(ToolResult(call_id, name, content, is_error))
-        self.items += strange
 
 
-def _output(item: Json, path: str) -> tuple[Content, list[Note]]:
+def _output(item: Json, path: str) -> Content:
     """What a call gave; what tools of the service give in a form of their own is its own JSON."""
     output: Any = item.get("output")
     if item["type"] in _FOR_FUNCTIONS:
-        return read_output(output, path, NAME)
+        return read_output(output, path)
     if output is None:
         # What a search for tools found is in a field of its own.
         rest = {name: value for name, value in item.items() if name not in _OF_ITS_ITEM and value}
-        return (json_text(rest, path) if rest else ""), []
+        return json_text(rest, path) if rest else ""
     alone = isinstance(output, Mapping)  # a screenshot
     try:
         content, strange = read_content([cast(Any, output)] if alone else output, path, NAME)
     except QuireError:
-        return json_text(output, path), []
-    return (json_text(output, path), []) if strange else (content, [])
+        return json_text(output, path)
+    return json_text(output, path) if strange else content

@@ -102,7 +102,9 @@ class Looking:
             found = list(islice(fitting, self._limits.listed + 1))
         rows = [visible("/".join(one.names)) + _MARKS[one.kind] for one in found[: self._limits.listed]]
         return fitted(
-            lambda few: "\n".join((*rows[:few], _found(few, len(found), walk))), len(rows), allowance
+            lambda few: "\n".join((*rows[:few], _found(few, len(rows), len(found), walk))),
+            len(rows),
+            allowance,
         )
 
     def search_files(
@@ -163,9 +165,10 @@ def _row(folder: int, name: str, kind: Kind) -> str:
         return f"{visible(name)}  (gone meanwhile)"
 
 
-def _found(few: int, found: int, walk: Walk) -> str:
+def _found(few: int, rows: int, found: int, walk: Walk) -> str:
+    count = f"more than {rows:,}" if found > rows else f"{found:,}"
     cut = (f"only the first {few:,} are shown: narrow the pattern",) if few < found else ()
-    return f"[{'; '.join((f'{few:,} found', *cut, *walk.left_out()))}]"
+    return f"[{'; '.join((f'{count} found', *cut, *walk.left_out()))}]"
 
 
 def _searched(room: int, names: tuple[str, ...], walk: Walk) -> Generator[Found]:

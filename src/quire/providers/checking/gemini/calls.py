@@ -97,6 +97,17 @@ def check_signatures(findings: Findings, contents: list[Content]) -> None:
         before = calls
 
 
+def check_words_signed(findings: Findings, contents: list[Content]) -> None:
+    """Note what the model said and drew without a thought signature, for models that want it there."""
+    for content in contents:
+        said = [part for part in content.parts if content.role == "model" and not part.thought]
+        for place, part in enumerate(said):
+            wanted = part.kind == "inlineData" or (part.kind == "text" and place == 0)
+            if wanted and not part.signed:
+                kind = "image" if part.kind == "inlineData" else "first text"
+                findings.add(part.place, "words_signature", f"the {kind} of the model's content has none")
+
+
 def _since_user(contents: list[Content]) -> list[Content]:
     for index in range(len(contents) - 1, -1, -1):
         content = contents[index]

@@ -40,6 +40,11 @@ class Part(NamedTuple):
         """Whether it carries a thought signature."""
         return bool(self.fields.get(spelled(self.fields, "thoughtSignature")))
 
+    @property
+    def thought(self) -> bool:
+        """Whether it is a thought, and nothing that was said."""
+        return self.fields.get("thought") is True
+
 
 class Content(NamedTuple):
     """One content with the parts that could be read."""

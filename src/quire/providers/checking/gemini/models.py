@@ -21,6 +21,11 @@ class Model:
         """Whether a call without its thought signature is refused; models for images let it pass."""
         return self._version >= (3, 0) and "image" not in self._name
 
+    def wants_words_signed(self) -> bool:
+        """Whether what the model said and drew is refused without its signatures; Vertex AI lets it pass."""
+        draws = self._version >= (3, 0) and "image" in self._name
+        return draws and cloud_of(self._name) != "vertex"
+
     def mixes_tools(self) -> bool:
         """Whether functions go together with tools of the provider; an unknown name is given that."""
         return not (0, 0) < self._version < (3, 0) and cloud_of(self._name) != "vertex"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quire.providers.checking.faults import Fault, Findings
-from quire.providers.checking.gemini.calls import Pairing, check_alone, check_signatures
+from quire.providers.checking.gemini.calls import Pairing, check_alone, check_signatures, check_words_signed
 from quire.providers.checking.gemini.history import (
     Content,
     Part,
@@ -74,6 +74,8 @@ def _check_contents(body: Fields, model: Model) -> None:
     Pairing(findings, after_cache=cached).check(contents)
     if model.wants_signatures():
         check_signatures(findings, contents)
+    if model.wants_words_signed():
+        check_words_signed(findings, contents)
     check_alone(findings, contents, ends_with_user=model.ends_with_user())
     _check_end(findings, contents, model, after_cache=cached)
 

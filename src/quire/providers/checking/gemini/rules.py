@@ -32,6 +32,8 @@ RULES: dict[str, str] = {
     "otherwise the request is taken to end with the model, and refused.",
     "thought_signature": "For Gemini 3 and later, the first call of each step since the user spoke carries "
     "its thought signature.",
+    "words_signature": "For models from Gemini 3 on that draw, on the Gemini API, the first part of a "
+    "content of the model that is no thought carries its thought signature, and so does each image in it.",
     "signature_data": "A thought signature is base64, as it came.",
     "ends_with_model": "The last content is the user's: a lone content of the model is refused, and so is "
     "any last one of the model after Gemini 3.1.",

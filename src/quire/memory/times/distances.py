@@ -1,0 +1,64 @@
+"""How far back a time is that is told from now: by the calendar, by the hour, up to now or about then."""
+
+from datetime import timedelta
+
+from quire.memory.times import names
+from quire.memory.times.calendar_dates import Asked
+from quire.memory.times.span import DAY, Period, days, months, months_before, time_of, week, year
+from quire.memory.times.zone import Shown
+
+HOUR = DAY / 24
+UNITS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
+LONG_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_NUMBERS = {**names.NUMBERS_ELSEWHERE, **names.SMALL_NUMBERS}
+
+
+def number(said: str) -> int:
+    return int(said) if said.isdigit() else _NUMBERS[said]
+
+
+def whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
+    """A day, week, month, quarter or year as the calendar cuts them, some back from this one.
+
+    Hours and fortnights it does not cut: they end now.
+    """
+    today = asked.today
+    if unit == "day":
+        return days(today - timedelta(back), 1, sure)
+    if unit == "week":
+        return week(today - timedelta(7 * back), sure)
+    if unit == "year":
+        return year(today.year - back, sure)
+    if unit not in LONG_UNITS:
+        return until_now(unit, max(back, 1), asked, sure)
+    first = today.month if unit == "month" else 3 * ((today.month - 1) // 3) + 1
+    return months(today.year, first - back * LONG_UNITS[unit], LONG_UNITS[unit], sure)
+
+
+def until_now(unit: str, amount: int, asked: Asked, sure: float) -> Period:
+    """So much time up to now; months are as long as those of the calendar."""
+    if unit in UNITS:
+        return Period(_back(asked.now, unit, amount), asked.now, sure)
+    first = time_of(months_before(asked.today, amount * LONG_UNITS[unit])) + asked.now % DAY
+    return Period(first, asked.now, sure)
+
+
+def _back(now: Shown, unit: str, amount: float) -> Shown:
+    return now.back(amount * (UNITS.get(unit) or LONG_UNITS[unit] * 30.5 * DAY))
+
+
+def so_many_ago(unit: str, said: str, asked: Asked) -> Period:
+    amount = number(said)
+    if said in names.VAGUE:  # minutes nobody counts
+        most, least = (3 * amount, amount / 3) if unit == "minute" else (amount + 1.5, max(amount - 1.5, 0.5))
+        return between(unit, most, least, asked, 0.5)
+    if unit == "year" and amount == 1:  # said of about the same month, and not of all of the year before
+        return days(asked.today - timedelta(395), 60, 0.75)
+    if unit in ("day", "month", "year"):
+        return whole_unit(unit, amount, asked, 0.85)
+    about = max(amount / 4, 0.5)  # who says ten minutes means eight or twelve as well
+    return between(unit, amount + about, amount - about, asked, 0.75)
+
+
+def between(unit: str, most: float, least: float, asked: Asked, sure: float) -> Period:
+    return Period(_back(asked.now, unit, most), _back(asked.now, unit, least), sure)
