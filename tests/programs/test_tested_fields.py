@@ -159,11 +159,11 @@ def test_what_is_left_has_to_fit_all_the_same() -> None:
 
 def test_what_is_handed_on_deeply_is_followed_for_a_while_alone() -> None:
     handed = "".join(f"a{n + 1} = {'[' * 90}a{n}{']' * 90}\n" for n in range(30))
-    code = f"{PAID}a0 = ps\n{handed}output = a30{'[0]' * 150}['salary']"
+    code = f"{PAID}a0 = paid\n{handed}output = a30{'[0]' * 150}['salary'], a0[0]['salary']"
     tree = ast.parse(code)
     tested = loose_tested.Tested(tree, staffing(float).stubs)
     reads = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
-    assert [node.lineno for node in reads if [*tested.marks_of(node)]] == [34]
+    assert [ast.unparse(node) for node in reads if [*tested.marks_of(node)]] == ["a0[0]['salary']"]
 
 
 def test_a_filter_of_nothing_is_told() -> None:
@@ -183,3 +183,18 @@ def test_names_that_are_handed_on_for_long_are_not_followed_for_ever() -> None:
     handed = "".join(f"a{n + 1} = a{n}\n" for n in range(2_000))
     code = f"{PAID}a0 = ps\n{handed}output = sum(p['salary'] for p in a2000 if p['salary'])"
     assert value_of(float, code) == 5.0
+
+
+def test_functions_that_ask_one_another_are_not_followed_for_ever() -> None:
+    asking = "".join(f"def f{n}(p):\n    return f{n + 1}(p)\n" for n in range(300))
+    code = f"{asking}def f300(p):\n    return p['salary']\noutput = sum(p['salary'] for p in rows if f0(p))"
+    with pytest.raises(ProgramFault, match="may be None"):
+        value_of(float, code)
+
+
+def test_names_that_are_given_to_one_another_are_not_followed_for_ever() -> None:
+    given = "".join(f"n{one} = n{other}\n" for one in range(30) for other in range(30))
+    tree = ast.parse(f"{PAID}{given}n0 = paid\noutput = n0[0]['salary'], ps[0]['salary']")
+    tested = loose_tested.Tested(tree, staffing(float).stubs)
+    reads = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+    assert [ast.unparse(node) for node in reads if [*tested.marks_of(node)]] == ["n0[0]['salary']"]

@@ -1,156 +1,196 @@
 """Records that a program was given, and kept without a look at a field: of that it knows no more."""
 
 import ast
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
 
-from quire.programs.sandbox.fields import Comprehension, Field, Read, Tests, binds
+from quire.programs.sandbox.field_places import Places
+from quire.programs.sandbox.field_tests import Tests
+from quire.programs.sandbox.fields import Comprehension, Read, binds
+from quire.programs.sandbox.filled_fields import Filled
 from quire.programs.sandbox.functions import Function, called_as
+from quire.programs.sandbox.handed_in import Handed
 from quire.programs.sandbox.loose_flow import Flow, Value
+from quire.programs.sandbox.naming import Declared
 
-_THINNING = ("clear", "discard", "pop", "popitem", "popleft", "remove")
 _DEEPEST = 50
 """A program may hand things on from name to name for longer than anybody has time to follow."""
 
 
-class _Bound(NamedTuple):
-    """What gives a name its values, and whether these are used in a function or a loop within it."""
+_MOST_AGAIN = 50
+"""So often what was found is looked for again, where names are given to one another."""
 
-    by: Comprehension | ast.For | ast.Lambda | Function
-    is_within: bool
+_Asked = tuple[ast.expr | str, str]
+"""A value or a name, and the key of the field that is asked for."""
+
+
+class _Are(IntEnum):
+    """What records are: none that are known of, given, or chosen by a look at a field."""
+
+    NONE = 0
+    GIVEN = 1
+    CHOSEN = 2
 
 
 class Given:
-    """Knows of records whether they are as they were given. Where that is not certain they are not.
+    """Knows of records whether they are as they were given. They are, unless the program chose them.
 
-    `functions` are those of the host.
+    It has to have chosen by the very field that is asked for. `host` is what the program has from there.
     """
 
-    def __init__(self, tree: ast.Module, tests: Tests, functions: Collection[str]) -> None:
-        self._flow, self._tests, self._functions = Flow(tree), tests, functions
-        nodes = [*ast.walk(tree)]
-        self._around = {part: node for node in nodes for part in ast.iter_child_nodes(node)}
-        self._thinned = {name for node in nodes for name in _thinned_by(node)}
-        self._found: dict[tuple[ast.expr, str], bool] = {}
-        self._deep = 0
+    def __init__(self, tree: ast.Module, tests: Tests, host: Declared) -> None:
+        self._flow, self._tests, self._host = Flow(tree), tests, host
+        self._places = Places(tree, tests)
+        self._filled = Filled(tree, self._places, tests)
+        self._handed = Handed(tree, self._places)
+        self._found: dict[_Asked, _Are] = {}
+        self._open, self._met = set[_Asked](), set[_Asked]()
+        self._again = _MOST_AGAIN
 
     def has(self, read: Read) -> bool:
         """Whether a field is read of a record that was given, and kept without a look at that field."""
-        if not isinstance(read.whole, ast.Name):
-            return self._has(read.whole, read.key)
-        bound = self._bound(read.whole)
-        # What was tested in the loop that it is read in, the checker knows by itself.
-        is_tested = bound is not None and bound.is_within
-        return self._has_name(read.whole, read.key, bound, is_tested=is_tested)
-
-    def _has(self, value: Value, key: str) -> bool:
-        if value is None:
+        name = read.field.name
+        is_tested = bool(name) and read.key in self._places.known_at(read.whole, name)
+        if is_tested or self._is_looked_up(read):
             return False
-        if (value, key) not in self._found:
-            if self._deep >= _DEEPEST:
-                return False
-            self._deep += 1
-            self._found[value, key] = True  # what is made of itself is what else it is made of
-            self._found[value, key] = self._looked_up(value, key)
-            self._deep -= 1
-        return self._found[value, key]
+        return self._are(read.whole, read.key) is not _Are.CHOSEN
 
-    def _looked_up(self, value: ast.expr, key: str) -> bool:
+    def _is_looked_up(self, read: Read) -> bool:
+        """Whether a record is looked up by one of those that were chosen for what this field of it is."""
+        match read.whole:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() as index):
+                several = [one.id for one in self._sources(index) if isinstance(one, ast.Name)]
+                values = (value for one in several for value in self._flow.given.get(one, ()))
+                return any(read.key in self._keys_chosen(value, name) for value in values)
+            case _:
+                return False
+
+    def _keys_chosen(self, value: Value, name: str) -> set[str]:
+        """The keys that were looked at, of what is in something that has a name."""
+        if not isinstance(value, Comprehension):
+            return set()
+        known = self._tests.known_of_all(test for one in value.generators for test in one.ifs)
+        others = {other for one in value.generators for other in _values_of(one, name)}
+        return {key for of, key in known if of in (name, *others)}
+
+    def _are(self, value: Value, key: str) -> _Are:
+        if value is None:
+            return _Are.NONE
+        return self._once(value, key)
+
+    def _once(self, value: ast.expr | str, key: str) -> _Are:
+        """What a value is, or all that a name ever holds."""
+        asked = (value, key)
+        if asked in self._open:
+            self._met.add(asked)  # what is made of itself is what else it is made of
+        elif asked not in self._found:
+            if len(self._open) >= _DEEPEST:
+                return _Are.GIVEN
+            self._open.add(asked)
+            self._found[asked] = _Are.NONE
+            before = len(self._found)
+            found = self._held_by(value, key) if isinstance(value, str) else self._looked_up(value, key)
+            self._open.remove(asked)
+            if asked in self._met and found and self._again:
+                self._again -= 1
+                while len(self._found) > before:  # they were found before this was
+                    self._found.popitem()
+            self._found[asked] = found
+        return self._found[asked]
+
+    def _looked_up(self, value: ast.expr, key: str) -> _Are:
         match value:
             case ast.Name():
-                return self._has_name(value, key, self._bound(value), is_tested=True)
+                return self._named(value, key)
             case ast.Call():
-                return self._has_result(value, key)
-            case ast.Constant() | ast.JoinedStr() | ast.Compare():
-                return True
+                return self._result(value, key)
+            case ast.Attribute(value=inner, attr=name):
+                return self._any((inner, *self._handed.attributes[name]), key)
+            case ast.Dict(values=several) | ast.Tuple(elts=several):
+                return self._any(several, key)  # who made them of several knows which is which
             case _:
-                parts = _parts_of(value)
-                return parts is not None and all(self._has(one, key) for one in parts)
+                return self._all(_parts_of(value), key)
 
-    def _has_result(self, call: ast.Call, key: str) -> bool:
-        """Whether a call gives what was given: that of the host, or what is among its arguments."""
+    def _any(self, values: Iterable[Value], key: str) -> _Are:
+        return max((self._are(one, key) for one in values), default=_Are.NONE)
+
+    def _all(self, values: Iterable[Value], key: str) -> _Are:
+        return _lowest(self._are(one, key) for one in values)
+
+    def _result(self, call: ast.Call, key: str) -> _Are:
+        """What a call gives: what the host or a function gives, or what is among its arguments."""
         name = called_as(call)
-        if name in self._functions:
-            return True
-        choosers = call.args[:1] if name == "filter" else []
-        if name in self._flow.given or any(key in self._tests.kept_by(one) for one in choosers):
-            return False
-        return self._has_arguments(call, key)
-
-    def _has_arguments(self, call: ast.Call, key: str) -> bool:
+        if name in self._host.functions:
+            return _Are.GIVEN
+        if name in self._handed.functions:
+            return self._all(self._handed.returned_by(name), key)
+        if name == "filter" and call.args:
+            is_chosen = key in self._tests.kept_by(call.args[0])
+            return _Are.CHOSEN if is_chosen else self._any(call.args[1:], key)
         taken = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-        given = [*taken, *call.args, *(one.value for one in call.keywords)]
-        return all(self._has(one, key) for one in given if not isinstance(one, ast.Lambda))
+        return self._any([*taken, *call.args, *(one.value for one in call.keywords)], key)
 
-    def _has_name(self, node: ast.Name, key: str, bound: _Bound | None, *, is_tested: bool) -> bool:
-        """What a name stands for where it is used; where it `is_tested`, the tests there count too."""
-        if bound is None:
-            return self._has_all(node.id, key)
-        if is_tested and Field(node.id, key) in self._known_in(bound.by):
-            return False
-        match bound.by:
+    def _named(self, node: ast.Name, key: str) -> _Are:
+        """What a name stands for where it is used."""
+        if key in self._places.known_at(node, node.id) or self._filled.has(node, key):
+            return _Are.CHOSEN
+        binder = self._places.binder_of(node)
+        if binder is None:
+            return self._once(node.id, key)
+        if isinstance(binder, ast.Lambda | Function):
+            own = (one for one in self._flow.given[node.id] if self._places.is_in(one, binder))
+            return max(self._any(own, key), self._all(self._sources(node), key))
+        return self._any(self._sources(node), key)
+
+    def _sources(self, node: ast.Name) -> Iterator[ast.expr]:
+        """What a name is given its values of, or among, by a loop or a function around it."""
+        binder = self._places.binder_of(node)
+        match binder:
+            case None:
+                pass
             case ast.For(iter=several):
-                return self._has(several, key)
-            case ast.Lambda():
-                return self._has_given_to(bound.by, key)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return False
+                yield several
+            case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from self._handed.given_to(binder, node.id)
             case _:
-                bound_there = (one.iter for one in bound.by.generators if binds(one.target, node.id))
-                return all(self._has(one, key) for one in bound_there)
+                yield from (one.iter for one in binder.generators if binds(one.target, node.id))
 
-    def _has_all(self, name: str, key: str) -> bool:
-        """Whether all that a name is ever given, and all that is put into it, is as it was given."""
+    def _held_by(self, name: str, key: str) -> _Are:
+        """What a name is given last, as far as that can be said, with what is put into it."""
+        if name in self._host.variables:
+            return _Are.GIVEN
+        values = [*self._flow.given.get(name, ()), *self._handed.unpacked[name]]
         put = [value for _, value in self._flow.put.get(name, ())]
-        values = [*self._flow.given.get(name, ()), *put]
-        return name not in self._thinned and all(self._has(one, key) for one in values)
-
-    def _has_given_to(self, function: ast.Lambda, key: str) -> bool:
-        """Whether a lambda is called with what was given: with what stands beside it in a call."""
-        around = self._around[function]
-        call = self._around[around] if isinstance(around, ast.keyword) else around
-        return isinstance(call, ast.Call) and self._has_arguments(call, key)
-
-    def _known_in(self, bound: ast.AST) -> set[Field]:
-        """The fields that are tested in a loop, for one end or another."""
-        if isinstance(bound, Comprehension):
-            return self._tests.known_of_all(test for one in bound.generators for test in one.ifs)
-        ifs = (node for node in ast.walk(bound) if isinstance(node, ast.If))
-        return {field for node in ifs for field in self._tests.either(node.test)}
-
-    def _bound(self, node: ast.Name) -> _Bound | None:
-        """The innermost loop or function that gives a name its values; None where that is none of them."""
-        part: ast.AST = node
-        around, is_within = self._around.get(node), False
-        while around is not None:
-            match around:
-                case ast.For(target=target, iter=several):
-                    if part is not several and binds(target, node.id):
-                        return _Bound(around, is_within)
-                case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                    if any(binds(one.target, node.id) for one in around.generators):
-                        return _Bound(around, is_within)
-                    is_within = True
-                case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                    if node.id in _taken_by(around):
-                        return _Bound(around, is_within)
-                    is_within = True
-                case _:
-                    pass
-            part, around = around, self._around.get(around)
-        return None
+        added = [one for one in put if self._handed.is_added(one)]
+        others = [one for one in put if not self._handed.is_added(one)]
+        if key in self._filled.thinned[name]:
+            return _Are.CHOSEN
+        return _lowest((self._any(values, key), self._all(added, key), self._any(others, key)))
 
 
-def _taken_by(function: ast.Lambda | Function) -> set[str]:
-    return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+def _lowest(several: Iterable[_Are]) -> _Are:
+    """What can be said of several at once; those that are none say nothing."""
+    return min(filter(None, several), default=_Are.NONE)
 
 
-def _parts_of(value: ast.expr) -> list[ast.expr] | None:
-    """What a value is one of, is made of or is a part of; None where that cannot be said."""
+def _values_of(loop: ast.comprehension, name: str) -> Iterator[str]:
+    """What a loop calls the values in something that has a name."""
+    match loop:
+        case ast.comprehension(
+            target=ast.Tuple(elts=[_, ast.Name(id=value)]),
+            iter=ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="items")),
+        ) if of == name:
+            yield value
+        case _:
+            pass
+
+
+def _parts_of(value: ast.expr) -> list[ast.expr]:
+    """What a value is one of, is made of or is a part of, as far as that can be said."""
     match value:
         case ast.Await(value=inner) | ast.Starred(value=inner) | ast.NamedExpr(value=inner):
             return [inner]
-        case ast.Subscript(value=inner) | ast.Attribute(value=inner):
+        case ast.Subscript(value=inner):
             return [inner]
         case (
             ast.ListComp(elt=one) | ast.SetComp(elt=one) | ast.GeneratorExp(elt=one) | ast.DictComp(value=one)
@@ -158,18 +198,9 @@ def _parts_of(value: ast.expr) -> list[ast.expr] | None:
             return [one]
         case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
             return [one, other]
-        case ast.BoolOp(values=several) | ast.Dict(values=several):
-            return several
-        case ast.List(elts=several) | ast.Tuple(elts=several) | ast.Set(elts=several):
+        case ast.BoolOp(op=ast.And(), values=[*_, last]):
+            return [last]
+        case ast.BoolOp(values=several) | ast.List(elts=several) | ast.Set(elts=several):
             return several
         case _:
-            return None
-
-
-def _thinned_by(node: ast.AST) -> Iterator[str]:
-    """The name of what something is taken out of."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _THINNING:
-            yield name
-        case _:
-            pass
+            return []

@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from quire.programs.sandbox.fields import Comprehension, Field, Tests, may_be_none, read_by
-from quire.programs.sandbox.functions import called_as, functions_in
+from quire.programs.sandbox.field_places import Places
+from quire.programs.sandbox.field_tests import Tests
+from quire.programs.sandbox.fields import Field, may_be_none, read_by
+from quire.programs.sandbox.functions import called_as
 from quire.programs.sandbox.iterating import is_as_written
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.loose_records import types_by_key
@@ -19,15 +21,11 @@ _IN_PLACE = {"float": "0", "int": "0", "str": '""', "list": "[]", "dict": "{}"}
 _TAKING_ANYTHING = ("bool", "isinstance", "print", "repr", "str")
 
 
-_Known = frozenset[Field]
-
-
 class _Use(NamedTuple):
-    """A field that is read, and what is known not to be None where that is."""
+    """A field that is read, and where."""
 
     node: ast.expr
     field: Field
-    known: _Known
 
 
 class Unsure:
@@ -35,7 +33,7 @@ class Unsure:
 
     def __init__(self, text: Text, tree: ast.Module, stubs: str) -> None:
         self._text = text
-        self._tests = Tests(functions_in(tree))
+        self._places = Places(tree, Tests(tree))
         types = types_by_key(module_of(stubs), tree)
         self._types: Mapping[str, ast.expr] = {key: kind for key, kind in types if may_be_none(kind)}
         self._uses = [*self._uses_in(tree)] if self._types else []
@@ -43,48 +41,65 @@ class Unsure:
     def told(self, place: Span) -> str:
         """What may be None within a place, and what to do of it; nothing where that cannot be said."""
         found = (one for one in self._uses if _is_within(self._text.span(one.node), place))
-        unseen = (one for one in found if one.field not in one.known and is_as_written(self._text, one.node))
-        use = next(unseen, None)
+        use = next((one for one in found if self._is_unseen(one)), None)
         if use is None:
             return ""
-        start, end = self._text.span(use.node)
-        said, other = self._text.data[start:end].decode(), _in_place_of_none(self._types[use.field.key])
+        said, other = self._said(use.node), _in_place_of_none(self._types[use.field.key])
         if LOOSE in said:  # what is ours means nothing to who wrote the program
             said, other = use.field.key, ""
         mended = f", or write `{said} or {other}`" if other else ""
         return f": `{said}` may be None: test it in the same expression{mended}"
 
+    def _said(self, node: ast.expr) -> str:
+        """The text of an expression, without what we put around parts of it."""
+        start, end = self._text.span(node)
+        pieces = list[bytes]()
+        for ours in sorted(span for one in ast.walk(node) for span in self._put_around(one)):
+            pieces.append(self._text.data[start : ours.start])
+            start = max(start, ours.end)
+        return b"".join([*pieces, self._text.data[start:end]]).decode()
+
+    def _put_around(self, node: ast.AST) -> list[Span]:
+        match node:
+            case ast.Call(args=[inner]) if called_as(node) == LOOSE_TESTED:
+                outer, within = self._text.span(node), self._text.span(inner)
+                return [Span(outer.start, within.start), Span(within.end, outer.end)]
+            case _:
+                return []
+
+    def _is_unseen(self, use: _Use) -> bool:
+        name, key = use.field
+        return is_as_written(self._text, use.node) and key not in self._places.known_at(use.node, name)
+
     def _uses_in(self, tree: ast.Module) -> Iterator[_Use]:
         """Where fields are read, in their order, but not where None does as well."""
-        waiting: list[tuple[ast.AST, _Known]] = [(tree, frozenset())]
+        waiting: list[ast.AST] = [tree]
         while waiting:
-            node, known = waiting.pop()
+            node = waiting.pop()
             read = read_by(node)
             if read is not None and isinstance(node, ast.expr) and read.key in self._types:
-                yield _Use(node, read.field, known)
-            waiting += reversed([*self._parts_of(node, known)])
+                yield _Use(node, read.field)
+            waiting += reversed([*_parts_of(node)])
 
-    def _parts_of(self, node: ast.AST, known: _Known) -> Iterator[tuple[ast.AST, _Known]]:
-        """The parts of something that may not be None there, each with what is known where it stands."""
-        taking = _taking_none(node)
-        parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
-        match node:
-            case _ if taking is not None:
-                parts = (part for one in taking for part in ast.iter_child_nodes(one))
-            case ast.BoolOp(op=ast.Or(), values=[*others, last]):
-                parts = [last]
-                known = known.union(*(self._tests.known(one, False) for one in others))
-            case ast.BoolOp(values=several):
-                known |= self._tests.known_of_all(several)
-            case ast.IfExp(test=test, body=body, orelse=other):
-                yield body, known | self._tests.known(test)
-                yield other, known | self._tests.known(test, False)
-                return
-            case _ if isinstance(node, Comprehension):
-                known |= self._tests.known_of_all(test for one in node.generators for test in one.ifs)
-            case _:
-                pass
-        yield from ((part, known) for part in parts)
+
+def _parts_of(node: ast.AST) -> Iterable[ast.AST]:
+    """The parts of something that may not be None there."""
+    taking = _taking_none(node)
+    match node:
+        case _ if taking is not None:
+            return (part for one in taking for part in ast.iter_child_nodes(one))
+        case ast.BoolOp(op=ast.Or(), values=[*others, last]):
+            return [*(part for one in others for part in _looked_into(one)), last]
+        case ast.IfExp(body=body, orelse=other):
+            return [body, other]
+        case _:
+            return ast.iter_child_nodes(node)
+
+
+def _looked_into(one: ast.expr) -> Iterable[ast.AST]:
+    """The parts that may not be None of something that may be, as something else stands for it then."""
+    is_either = isinstance(one, ast.BoolOp | ast.IfExp)
+    return ast.iter_child_nodes(one) if read_by(one) is not None else [] if is_either else [one]
 
 
 def _taking_none(node: ast.AST) -> list[ast.expr] | None:

@@ -1,0 +1,131 @@
+"""Fields that may be None, of records that a program chose by them in one way or another: it may use them."""
+
+from typing import Any
+
+import pytest
+
+from tests.programs.people import PAID, SUM, value_of
+
+HAS = "def has(p):\n    return p['team'] != 'z' and p['salary'] is not None\n"
+LACKS = "def lacks(p):\n    if p['team'] == 'z':\n        return True\n    return not p['salary']\n"
+FILLED = "for p in ps:\n    if p['salary'] is not None:\n        continue\n    p['salary'] = 1.0\n"
+CHOSEN: dict[str, tuple[Any, str, Any]] = {
+    "by a function there": (float, HAS + "output = sum(p['salary'] for p in rows if has(p))", 5.0),
+    "by a lambda there": (
+        float,
+        "has = lambda p: p['salary'] is not None\noutput = sum(p['salary'] for p in rows if has(p))",
+        5.0,
+    ),
+    "by a function in a loop": (
+        float,
+        HAS
+        + "t = 0.0\nfor p in rows:\n    if not has(p):\n        continue\n    t += p['salary']\noutput = t",
+        5.0,
+    ),
+    "by what a function says not": (
+        float,
+        LACKS + "t = 0.0\nfor p in rows:\n    if not lacks(p):\n        t += p['salary']\noutput = t",
+        5.0,
+    ),
+    "by a function of a part": (
+        str,
+        "def known(text):\n    return text is not None and len(text) > 2\n"
+        "output = ' '.join(p['due'].upper() for p in rows if known(p['due']))",
+        "2026-01-02",
+    ),
+    "by a limit": (float, "paid = [p for p in rows if (p['salary'] or 0) > 1]\n" + SUM, 5.0),
+    "by get with another": (
+        float,
+        "paid = [p for p in rows if p.get('salary', 0) and p['salary'] > 2]\n" + SUM,
+        3.0,
+    ),
+    "by several at once": (
+        float,
+        "paid = [p for p in rows if None not in (p['salary'], p['due'])]\n" + SUM,
+        2.0,
+    ),
+    "by a function that leaves them": (
+        float,
+        "def having(several):\n    return [p for p in several if p['salary'] is not None]\n"
+        "paid = having(await people())\n" + SUM,
+        5.0,
+    ),
+    "by a function that sorts them out": (
+        float,
+        "def split(several):\n    good, bad = [], []\n    for p in several:\n"
+        "        if p['salary'] is None:\n            bad.append(p)\n"
+        "        else:\n            good.append(p)\n"
+        "    return good, bad\npaid, others = split(await people())\n" + SUM,
+        5.0,
+    ),
+    "in a list of several": (
+        float,
+        "teams = {'paid': [], 'other': []}\nfor p in await people():\n    if p['salary']:\n"
+        "        teams['paid'].append(p)\n    else:\n        teams['other'].append(p)\n"
+        "paid = teams['paid']\n" + SUM,
+        5.0,
+    ),
+    "under the same name": (
+        float,
+        "paid = await people()\npaid = [p for p in paid if p['salary'] is not None]\n"
+        "paid = sorted(paid, key=lambda p: p['salary'])\n" + SUM,
+        5.0,
+    ),
+    "filled or left": (
+        float,
+        "ps = await people()\n" + FILLED + "output = sum(p['salary'] for p in ps)",
+        6.0,
+    ),
+    "filled and numbered": (
+        float,
+        "ps = await people()\nfor n, p in enumerate(ps):\n"
+        "    p['salary'] = p['salary'] if p['salary'] is not None else float(n)\n"
+        "output = sum(p['salary'] for p in ps)",
+        6.0,
+    ),
+    "filled and put elsewhere": (
+        float,
+        "paid = []\nfor p in await people():\n    p['salary'] = p['salary'] or 1.0\n    paid.append(p)\n"
+        + SUM,
+        6.0,
+    ),
+    "looked up": (
+        float,
+        "by = {p['name']: p for p in await people()}\n"
+        "names = [n for n in by if by[n]['salary'] is not None]\n"
+        "output = sum(by[n]['salary'] for n in names)",
+        5.0,
+    ),
+    "looked up by the best": (
+        str,
+        "by = {p['name']: p for p in await people()}\n"
+        "names = [n for n, p in by.items() if p['salary'] is not None]\n"
+        "output = max(names, key=lambda n: by[n]['salary'])",
+        "cy",
+    ),
+    "sorted by a function": (
+        list[str],
+        PAID + "def by_salary(p):\n    return p['salary']\n"
+        "output = [p['name'] for p in sorted(paid, key=by_salary)]",
+        ["ana", "cy"],
+    ),
+    "taken out by their places": (
+        float,
+        "paid = await people()\nfor n in range(len(paid) - 1, -1, -1):\n"
+        "    if paid[n]['salary'] is None:\n        paid.pop(n)\n" + SUM,
+        5.0,
+    ),
+    "in an object": (
+        float,
+        "class Team:\n    def __init__(self, several):\n"
+        "        self.paid = [p for p in several if p['salary'] is not None]\n"
+        "team = Team(await people())\noutput = sum(p['salary'] for p in team.paid)",
+        5.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_was_chosen_by_a_field_has_it(name: str) -> None:
+    output, code, value = CHOSEN[name]
+    assert value_of(output, code) == value

@@ -1,0 +1,125 @@
+"""Fields that may be None, of records that a program did not choose by them: it is told which they are."""
+
+from typing import Any
+
+import pytest
+
+from quire.programs import ProgramFault
+from tests.programs.people import PAID, value_of
+
+GATHERED = "ps = await asyncio.gather(*[person(n) for n in range(3)])\n"
+ONE = "p = await person(1)\n"
+TOLD: dict[str, tuple[Any, str]] = {
+    "under the same key of its own": (
+        dict[str, Any],
+        "ps = await people()\nresult = {}\n"
+        "result['salary'] = round(sum(p['salary'] for p in ps), 2) if ps else 0.0\noutput = result",
+    ),
+    "in a row of its own": (
+        bool,
+        "for p in await people():\n    row = {'name': p['name']}\n    row['salary'] = p['salary'] or 0.0\n"
+        "    output = await pay(p['name'], p['salary'])",
+    ),
+    "filled in some of them": (
+        float,
+        "ps = await people()\nfor p in ps:\n    if p['team'] == 'x':\n"
+        "        p['salary'] = p['salary'] or 1.0\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "filled but in those that were left": (
+        float,
+        "ps = await people()\nfor p in ps:\n    if p['team'] == 'x':\n        continue\n"
+        "    p['salary'] = p['salary'] or 1.0\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "filled with None, too": (
+        float,
+        "ps = await people()\nfor p in ps:\n    p['salary'] = p['salary'] or None\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "filled later": (
+        float,
+        "ps = await people()\noutput = sum(p['salary'] for p in ps)\n"
+        "for p in ps:\n    p['salary'] = p['salary'] or 1.0",
+    ),
+    "filled in others": (
+        float,
+        "ps = await people()\nfor p in rows:\n    p['salary'] = p['salary'] or 1.0\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "gathered": (
+        float,
+        f"import asyncio\n{GATHERED}paid = [p for p in ps if p['salary'] is not None]\n"
+        "output = sum(p['salary'] for p in ps) / len(paid)",
+    ),
+    "gathered by another name": (
+        float,
+        f"import asyncio as aio\n{GATHERED.replace('asyncio', 'aio')}"
+        "paid = [p for p in ps if p['salary'] is not None]\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "after a method of another field": (
+        float,
+        ONE + "if not p['salary']:\n    await pay(p['name'].upper(), 1.0)\noutput = p['salary'] + 1",
+    ),
+    "after a method of the same field": (
+        str,
+        ONE + "if p['due']:\n    await pay(p['due'].strip(), 1.0)\noutput = p['due'].title()",
+    ),
+    "after one was taken out": (
+        float,
+        "ps = await people()\nfirst = ps.pop(0)\nif first['salary'] is None:\n    print(first)\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "after those that have it were taken out": (
+        float,
+        "ps = await people()\nfor p in list(ps):\n    if p['salary'] is not None:\n        ps.remove(p)\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "counted before it was put in": (
+        float,
+        "kept = [rows[0]]\nfor p in rows:\n    if p['salary'] is None:\n        print(p['name'])\n"
+        "    kept.append(p)\noutput = sum(p['salary'] for p in kept)",
+    ),
+    "put in with others": (
+        float,
+        "kept = [rows[0]]\nfor p in rows:\n    if p['salary'] is not None:\n        kept.append(p)\n"
+        "for p in await people():\n    kept.append(p)\noutput = sum(p['salary'] for p in kept)",
+    ),
+    "joined with others": (float, PAID + "output = sum(p['salary'] for p in paid + rows)"),
+    "one or the other": (float, PAID + "output = sum(p['salary'] for p in paid or ps)"),
+    "in another order": (
+        list[str],
+        "rich = [p for p in rows if p['salary'] > 2 and p['salary'] is not None]\n"
+        "output = [p['name'] for p in rich]",
+    ),
+    "by a function that says nothing of it": (
+        float,
+        "def has(p):\n    if p['salary'] is None:\n        print(p)\n    return p['team'] == 'x'\n"
+        "paid = [p for p in rows if has(p)]\noutput = sum(p['salary'] for p in paid)",
+    ),
+    "by a function that says the other thing": (
+        float,
+        "def lacks(p):\n    return p['salary'] is None\noutput = sum(p['salary'] for p in rows if lacks(p))",
+    ),
+    "by a limit that nothing reaches": (
+        float,
+        "paid = [p for p in rows if (p['salary'] or 0) < 9]\noutput = sum(p['salary'] for p in paid)",
+    ),
+    "before something else stands for it": (
+        dict[str, Any],
+        ONE + "output = {'due': p['due'].title() or '-', 'salary': p['salary']}",
+    ),
+    "looked up by others": (
+        float,
+        PAID + "by = {p['name']: p for p in ps}\nnames = [n for n in by if n]\n"
+        "output = sum(by[n]['salary'] for n in names)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_was_not_chosen_by_a_field_is_told(name: str) -> None:
+    output, code = TOLD[name]
+    with pytest.raises(ProgramFault) as caught:
+        value_of(output, code)
+    assert caught.value.kind == "types"
+    field = "due" if "'due']." in code else "salary"
+    assert f"['{field}']` may be None: test it in the same expression" in str(caught.value)
