@@ -34,7 +34,7 @@ async def customer() -> tuple[str, Note]:
 
 
 def no_cards(event: Adding) -> None:
-    if "4111" in str(event.items):
+    if "4111 1111" in str(event.items):
         raise ValueError(SECRET)
 
 
@@ -69,7 +69,7 @@ def test_the_model_is_told_and_nothing_of_it_is_stored(calls: list[ToolCall], tm
         assert_whole(agent)
 
     run(talk)
-    assert not any(b"4111" in file.read_bytes() for file in tmp_path.iterdir())
+    assert not any(b"4111 1111" in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_who_listens_is_told_what_is_recorded() -> None:
@@ -239,7 +239,7 @@ def test_nothing_that_came_with_it_is_kept_either(
         assert_whole(agent)
 
     run(talk)
-    assert not any(b"4111" in file.read_bytes() for file in tmp_path.iterdir())
+    assert not any(b"4111 1111" in file.read_bytes() for file in tmp_path.iterdir())
     ids = [item.id for event in heard for item in event.items]
     assert len(ids) == len({*ids})
 

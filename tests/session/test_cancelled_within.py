@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from quire.errors import ModelFailed
-from quire.items import Message, use_clock
+from quire.items import Message, Note, ToolCall, ToolResult, use_clock
 from quire.models import Scripted
 from quire.session import Added, Adding, Compacting, Session, hook
+from quire.session.stopping import CancelledWithin
 from quire.state import View
 from tests.session.opened import session, texts
 from tests.session.test_background import SUMMARIZE, TEMPLATE, talk
@@ -64,9 +65,9 @@ def test_a_hook_of_compaction_that_is_cancelled_from_within_has_refused_it() -> 
         await turns(one, 2)
         assert one.compaction is not None
         metrics = one.compaction.metrics
-        assert (metrics.discarded, metrics.started, metrics.fault) == (2, 0, "CancelledError")
+        assert (metrics.discarded, metrics.started, metrics.fault) == (2, 0, "CancelledWithin")
         outcome = await one.compact()
-        assert outcome is not None and outcome.reason == "a hook refused it: CancelledError"
+        assert outcome is not None and outcome.reason == "a hook refused it: CancelledWithin"
 
     asyncio.run(conversation())
 
@@ -159,6 +160,46 @@ def test_a_hook_of_a_plain_verb_that_is_cancelled_afterwards_loses_nothing(
 
 def test_a_hook_of_a_plain_verb_that_is_cancelled_before_refuses() -> None:
     one = session(hooks=[refused])
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(CancelledWithin, match="refused_by_cancelling"):
         one.user("hello")
     assert one.version == 0
+
+
+@hook(Adding, name="waits_before")
+async def waits_before(_: Any) -> None:
+    await cancelled()
+
+
+@hook(Adding, name="waits_long_before")
+async def waits_long(_: Any) -> None:
+    await asyncio.sleep(60)
+
+
+def test_a_hook_that_waits_for_what_was_cancelled_refuses_and_cancels_nobody() -> None:
+    async def conversation() -> None:
+        one = session(hooks=[waits_before])
+        call = ToolCall("c", "pay")
+        with pytest.raises(CancelledWithin, match="waits_before"):
+            await one.add(Message("user", "hello"))
+        with pytest.raises(CancelledWithin):
+            await one.offer(ToolResult("c", "pay", "paid"), given_by=call)
+        with pytest.raises(CancelledWithin):
+            await one.hold(ToolResult("c", "pay", "paid"), of=call)
+        with pytest.raises(CancelledWithin):
+            await one.put(Note("kept", key="k", description="x"))
+        assert one.version == 0
+
+    asyncio.run(conversation())
+
+
+def test_who_is_told_to_stop_while_a_hook_is_asked_stops() -> None:
+    async def conversation() -> None:
+        one = session(hooks=[waits_long])
+        adding = asyncio.create_task(one.add(Message("user", "hello")))
+        await asyncio.sleep(0)
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        assert one.version == 0
+
+    asyncio.run(conversation())

@@ -1,11 +1,13 @@
 """What goes with every call of a tool, whoever makes it: hooks are heard, and what it gave is kept."""
 
+from quire.agent.closing import refused
 from quire.agent.tools import Outcome
+from quire.agent.tools.gathering import given_now
 from quire.errors import CodecError
 from quire.items import JSON, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session
 from quire.session.handles import OUTPUTS, handle_of
-from quire.session.offering import Instead
+from quire.session.offering import Instead, Unkept
 from quire.stores.streams import MAIN
 
 
@@ -37,7 +39,7 @@ async def kept(
 
     Where hooks refuse some of it, nothing is kept, and `instead` gives the result.
     """
-    beside = [note for note in outcome.notes if note.key is None]
+    beside = [given_now(note) for note in outcome.notes if note.key is None]
     pooled = [note for note in outcome.notes if note.key is not None]
     result = _result(call, outcome)
     try:
@@ -45,8 +47,7 @@ async def kept(
         # Notes are there before the result, which may speak of them.
         allowed = await session.offer(result, *beside, pooled=pooled, given_by=call, to=to, instead=instead)
     except CodecError as fault:
-        words = f"It was run, and what it gave could not be kept: {fault}."
-        return ToolResult(call.call_id, call.name, words, is_error=True), []
+        return refused(result, Unkept(str(fault))), []
     return allowed, beside if allowed is result else []
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 from quire.errors import Conflict
 from quire.items import Handoff, Item, ToolCall, ToolResult
 from quire.session import Session
+from quire.session.offering import Unkept
 from quire.stores.streams import MAIN
 from quire.stores.tombstones import is_tombstone
 
@@ -36,8 +37,11 @@ def is_forgotten(session: Session, call: ToolCall, name: str = MAIN) -> bool:
 
 
 def refused(result: ToolResult, fault: Exception) -> ToolResult:
-    """What is recorded in place of a result that a hook refuses: nothing of it, but for its marks."""
-    words = f"What came of this was refused by a hook: {type(fault).__name__}."
+    """What stands in place of a result that a hook refuses, or that is `Unkept`: only its marks are left."""
+    if isinstance(fault, Unkept):
+        words = f"It was run, and what it gave could not be kept: {fault}."
+    else:
+        words = f"What came of this was refused by a hook: {type(fault).__name__}."
     marks = {mark: True for mark, is_set in result.extras.items() if is_set is True}
     return ToolResult(result.call_id, result.name, words, is_error=True, extras=marks)
 

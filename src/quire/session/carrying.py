@@ -17,7 +17,6 @@ from quire.session.redacting import Redaction
 from quire.session.scribe import Scribe
 from quire.session.since import Since
 from quire.session.spending import OwnPrices
-from quire.session.stopping import is_told_to_stop
 from quire.session.underway import Underway
 from quire.session.workspace import Workspace, Written
 from quire.session.writing import aside, redacted
@@ -89,9 +88,7 @@ class Carrying:
         """Why a hook does not want it now, if one does not; the turn that is under way goes on."""
         try:
             await self._hooks.fire_and_wait(Compacting(self._ledger.place, self._name, plan))
-        except (Exception, asyncio.CancelledError) as fault:
-            if isinstance(fault, asyncio.CancelledError) and is_told_to_stop():
-                raise
+        except Exception as fault:
             self.metrics.discarded += 1
             self.metrics.fault = type(fault).__name__
             logger.info("a plan of %s was refused by a hook: %s", plan.by, type(fault).__name__)

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from quire.errors import InvalidValue, UnknownHook, WrongType, cut
 from quire.session.events import BEFORE, EVENTS, PAIRS, Event
-from quire.session.stopping import is_told_to_stop
+from quire.session.stopping import CancelledWithin, is_told_to_stop
 from quire.tokens.numbers import named
 
 logger = logging.getLogger("quire.session")
@@ -184,7 +184,7 @@ class Hooks:
             except Exception as fault:
                 self._report(one, event, fault)
             except asyncio.CancelledError as fault:
-                if isinstance(event, BEFORE) or is_told_to_stop():
+                if is_told_to_stop():
                     raise
                 self._report(one, event, fault)  # it waited for something that was cancelled
 
@@ -201,6 +201,8 @@ class Hooks:
     def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
         """Let a hook refuse what has not happened yet; what has happened stays, and its failure is kept."""
         if isinstance(event, BEFORE):
+            if isinstance(fault, asyncio.CancelledError):  # who hears of that would take it for his own
+                raise CancelledWithin(f"hook {cut(one.name)!r} waited for what was cancelled") from fault
             raise fault
         failure = Failure(one.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MOST_FAILURES:]

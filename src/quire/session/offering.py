@@ -12,7 +12,11 @@ from quire.session.recording import Recording
 from quire.stores.streams import MAIN
 
 Instead = Callable[[ToolResult, Exception], ToolResult]
-"""Gives what is recorded in place of a result that a hook refuses, and why it did."""
+"""Gives what is recorded in place of a result: a hook refuses it, and this is why, or it is `Unkept`."""
+
+
+class Unkept(Exception):
+    """Why the record does not take a result, or what came with it, though nobody refuses it."""
 
 
 def raised(_: ToolResult, fault: Exception) -> ToolResult:
@@ -42,8 +46,9 @@ class Offering(Recording):
         try:
             with _refusals():
                 notes = [self._ready_note(note) for note in pooled]
+                ready = () if to is None else self._ready([result, *others])
                 if self.hooks and to is not None:
-                    await self.hooks.fire_and_wait(Adding(self.place, to, self._ready([result, *others])))
+                    await self.hooks.fire_and_wait(Adding(self.place, to, ready))
             if notes:
                 await self._put_all(notes, given_by, self._asked)
         except _Refused as refused:

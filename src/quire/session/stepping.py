@@ -16,11 +16,12 @@ from quire.errors import Conflict, StoreError, TurnBusy, cut
 from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
 from quire.session.calls import answered, watch
 from quire.session.events import Added, Adding
+from quire.session.fitting import check_fit, commit_fitting
 from quire.session.leases import LEASE, RENEWAL, is_held, lease
 from quire.session.ledger import Work, appending
 from quire.session.meanwhile import Meanwhile
 from quire.session.offering import Instead, Offering, raised
-from quire.session.steps import begun, by_result, held
+from quire.session.steps import begun, by_result, held, is_mark
 from quire.session.workspace import Workspace, Written
 from quire.stores.streams import MAIN, STEPS
 
@@ -68,17 +69,21 @@ class Stepping(Offering):
     ) -> tuple[Item, ...]:
         """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
-        `of` says which call it is of, where several have its call id. For `instead` see `answer`.
+        `of` says which call it is of, where several have its call id. For `instead` see `answer`: what could
+        not be recorded later is not held.
         """
-        ready = await self._heard(self._ready([result, *others]), instead)
+        ready = await self._heard([result, *others], instead)
         call = of or ToolCall(result.call_id, result.name)
 
-        def change(workspace: Workspace) -> list[Written]:
-            left = self._left_of(ready, [call], workspace)
+        def came(workspace: Workspace) -> Sequence[Item]:
+            return self._left_of(ready, [call], workspace)
+
+        def write(workspace: Workspace, left: Sequence[Item]) -> list[Written]:
+            check_fit(left, workspace)  # or it would be held, and never recorded
             return [Written(STEPS, item) for item in (*_announced(workspace, result, of), *left)]
 
-        written = await self._aside(lambda: self._ledger.commit(change))
-        return tuple(item for _, item in written[-len(ready) :])
+        written = await self._aside(lambda: commit_fitting(self._ledger, came, write, instead))
+        return tuple(item for _, item in (written[1:] if is_mark(written[0].item) else written))
 
     async def answer(
         self, calls: Sequence[ToolCall], *items: Item, instead: Instead = raised, of_none: bool = False
@@ -86,22 +91,25 @@ class Stepping(Offering):
         """Record what answers calls of the main transcript, all or none; `Conflict` if one waits no more.
 
         What was held is recorded as it is held by then: some of it may have been forgotten. Hooks hear of
-        each result with what came with it, if they did not when it was held. Where they refuse one, that is
-        an error, or `instead` gives what is recorded in its place, and they are not asked again. Calls
-        `of_none` are closed by who does not run them: `Conflict` too if somebody does by then.
+        each result with what came with it, if they did not when it was held. Where they refuse one, or it
+        cannot be recorded, that is an error, or `instead` gives what is recorded in its place, and they are
+        not asked again. Calls `of_none` are closed by who does not run them: `Conflict` too if somebody does
+        by then.
         """
-        ready = await self._heard(self._ready(items), instead)
+        ready = await self._heard(items, instead)
         ids = {item.id for item in ready}
 
-        def change(workspace: Workspace) -> list[Written]:
+        def came(workspace: Workspace) -> Sequence[Item]:
             _check_waiting(workspace, calls)
             if of_none:
                 _check_run_by_none(workspace, calls)
-            left = self._left_of(workspace.steps.as_held(ready), calls, workspace)
+            return self._left_of(workspace.steps.as_held(ready), calls, workspace)
+
+        def write(workspace: Workspace, left: Sequence[Item]) -> list[Written]:
             return list(appending(MAIN, left, is_new=True)(workspace))
 
         def recorded() -> tuple[Item, ...]:
-            written = self._ledger.commit(change)
+            written = commit_fitting(self._ledger, came, write, instead)
             answered(self._ledger)
             self._allowed.difference_update(ids)
             return tuple(item for _, item in written)
@@ -161,15 +169,16 @@ class Stepping(Offering):
             await self._aside(claimed)
 
     async def _heard(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
-        """Items as they may be recorded, once hooks were asked; of what is held they were asked before."""
-        if not self.hooks:
-            return tuple(items)
+        """Items redacted, as hooks allow them to be recorded; of what is held they were asked before."""
+        if self._is_plain:
+            return self._ready(items)
         heard, allowed = self._ledger.workspace.steps.heard | self._allowed, list[Item]()
         for came in by_result(items):
             try:
-                if came[0].id not in heard:
-                    await self.hooks.fire_and_wait(Adding(self.place, MAIN, tuple(came)))
-                allowed += came
+                ready = self._ready(came)
+                if self.hooks and ready[0].id not in heard:
+                    await self.hooks.fire_and_wait(Adding(self.place, MAIN, ready))
+                allowed += ready
             except Exception as fault:
                 if not isinstance(came[0], ToolResult):
                     raise

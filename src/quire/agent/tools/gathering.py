@@ -2,14 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 
+from msgspec.structs import replace
+
 from quire.agent.tools.capping import Room, capped, kept
 from quire.agent.tools.outputs import Piece
 from quire.errors import Conflict, StoreError, cut
-from quire.items import Content, Note, Part
+from quire.items import Content, Note, Part, new_id
 from quire.session import Session
 
 Route = Callable[[Note], Awaitable[object]]
-"""Keeps a note where it belongs."""
+"""Keeps a note where it belongs, and may give what it kept of it, if that is another note."""
 
 DONE = "Done."
 """What a model reads of a tool that gave nothing."""
@@ -90,25 +92,35 @@ class Gathering:
             self.notes.append(note)
             return
         try:
-            await self._route(note)
+            kept = await self._route(note)
         except (StoreError, Conflict) as fault:
             self.broken = fault
             raise
         except Exception as fault:
             raise NotKept(f"a note was not kept: {type(fault).__name__}: {fault}") from None
-        self.routed.append(note)
+        self.routed.append(kept if isinstance(kept, Note) else note)
 
 
 def route_of(session: Session) -> Route:
     """How a session keeps notes: those with a key in its pool, others in its transcript."""
 
-    async def route(note: Note) -> None:
-        if note.key is None:
-            await session.say(note)
-        else:
+    async def route(note: Note) -> Note:
+        if note.key is not None:
             await session.put(note)
+            return note
+        given = given_now(note)
+        await session.say(given)
+        return given
 
     return route
+
+
+def given_now(note: Note) -> Note:
+    """A note without a key as what is given now: a tool may give the same again, such as one it has cached.
+
+    A transcript has it each time that it was given. In a pool a note takes its own place again.
+    """
+    return replace(note, id=new_id())
 
 
 def _line(note: Note) -> str:
