@@ -34,6 +34,7 @@ or content.
     ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
     ├── TurnTimeout (TimeoutError)       a turn took longer than it may
     ├── TurnCancelled (RuntimeError)     a turn was cancelled from within its tool
+    ├── CancelledWithin (RuntimeError)   a hook waited for what somebody else cancelled
     ├── TurnBusy (RuntimeError)          a turn or its queue is running, and may not be changed now
     ├── Stopped (RuntimeError)           a node was told to stop, and takes no more messages
     ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
@@ -208,6 +209,10 @@ class TurnTimeout(QuireError, TimeoutError):
 
 class TurnCancelled(QuireError, RuntimeError):
     """A turn was cancelled from within its tool, and not by who runs it."""
+
+
+class CancelledWithin(QuireError, RuntimeError):
+    """A hook waited for what somebody else cancelled: that is a refusal, and cancels nobody."""
 
 
 class TurnBusy(QuireError, RuntimeError):

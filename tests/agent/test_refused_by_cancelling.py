@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from quire import ToolCall, ToolResult
+from quire.errors import CancelledWithin
 from quire.session import Adding, Calling, Hook
-from quire.session.stopping import CancelledWithin
 from quire.stores import MemoryStore
 from tests.agent.answering import assert_whole, results, run
 from tests.agent.test_refused_results import CUSTOMER, SLOW, agent_at

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from quire.errors import ModelFailed
+from quire.errors import CancelledWithin, ModelFailed
 from quire.items import Message, Note, ToolCall, ToolResult, use_clock
 from quire.models import Scripted
 from quire.session import Added, Adding, Compacting, Session, hook
-from quire.session.stopping import CancelledWithin
 from quire.state import View
 from tests.session.opened import session, texts
 from tests.session.test_background import SUMMARIZE, TEMPLATE, talk

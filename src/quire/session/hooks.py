@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from quire.errors import InvalidValue, UnknownHook, WrongType, cut
+from quire.errors import CancelledWithin, InvalidValue, UnknownHook, WrongType, cut
 from quire.session.events import BEFORE, EVENTS, PAIRS, Event
-from quire.session.stopping import CancelledWithin, is_told_to_stop
+from quire.session.stopping import is_told_to_stop
 from quire.tokens.numbers import named
 
 logger = logging.getLogger("quire.session")

@@ -2,12 +2,6 @@
 
 import asyncio
 
-from quire.errors import QuireError
-
-
-class CancelledWithin(QuireError, RuntimeError):
-    """Something was waited for that somebody else cancelled: no reason to stop for who waits."""
-
 
 def is_told_to_stop() -> bool:
     """Whether it is the running task itself that was cancelled."""
