@@ -1,6 +1,6 @@
 """Results that are a value of a program, where a text or blocks should be: their JSON is the text."""
 
-from base64 import b64encode
+from base64 import b64encode, encodebytes
 from typing import Any
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from quire.items import Audio, File, Image, Item, ToolResult
 from quire.providers import check, provider_for
 
+PNG = b"\x89PNG\r\n\x1a\n"
 ADDRESS = "data:image/png;base64,aGk="
 VALUES = [
     ({"city": "Oslo"}, '{"city":"Oslo"}'),
@@ -68,6 +69,29 @@ ROWS: list[tuple[list[Any], str]] = [
         '[{"type":"text","text":"a"},{"type":"row","n":1}]',
     ),
     ([{"type": "text", "text": 1}], '[{"type":"text","text":1}]'),
+    ([{"type": "text", "text": "Total", "page": 3}], '[{"type":"text","text":"Total","page":3}]'),
+    (
+        [
+            {
+                "type": "image",
+                "id": 41,
+                "title": "Tabby",
+                "url": "https://example.com/41",
+                "mimeType": "image/png",
+            }
+        ],
+        '[{"type":"image","id":41,"title":"Tabby","url":"https://example.com/41","mimeType":"image/png"}]',
+    ),
+    (
+        [{"type": "file", "id": 7, "url": "https://example.com/7"}],
+        '[{"type":"file","id":7,"url":"https://example.com/7"}]',
+    ),
+    ([{"type": "file", "file_id": "file-1", "size": 3}], '[{"type":"file","file_id":"file-1","size":3}]'),
+    ([{"type": "image", "image": "none"}], '[{"type":"image","image":"none"}]'),
+    (
+        [{"type": "file", "path": "a", "data": "none", "mimeType": "text/plain"}],
+        '[{"type":"file","path":"a","data":"none","mimeType":"text/plain"}]',
+    ),
 ]
 
 
@@ -88,27 +112,30 @@ def test_media_among_records_stay_media(wire: str) -> None:
 
 
 MEDIA = [
-    ({"type": "image", "data": "aGk=", "mimeType": "image/png"}, Image(data=b"hi", media_type="image/png")),
+    (
+        {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+        Image(data=PNG, media_type="image/png"),
+    ),
     ({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}, Audio(data=b"hi", media_type="audio/wav")),
     (
         {
             "type": "resource",
-            "resource": {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "aGk="},
+            "resource": {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "JVBERi0="},
         },
-        File(data=b"hi", media_type="application/pdf", name="a.pdf"),
+        File(data=b"%PDF-", media_type="application/pdf", name="a.pdf"),
     ),
     (
-        {"type": "resource", "resource": {"uri": "x", "mimeType": "image/png", "blob": "aGk="}},
-        Image(data=b"hi", media_type="image/png"),
+        {"type": "resource", "resource": {"uri": "x", "mimeType": "image/png", "blob": "iVBORw0KGgo="}},
+        Image(data=PNG, media_type="image/png"),
     ),
     ({"type": "resource", "resource": {"uri": "x", "text": "words"}}, "words"),
     (
-        {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
-        Image(data=b"hi", media_type="image/png"),
+        {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"},
+        Image(data=PNG, media_type="image/png"),
     ),
     (
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
-        Image(data=b"hi", media_type="image/png"),
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+        Image(data=PNG, media_type="image/png"),
     ),
 ]
 
@@ -143,6 +170,30 @@ def test_bytes_in_a_block_of_no_known_kind_are_not_put_in_words(wire: str, head:
 def test_texts_among_blocks_are_texts(wire: str) -> None:
     items = provider_for(wire).read_history(history(wire, ["a", {"type": "text", "text": "b"}]))
     assert result(items).content == ("a", "b")
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses"])
+@pytest.mark.parametrize("beside", [{"annotations": []}, {"id": "t1", "index": 0}, {"page": None}])
+def test_what_services_have_in_a_text_makes_no_record_of_it(wire: str, beside: Any) -> None:
+    items = provider_for(wire).read_history(history(wire, [{"type": "text", "text": "b", **beside}]))
+    assert result(items).content == "b"
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize(
+    "words", ["\n".join(map(str, range(400))), "\n".join(f"item_{n:04d}" for n in range(200)), "a\tb\n" * 400]
+)
+def test_lines_of_words_are_no_bytes(wire: str, words: str) -> None:
+    items = provider_for("openai").read_history([{"role": "user", "content": [{"type": "x", "t": words}]}])
+    said = str(provider_for(wire).render(items).payload)
+    assert "bytes]" not in said and said.count(words.split()[-1]) >= words.count(words.split()[-1])
+
+
+@pytest.mark.parametrize("broken", ["\n", "\r\n"])
+def test_bytes_in_lines_are_still_bytes(broken: str) -> None:
+    lines = encodebytes(PNG + b"a picture" * 900).decode().replace("\n", broken)
+    items = provider_for("openai").read_history([{"role": "user", "content": [{"type": "x", "t": lines}]}])
+    assert "[image/png, 8108 bytes]" in str(provider_for("openai").render(items).payload)
 
 
 @pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])

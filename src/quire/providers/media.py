@@ -21,6 +21,7 @@ _MAGIC = (
     (b"\xff\xfb", "audio/mpeg"),
 )
 _LONG = 1000  # characters; what is shorter may be an id or a key
+_WIDTH = 64  # characters; the shorter of the two widths that base64 is broken at
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 _BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"msf1": "image/heif"}
 _OTHER_NAMES = {
@@ -99,12 +100,20 @@ def without_bytes(value: Any) -> Any:
 
 
 def _in_short(text: str) -> str:
-    declared, data = bare_base64(text)
-    start = None if " " in data else bytes_of(data[:_LONG])  # the rest may be damaged
+    declared, body = bare_base64(text)
+    lines = body.split()
+    data = "".join(lines)
+    start = bytes_of(data[:_LONG]) if _are_even(lines) else None  # the rest may be damaged
     if not start:
         return text
     kind = declared or media_type(File(data=start)) or "data"
     return f"[{kind}, {len(data.rstrip('=')) * 3 // 4} bytes]"
+
+
+def _are_even(lines: list[str]) -> bool:
+    """Whether lines are as base64 is broken: long, and all alike but the last. Lists and words are not."""
+    widths = {len(line) for line in lines[:-1]}
+    return not widths or (len(widths) == 1 and min(widths) >= _WIDTH)
 
 
 def as_text(part: Part) -> str | None:

@@ -1,8 +1,10 @@
 """Media as other libraries and protocols write them in a content, in forms that are of no wire.
 
-Those are the AI SDK, LangChain, and the Model Context Protocol, whose blocks many put into results.
+Those are the AI SDK, LangChain, and the Model Context Protocol, whose blocks many put into results. What
+cannot be read as media is none: the block is kept as what it is, and nothing else is lost by it.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,49 +12,78 @@ from quire.errors import Damaged
 from quire.items import Audio, File, Image, Part
 from quire.providers.json_values import fields_in
 from quire.providers.media import bare_base64, bytes_of, media_type
+from quire.providers.native import file_address
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 
 ADDRESSES = ("https://", "http://", "data:")
-"""How a text begins that says where something is, or has it in it with its type; any other is base64."""
+"""How a text begins that says where something is, or has it in it with its type."""
 
-_BYTES, _ADDRESS = ("data", "base64"), ("url",)
+_BYTES, _ADDRESS = ("data", "base64"), ("url", "file_id")
 _HELD = {
     "image": ("image", *_BYTES, *_ADDRESS),
     **dict.fromkeys(("file", "media", "audio", "video"), (*_BYTES, *_ADDRESS)),
     **dict.fromkeys(("image-data", "file-data"), _BYTES),
-    **dict.fromkeys(("image-url", "file-url"), _ADDRESS),
+    **dict.fromkeys(("image-url", "file-url"), ("url",)),
 }
 """The fields that a part may have its bytes or its address in, by its type."""
 
 _TYPES = ("mediaType", "mimeType", "mime_type", "media_type", "contentType")
-_UNTYPED = {("image", "image"), ("image-url", "url"), ("file-url", "url")}
-"""Types of parts with fields that need no media type beside them: no record of a program is like that."""
+_SOURCE = "source_type"
+_BESIDE = {
+    *("type", "filename", "annotations", "_meta", "extras", "index", "detail", "cache_control"),
+    *("providerOptions", "providerMetadata", "experimental_providerMetadata", *_TYPES),
+}
+"""What these libraries have beside media. Where anything else stands there, it is a record of a program."""
+
+_OF_LANGCHAIN = {_SOURCE, "id", "metadata"}
+"""What only LangChain has there. Programs have such fields too, but none has the first of them."""
+
+_FILE_ID = re.compile(r"file([-_])[A-Za-z0-9_-]{1,80}")
+_OWNERS = {"-": "openai", "_": "anthropic"}
+"""Whose an id of a file is. It has the letters of base64, and is far too short for a file that begins so."""
+
+_PDF = "application/pdf"
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-def other_media(block: Mapping[str, Any], path: str) -> Part | None:
-    """The part that a block of such a form is; none if it is none."""
+def other_media(block: Mapping[str, Any], *, in_result: bool = False) -> Part | None:
+    """The part that a block of such a form is; none if it is none.
+
+    A result may as well be records that say their type and where they are: there it must be clear.
+    """
     kind = words_in(block.get("type"))
     if kind == "resource":
-        return _resource(fields_in(block.get("resource")), path)
-    type_of = _type_of(block)
-    for name in _HELD.get(kind, ()):
-        source = block.get(name)
-        if isinstance(source, str) and source and (type_of or (kind, name) in _UNTYPED):
-            family = "image" if kind.startswith("image") else kind
-            return _media(family, type_of, source, path, words_in(block.get("filename")))
-    return None
+        return _resource(fields_in(block.get("resource")))
+    names = ("id",) if block.get(_SOURCE) == "id" else _HELD.get(kind, ())
+    name = next((name for name in names if words_in(block.get(name))), None)
+    if name is None:
+        return None
+    family = "image" if kind.startswith("image") else kind
+    told, source = _type_of(block), block[name]
+    if name in ("image", *_BYTES):
+        is_sure = name == "image" and not in_result  # the AI SDK has no type beside it
+        part = _media(family, told, source, words_in(block.get("filename")), is_sure=is_sure)
+    else:
+        part = _placed(family, told, source, words_in(block.get("filename")))
+    return None if part is None or (in_result and _is_record(block, name, part)) else part
 
 
 def attached(attachment: Any, path: str) -> Json:
     """What a message of the AI SDK has beside its content, as a part of it."""
     held = fields_in(attachment)
-    if not words_in(held.get("url")):
+    url = words_in(held.get("url"))
+    if not url:
         raise Damaged("an attachment has an address", f"{path}.url")
-    return {**held, "type": "file-url", "filename": held.get("name")}
+    block = {**held, "type": "file-url", "filename": held.get("name")}
+    if other_media(block) is None:
+        is_inline = url.startswith("data:")
+        fault = "its bytes are not what it says" if is_inline else "nobody else can open this address"
+        raise Damaged(f"{fault}: give it by its bytes or at https://", f"{path}.url")
+    return block
 
 
-def _resource(held: Json, path: str) -> Part | None:
+def _resource(held: Json) -> Part | None:
     """What a server of the protocol put in: a text, or bytes."""
     text, blob = held.get("text"), held.get("blob")
     if isinstance(text, str):
@@ -60,27 +91,86 @@ def _resource(held: Json, path: str) -> Part | None:
     if not isinstance(blob, str) or not blob:
         return None
     name = words_in(held.get("uri")).rpartition("/")[2]
-    return _media("", _type_of(held), blob, f"{path}.resource", name)
+    return _media("", _type_of(held), blob, name, is_sure=True)
 
 
 def _type_of(held: Mapping[str, Any]) -> str:
     return next((found for name in _TYPES if (found := words_in(held.get(name)))), "")
 
 
-def _media(family: str, type_of: str, source: str, path: str, name: str) -> Part:
+def _is_record(block: Mapping[str, Any], name: str, part: Image | Audio | File) -> bool:
+    """Whether more stands beside media in a result than these libraries put there.
+
+    Bytes that show what they are make it clear all the same: nobody is helped by them as JSON.
+    """
+    beside = {field for field, value in block.items() if value is not None} - _BESIDE - {name}
+    if _SOURCE in block:
+        beside -= _OF_LANGCHAIN
+    elif words_in(block.get("id")).startswith("lc_"):
+        beside -= {"id"}  # LangChain made it
+    return bool(beside) and (part.data is None or _shown(part.data) is None)
+
+
+def _placed(family: str, type_of: str, source: str, name: str) -> Image | Audio | File | None:
+    """What is at an address or has an id, or is all in its address; none for a place of one program."""
+    found = _FILE_ID.fullmatch(source)
+    if found is None and bare_base64(source)[1] != source:
+        return _media(family, type_of, source, name, is_sure=True)
+    address = file_address(_OWNERS[found[1]], source) if found else source
+    if address is None or not (found or source.startswith(ADDRESSES)):
+        return None
+    kind = _told(type_of) or media_type(File(url=address))
+    return _part(_family(type_of, kind, family), {"url": address}, kind, name)
+
+
+def _media(
+    family: str, type_of: str, source: str, name: str, *, is_sure: bool
+) -> Image | Audio | File | None:
+    """What is given by its bytes, or by its address in place of them.
+
+    Words and ids of all kinds decode as base64: bytes must not begin otherwise than their type has it, and
+    those without a type must show one, unless it `is_sure` that they are bytes.
+    """
     declared, data = bare_base64(source)
-    is_place = data == source and source.startswith(ADDRESSES)
-    given: Json = {"url": source} if is_place else {"data": _decoded(data, path)}
-    told = "" if "*" in type_of else type_of  # a whole family of types is none
-    kind = told or declared or media_type(File(**given))
-    family = (type_of or kind or family).partition("/")[0]
+    if data == source and (_FILE_ID.fullmatch(source) or source.startswith(ADDRESSES)):
+        return _placed(family, type_of, source, name)
+    found = bytes_of(data)
+    told = _told(type_of) or declared
+    if not found or not _may_be(found, told, is_sure=is_sure):
+        return None
+    shown = _shown(found)
+    kind = shown if shown and _plain(told) in _PICTURES else told or shown
+    return _part(_family(type_of, kind, family), {"data": found}, kind, name)
+
+
+def _may_be(data: bytes, told: str | None, *, is_sure: bool) -> bool:
+    if not told:
+        return is_sure or _shown(data) is not None
+    shown, plain = _shown(data) or "", _plain(told)
+    if plain in _PICTURES:
+        return shown.startswith("image/")  # pictures under the type of others are about
+    return plain != _PDF or shown == _PDF
+
+
+def _shown(data: bytes) -> str | None:
+    """What bytes show they are."""
+    # Some programs put a few bytes in front of a PDF, and all readers skip them.
+    return media_type(File(data=data)) or (_PDF if b"%PDF-" in data[:1024] else None)
+
+
+def _told(type_of: str) -> str:
+    return "" if "*" in type_of else type_of  # a whole family of types is none
+
+
+def _plain(kind: str | None) -> str | None:
+    return media_type(File(url=kind, media_type=kind)) if kind else None
+
+
+def _family(type_of: str, kind: str | None, family: str) -> str:
+    return (type_of or kind or family).partition("/")[0]
+
+
+def _part(family: str, given: Json, kind: str | None, name: str) -> Image | Audio | File:
     if family in ("image", "audio"):
-        return (Image if family == "image" else Audio)(**given, media_type=kind)
-    return File(**given, media_type=kind, name=name or None)
-
-
-def _decoded(text: str, path: str) -> bytes:
-    data = bytes_of(text)
-    if not data:
-        raise Damaged("not base64" if data is None else "no bytes", path)
-    return data
+        return (Image if family == "image" else Audio)(**given, media_type=kind or None)
+    return File(**given, media_type=kind or None, name=name or None)

@@ -11,7 +11,8 @@ from quire.providers.openai_chat import OpenAIChat
 from quire.providers.openai_responses import OpenAIResponses
 
 WIRE = OpenAIChat()
-ADDRESS = "data:image/png;base64,aGk="
+PNG, PDF = b"\x89PNG\r\n\x1a\n", b"%PDF-"
+ADDRESS = "data:image/png;base64,iVBORw0KGgo="
 ASKED = {"role": "user", "content": "Rain?"}
 CALLED = {"type": "tool-call", "toolCallId": "c1", "toolName": "look", "input": {"q": 1}}
 
@@ -77,11 +78,11 @@ def test_calls_and_results_as_parts() -> None:
                     "type": "content",
                     "value": [
                         {"type": "text", "text": "see"},
-                        {"type": "media", "data": "aGk=", "mediaType": "image/png"},
+                        {"type": "media", "data": "iVBORw0KGgo=", "mediaType": "image/png"},
                     ],
                 }
             ),
-            ("see", Image(data=b"hi", media_type="image/png")),
+            ("see", Image(data=PNG, media_type="image/png")),
             False,
         ),
         (result(None, result="rain"), "rain", False),
@@ -119,8 +120,8 @@ def test_a_result_in_the_same_message() -> None:
 def test_thoughts_and_media_as_parts() -> None:
     shown = [
         {"type": "image", "image": "https://example.com/a.png"},
-        {"type": "image", "image": "aGk=", "mediaType": "image/png"},
-        {"type": "file", "data": "aGk=", "mediaType": "application/pdf", "filename": "a.pdf"},
+        {"type": "image", "image": "iVBORw0KGgo=", "mediaType": "image/png"},
+        {"type": "file", "data": "JVBERi0=", "mediaType": "application/pdf", "filename": "a.pdf"},
         {"type": "file", "file": {"file_id": "file-1"}},
         {"type": "file", "data": "aGk=", "mediaType": "audio/wav"},
         {"type": "file", "data": "https://example.com/a", "mediaType": "application/pdf"},
@@ -135,12 +136,12 @@ def test_thoughts_and_media_as_parts() -> None:
     )
     assert isinstance(said, Message) and said.parts == (
         Image(url="https://example.com/a.png"),
-        Image(data=b"hi", media_type="image/png"),
-        File(data=b"hi", media_type="application/pdf", name="a.pdf"),
+        Image(data=PNG, media_type="image/png"),
+        File(data=PDF, media_type="application/pdf", name="a.pdf"),
         File(url="file-id:openai/file-1"),
         Audio(data=b"hi", media_type="audio/wav"),
         File(url="https://example.com/a", media_type="application/pdf"),
-        Image(data=b"hi", media_type="image/png"),
+        Image(data=PNG, media_type="image/png"),
     )
     assert isinstance(thought, Reasoning) and thought.text == "hm"
     assert isinstance(answer, Message) and answer.content == "Yes."
@@ -150,18 +151,34 @@ def test_thoughts_and_media_as_parts() -> None:
 def test_what_is_attached_is_read(content: Any) -> None:
     attachments = [
         {"name": "a.png", "contentType": "image/png", "url": "https://example.com/a"},
-        {"name": "a.pdf", "contentType": "application/pdf", "url": "data:application/pdf;base64,aGk="},
+        {"name": "a.pdf", "contentType": "application/pdf", "url": "data:application/pdf;base64,JVBERi0="},
         {"url": ADDRESS},
     ]
     (said,) = read({"role": "user", "content": content, "experimental_attachments": attachments})
     assert isinstance(said, Message) and said.parts == (
         *(["What is it?"] if content else []),
         Image(url="https://example.com/a", media_type="image/png"),
-        File(data=b"hi", media_type="application/pdf", name="a.pdf"),
-        Image(data=b"hi", media_type="image/png"),
+        File(data=PDF, media_type="application/pdf", name="a.pdf"),
+        Image(data=PNG, media_type="image/png"),
     )
     with pytest.raises(Damaged) as found:
         read({"role": "user", "content": content, "experimental_attachments": [{"name": "a"}]})
+    assert found.value.path == "messages[1].experimental_attachments[0].url"
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("/api/files/42", "nobody else can open this address"),
+        ("/uploads/cat.png", "nobody else can open this address"),
+        ("blob:https://example.com/1", "nobody else can open this address"),
+        ("data:image/png;base64,aGk=", "its bytes are not what it says"),
+    ],
+)
+def test_an_attachment_that_nobody_can_open_is_refused_where_it_stands(url: str, fault: str) -> None:
+    attachment = {"name": "cat.png", "contentType": "image/png", "url": url}
+    with pytest.raises(Damaged, match=fault) as found:
+        read({"role": "user", "content": "What is it?", "experimental_attachments": [attachment]})
     assert found.value.path == "messages[1].experimental_attachments[0].url"
 
 

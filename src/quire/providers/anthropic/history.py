@@ -99,7 +99,7 @@ class _Reader:
         settings: dict[str, Json] = {}
         blocks = [] if content is None or isinstance(content, str) else _blocks(content, f"{path}.content")
         for place, inner in blocks:
-            part = part_of(inner, place)
+            part = part_of(inner, place, in_result=True)
             if part is not None and (found := settings_of(inner)):
                 settings[str(len(parts))] = found
             parts.append(json_text(inner, place) if part is None else part)

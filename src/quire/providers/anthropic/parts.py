@@ -14,15 +14,15 @@ from quire.providers.sheet import Json
 _PDF = "application/pdf"
 
 
-def part_of(block: Json, path: str) -> Part | None:
+def part_of(block: Json, path: str, *, in_result: bool = False) -> Part | None:
     """The part that a block stands for; none for a block that is of no known kind."""
     kind = block.get("type")
     if kind == "text":
         return _text(block.get("text"), f"{path}.text")
     if kind not in ("image", "document") or block.get("source") is None:
-        return other_media(block, path)
-    source = plain_json(block["source"])
+        return other_media(block, in_result=in_result)
     try:
+        source = plain_json(block["source"])
         return _image(source, path) if kind == "image" else _document(source, block.get("title"), path)
     except Damaged:
         raise

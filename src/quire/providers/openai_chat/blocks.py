@@ -17,6 +17,12 @@ OWNER = "openai"
 """Whose files are named by id: both wires know them."""
 
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_BESIDE_TEXTS = {
+    *("type", *_TEXTS.values(), "annotations", "citations", "logprobs", "id", "index", "extras", "_meta"),
+    *("cache_control", "prompt_cache_breakpoint", "providerOptions", "experimental_providerMetadata"),
+    *("providerMetadata", "obfuscation"),
+}
+"""What services and libraries have in a text of a result. Where anything else is, it is a record."""
 _IMAGES = ("image_url", "input_image", "computer_screenshot")
 _FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
@@ -87,7 +93,7 @@ def _given(value: Any, path: str) -> Part | None:
     if isinstance(value, str):
         return value
     try:
-        return read_block(fields(value, path), path) if is_block(value) else None
+        return read_block(fields(value, path), path, in_result=True) if is_block(value) else None
     except QuireError:
         return None
 
@@ -99,19 +105,31 @@ def _joined(parts: list[Part]) -> Content:
     return tuple(parts)
 
 
-def read_block(block: Json, path: str) -> Part | None:
-    """The part that a block is; none if it is of no known kind."""
+def read_block(block: Json, path: str, *, in_result: bool = False) -> Part | None:
+    """The part that a block is; none if it is of no known kind, or in a result a record of a program."""
     kind = text_at(block, "type", path)
     if kind in _TEXTS:
-        return text_at(block, _TEXTS[kind], path)
+        is_record = in_result and any(block[name] is not None for name in block.keys() - _BESIDE_TEXTS)
+        return None if is_record else text_at(block, _TEXTS[kind], path)
     if kind in _IMAGES:
         return _image(block, path)
     if kind == "input_audio":
         return _audio(fields(block.get("input_audio"), f"{path}.input_audio"), f"{path}.input_audio")
-    found = part_of(block, path)
-    if found is None and kind in ("file", "input_file"):
-        return _file(fields(block.get("file"), f"{path}.file") if kind == "file" else block, path)
-    return found
+    found = _of_others(block, path, in_result=in_result)
+    if found is not None or kind not in ("file", "input_file"):
+        return found
+    held = block.get("file") if kind == "file" else None
+    if held is None:
+        return None if in_result and kind == "file" else _file(block, path)
+    return _file(fields(held, f"{path}.file"), path)
+
+
+def _of_others(block: Json, path: str, *, in_result: bool) -> Part | None:
+    """The part that a block is which OpenAI does not have; one that cannot be read is of no known kind."""
+    try:
+        return part_of(block, path, in_result=in_result)
+    except QuireError:
+        return None
 
 
 def decoded(text: str, path: str) -> bytes:

@@ -5,7 +5,7 @@ Gateways give those that a model drew so, and Ollama is shown those of the user 
 
 from typing import Any
 
-from quire.errors import QuireError
+from quire.errors import Damaged, QuireError
 from quire.items import Content, Note, Part, parts_of
 from quire.providers.json_values import dumped, entries_in, is_object
 from quire.providers.native import native_note
@@ -51,4 +51,8 @@ def _image(value: Any, path: str) -> Part | None:
     block = {"b64_json": value} if isinstance(value, str) else fields(value, path)
     if "image_url" in block:
         return read_block({**block, "type": "image_url"}, path)
-    return other_media({"type": "image", "image": block.get("b64_json") or block.get("url")}, path)
+    source = block.get("b64_json") or block.get("url")
+    shown = other_media({"type": "image", "image": source})
+    if shown is None and isinstance(source, str) and source:
+        raise Damaged("neither base64 nor an address", path)
+    return shown
