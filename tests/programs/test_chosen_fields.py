@@ -65,11 +65,28 @@ CHOSEN: dict[str, tuple[Any, str, Any]] = {
         "paid = teams['paid']\n" + SUM,
         5.0,
     ),
+    "not among some": (
+        float,
+        "paid = [p for p in await people() if p['salary'] not in (None, 0)]\n" + SUM,
+        5.0,
+    ),
+    "by its place": (
+        float,
+        "ps = await people()\npaid = []\nfor i in range(len(ps)):\n    if ps[i]['salary'] is not None:\n"
+        "        paid.append(ps[i])\n" + SUM,
+        5.0,
+    ),
     "under the same name": (
         float,
         "paid = await people()\npaid = [p for p in paid if p['salary'] is not None]\n"
         "paid = sorted(paid, key=lambda p: p['salary'])\n" + SUM,
         5.0,
+    ),
+    "the first, under the same name": (
+        float,
+        "p = next((p for p in await people() if p['salary'] is not None), None)\n"
+        "output = p['salary'] + 1 if p else 0.0",
+        3.0,
     ),
     "filled or left": (
         float,
@@ -113,6 +130,30 @@ CHOSEN: dict[str, tuple[Any, str, Any]] = {
         float,
         "paid = await people()\nfor n in range(len(paid) - 1, -1, -1):\n"
         "    if paid[n]['salary'] is None:\n        paid.pop(n)\n" + SUM,
+        5.0,
+    ),
+    "taken out by their keys": (
+        float,
+        "by = {p['name']: p for p in await people()}\nfor name in list(by):\n"
+        "    if by[name]['salary'] is None:\n        by.pop(name)\n"
+        "output = sum(p['salary'] for p in by.values())",
+        5.0,
+    ),
+    "taken out while they are counted": (
+        float,
+        "paid = await people()\nn = 0\nwhile n < len(paid):\n    if paid[n]['salary'] is None:\n"
+        "        paid.pop(n)\n    else:\n        n += 1\n" + SUM,
+        5.0,
+    ),
+    "one of two": (float, PAID + "both = (paid, ps)\noutput = sum(p['salary'] for p in both[0])", 5.0),
+    "beside others": (
+        float,
+        PAID + "output = sum(p['salary'] for p, other in zip(paid, ps) if other['team'])",
+        5.0,
+    ),
+    "in rows with others": (
+        float,
+        PAID + "pairs = [(ps[1], p) for p in paid]\noutput = sum(p['salary'] for other, p in pairs)",
         5.0,
     ),
     "in an object": (

@@ -1,5 +1,6 @@
 """Fields that may be None, of records that a program did not choose by them: it is told which they are."""
 
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -9,7 +10,91 @@ from tests.programs.people import PAID, value_of
 
 GATHERED = "ps = await asyncio.gather(*[person(n) for n in range(3)])\n"
 ONE = "p = await person(1)\n"
+CHOSEN = "ps = await people()\npaid = [p for p in ps if p['salary'] is not None]\n"
+THINNED = "for p in list(ps):\n    if p['salary'] is None:\n        ps.remove(p)"
 TOLD: dict[str, tuple[Any, str]] = {
+    "given again": (float, f"{CHOSEN}paid = await people()\noutput = sum(p['salary'] for p in paid)"),
+    "all where none were chosen": (
+        float,
+        f"{CHOSEN}if not paid:\n    paid = ps\noutput = sum(p['salary'] for p in paid)",
+    ),
+    "under the same name in another function": (
+        float,
+        "async def some():\n    xs = [p for p in await people() if p['salary'] is not None]\n"
+        "    return sum(p['salary'] for p in xs)\nasync def each():\n    xs = await people()\n"
+        "    return sum(p['salary'] for p in xs)\noutput = await some() + await each()",
+    ),
+    "the key alone": (
+        float,
+        "paid = [p for p in await people() if 'salary' in p]\noutput = sum(p['salary'] for p in paid)",
+    ),
+    "one of those to be left out": (
+        float,
+        "paid = [p for p in await people() if p['salary'] in (None, 0)]\n"
+        "output = sum(p['salary'] for p in paid)",
+    ),
+    "the first alone": (
+        float,
+        "ps = await people()\noutput = 0.0\nif ps[0]['salary'] is not None:\n"
+        "    output = sum(p['salary'] for p in ps)",
+    ),
+    "the one before": (
+        float,
+        "ps = await people()\noutput = 0.0\nfor i in range(2):\n    if ps[i]['salary'] is not None:\n"
+        "        output = ps[i + 1]['salary'] - ps[i]['salary']",
+    ),
+    "another where none is found": (
+        float,
+        f"{CHOSEN}best = next((p for p in paid if p['salary'] is not None), ps[1])\n"
+        "output = best['salary'] * 2",
+    ),
+    "beside others": (
+        float,
+        f"{CHOSEN}output = 0.0\nfor a, b in zip(paid, ps):\n    output += b['salary'] - a['salary']",
+    ),
+    "the other of two": (float, f"{CHOSEN}both = (paid, ps)\noutput = sum(p['salary'] for p in both[1])"),
+    "before those that lack it were taken out": (
+        float,
+        f"ps = await people()\noutput = sum(p['salary'] for p in ps)\n{THINNED}",
+    ),
+    "once those that lack it may have been taken out": (
+        float,
+        f"ps = await people()\nif len(ps) > 9:\n{indent(THINNED, '    ')}\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "once the first that lacks it was taken out": (
+        float,
+        f"ps = await people()\n{THINNED}\n        break\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "once some of those that lack it were taken out": (
+        float,
+        f"ps = await people()\n{THINNED.replace('list(ps)', 'ps[:1]')}\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "once the first was taken out for it": (
+        float,
+        "ps = await people()\nif ps[0]['salary'] is None:\n    ps.pop(0)\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "once others were put in again": (
+        float,
+        f"ps = await people()\n{THINNED}\nps.append(rows[1])\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "filled in one branch": (
+        float,
+        "ps = await people()\nif len(ps) > 9:\n    for p in ps:\n        p['salary'] = p['salary'] or 0.0\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "filled until the first": (
+        float,
+        "ps = await people()\nfor p in ps:\n    if p['salary'] is None:\n        p['salary'] = 1.0\n"
+        "        break\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "filled before they were asked for again": (
+        float,
+        "ps = await people()\nfor p in ps:\n    p['salary'] = p['salary'] or 0.0\nps = await people()\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
     "under the same key of its own": (
         dict[str, Any],
         "ps = await people()\nresult = {}\n"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Binder = Comprehension | ast.For | ast.Lambda | Function
 """What gives a name its values within it."""
 
+Loop = ast.For | ast.While
 _Node = TypeVar("_Node", bound=ast.AST)
 _BLOCKS = ("body", "orelse", "finalbody")
 _WHOLE = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While)
@@ -72,6 +73,26 @@ class Places:
             if isinstance(around, _WHOLE):
                 break
         return ways[0].intersection(*ways) if ways else None
+
+    def block_of(self, node: ast.AST | None) -> Block | None:
+        """The statements that the one with a node in it stands among."""
+        parts = () if node is None else (part for part, _ in self._outwards(node))
+        return next((self._block_at[part][0] for part in parts if part in self._block_at), None)
+
+    def follows(self, node: ast.AST, statement: ast.stmt) -> bool:
+        """Whether a node stands where a statement was come to before, whichever way the program took."""
+        block, at = self._block_at[statement]
+        parts = (self._block_at[part] for part, _ in self._outwards(node) if part in self._block_at)
+        return any(one is block and place > at for one, place in parts)
+
+    def loop_around(self, node: ast.AST) -> Loop | None:
+        """The innermost loop that a node stands in."""
+        return next((one for _, one in self._outwards(node) if isinstance(one, Loop)), None)
+
+    def step_of(self, node: ast.AST) -> ast.stmt:
+        """What a node stands in, of the statements that are gone through one after the other."""
+        parts = (part for part, around in self._outwards(node) if isinstance(around, _WHOLE))
+        return cast("ast.stmt", next(parts))
 
     def is_in(self, node: ast.AST | None, whole: ast.AST) -> bool:
         """Whether a node stands within another."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from quire.programs.sandbox.field_places import Places
-from quire.programs.sandbox.fields import ITSELF, Field, Read, fields_of, read_by
+from quire.programs.sandbox.fields import ITSELF, Field, Read, fields_of, is_none, read_by
 from quire.programs.sandbox.functions import Function, called_as, functions_in, standing_in
 
 _TAKING_NONE = ("bool", "isinstance")
@@ -130,8 +130,8 @@ def _compared(left: ast.expr, op: ast.cmpop, other: ast.expr, is_true: bool) -> 
             elts=several
         ):
             yield from () if is_same else fields_of(several)
-        case ast.Constant(value=str(key)), ast.In() | ast.NotIn(), _:
-            yield from [Read(other, key).field] if is_same else ()
+        case _, ast.In() | ast.NotIn(), ast.Tuple() | ast.List() | ast.Set() if any(map(is_none, other.elts)):
+            yield from () if is_same else fields_of([left])
         case ast.BoolOp(ast.Or(), [one, ast.Constant(value=instead)]), _, ast.Constant(value=limit):
             yield from fields_of([one]) if _fails(op, instead, limit, is_true) else ()
         case _, ast.Eq() | ast.NotEq() | ast.In() | ast.NotIn(), _:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 ITSELF = ""
@@ -28,10 +28,21 @@ class Read(NamedTuple):
 
 
 def root_of(whole: ast.expr) -> str:
-    """The name of what something is, or is a part of; nothing where that has none."""
-    while isinstance(whole, ast.Subscript):
+    """The name of what something is, or is a field of; nothing where that has none.
+
+    One of several is called by its place among them: what is known of it is known of no other.
+    """
+    while _is_field(whole):
         whole = whole.value
-    return whole.id if isinstance(whole, ast.Name) else ""
+    return ast.unparse(whole) if isinstance(whole, ast.Name | ast.Subscript) else ""
+
+
+def _is_field(whole: ast.expr) -> TypeGuard[ast.Subscript]:
+    match whole:
+        case ast.Subscript(slice=ast.Constant(value=str())):
+            return True
+        case _:
+            return False
 
 
 def read_by(node: ast.AST) -> Read | None:

@@ -1,4 +1,4 @@
-"""Fields that a program fills where they are None, and lists that it takes such records out of."""
+"""Fields that a program fills where they are None."""
 
 import ast
 from collections import defaultdict
@@ -8,11 +8,12 @@ from typing import NamedTuple
 from quire.programs.sandbox.field_places import Binder, Places
 from quire.programs.sandbox.field_tests import Tests
 from quire.programs.sandbox.fields import Field, is_none, read_by
+from quire.programs.sandbox.thinned_records import goes_to_its_end, thinned_in
 
 _GOING_THROUGH = ("enumerate", "list", "reversed", "sorted", "tuple")
 _NEVER_NONE = ("abs", "bool", "float", "int", "len", "list", "round", "sorted", "str", "sum")
 _MADE = (ast.BinOp, ast.Compare, ast.Dict, ast.JoinedStr, ast.List, ast.ListComp, ast.Set, ast.Tuple)
-_THINNING = ("clear", "discard", "pop", "popitem", "popleft", "remove")
+_ADDING = ("add", "append", "appendleft", "extend", "extendleft", "insert", "setdefault", "update")
 
 
 class _Store(NamedTuple):
@@ -27,35 +28,46 @@ class _Store(NamedTuple):
 class Filled:
     """Knows the records of which each has something under a key, once the program went through all of them.
 
-    `thinned` are the keys by which records were taken out of what has a name.
+    Those that have nothing there may have been taken out, too.
     """
 
     def __init__(self, tree: ast.Module, places: Places, tests: Tests) -> None:
         self._places, self._tests = places, tests
-        self._since: dict[tuple[Binder | None, Field], int] = {}
-        self.thinned = defaultdict[str, set[str]](set)
+        self._steps = defaultdict[tuple[Binder | None, Field], list[ast.stmt]](list)
+        self._changed = defaultdict[str, list[int]](list)
         nodes = [*ast.walk(tree)]
+        for node in nodes:
+            for name in _changed_by(node):
+                self._changed[name.id].append(name.lineno)
         stores = [one for node in nodes for one in _stores_by(node)]
         emptied = {one.key for one in stores if is_none(one.value)}
         for store in stores:
             if store.key not in emptied and self._fills(store):
                 self._note(store)
-        for node in nodes:
-            for name in _thinned_by(node):
-                self.thinned[name] |= {key for _, key in places.spared(node) or ()}
+        for whole, key, loop in thinned_in(nodes, places):
+            self._steps[places.binder_of(whole), Field(whole.id, key)].append(loop)
 
     def has(self, node: ast.Name, key: str) -> bool:
         """Whether all that a name stands for has something under a key, by what was done before."""
-        since = self._since.get((self._places.binder_of(node), Field(node.id, key)))
-        return since is not None and since < node.lineno
+        steps = self._steps.get((self._places.binder_of(node), Field(node.id, key)), ())
+        return any(self._is_done(step, node) for step in steps)
+
+    def _is_done(self, step: ast.stmt, node: ast.Name) -> bool:
+        """Whether a step was surely taken before, and nothing else came under the name since."""
+        since = range(step.lineno + 1, node.lineno)
+        is_changed = any(line in since for line in self._changed.get(node.id, ()))
+        return not is_changed and self._places.follows(node, step)
 
     def _note(self, store: _Store) -> None:
         """Note what is filled: a record, and all that the loop goes through that it is from."""
         whole: ast.expr | None = store.whole
+        step = self._places.step_of(store.by)
         while isinstance(whole, ast.Name):
             binder = self._places.binder_of(whole)
-            self._since.setdefault((binder, Field(whole.id, store.key)), store.by.lineno)
-            whole = _gone_through(binder.iter) if isinstance(binder, ast.For) else None
+            self._steps[binder, Field(whole.id, store.key)].append(step)
+            if not isinstance(binder, ast.For) or step not in binder.body or not goes_to_its_end(binder):
+                break
+            whole, step = _gone_through(binder.iter), binder
 
     def _fills(self, store: _Store) -> bool:
         """Whether nothing is None under a key any more, whichever way the program came past there."""
@@ -106,10 +118,33 @@ def _stores_by(node: ast.AST) -> Iterator[_Store]:
             pass
 
 
-def _thinned_by(node: ast.AST) -> Iterator[str]:
-    """The name of what something is taken out of."""
+def _changed_by(node: ast.AST) -> Iterator[ast.Name]:
+    """The names that something else comes under, or into. Those of a loop are its own."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _THINNING:
+        case ast.Assign(targets=targets):
+            named = (one for target in targets for one in _rows_out(target))
+            yield from (one for one in named if isinstance(one, ast.Name))
+        case (
+            ast.AnnAssign(target=ast.Name() as name)
+            | ast.AugAssign(target=ast.Name() as name)
+            | ast.NamedExpr(target=name)
+        ):
+            yield name
+        case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=method)) if method in _ADDING:
             yield name
         case _:
             pass
+
+
+def _rows_out(target: ast.expr) -> Iterator[ast.expr]:
+    """What is given something by a target: each of a row, and what a key of it is put into."""
+    match target:
+        case ast.Tuple(elts=several) | ast.List(elts=several):
+            for one in several:
+                yield from _rows_out(one)
+        case ast.Starred(value=inner):
+            yield from _rows_out(inner)
+        case ast.Subscript(value=inner, slice=place) if not isinstance(place, ast.Constant):
+            yield inner
+        case _:
+            yield target

@@ -1,21 +1,25 @@
 """Records that a program was given, and kept without a look at a field: of that it knows no more."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from quire.programs.sandbox.field_places import Places
 from quire.programs.sandbox.field_tests import Tests
-from quire.programs.sandbox.fields import Comprehension, Read, binds
+from quire.programs.sandbox.fields import Comprehension, Read, binds, root_of
 from quire.programs.sandbox.filled_fields import Filled
 from quire.programs.sandbox.functions import Function, called_as
 from quire.programs.sandbox.handed_in import Handed
 from quire.programs.sandbox.loose_flow import Flow, Value
 from quire.programs.sandbox.naming import Declared
+from quire.programs.sandbox.picked_parts import Picked
 
 _DEEPEST = 50
 """A program may hand things on from name to name for longer than anybody has time to follow."""
 
+
+_BY_KEY = (".get", ".pop", ".setdefault")
+"""What finds by a key, and gives what is given with it where nothing is found."""
 
 _MOST_AGAIN = 50
 """So often what was found is looked for again, where names are given to one another."""
@@ -43,6 +47,7 @@ class Given:
         self._places = Places(tree, tests)
         self._filled = Filled(tree, self._places, tests)
         self._handed = Handed(tree, self._places)
+        self._picked = Picked(tree, self._flow, self._handed)
         self._found: dict[_Asked, _Are] = {}
         self._open, self._met = set[_Asked](), set[_Asked]()
         self._again = _MOST_AGAIN
@@ -71,7 +76,7 @@ class Given:
             return set()
         known = self._tests.known_of_all(test for one in value.generators for test in one.ifs)
         others = {other for one in value.generators for other in _values_of(one, name)}
-        return {key for of, key in known if of in (name, *others)}
+        return {key for of, key in known if of in others or of.partition("[")[0] == name}
 
     def _are(self, value: Value, key: str) -> _Are:
         if value is None:
@@ -106,8 +111,10 @@ class Given:
                 return self._result(value, key)
             case ast.Attribute(value=inner, attr=name):
                 return self._any((inner, *self._handed.attributes[name]), key)
-            case ast.Dict(values=several) | ast.Tuple(elts=several):
-                return self._any(several, key)  # who made them of several knows which is which
+            case ast.Subscript() if key in self._places.known_at(value, root_of(value)):
+                return _Are.CHOSEN
+            case ast.Subscript(value=whole, slice=ast.Constant(value=str() | int() as place)):
+                return self._all(self._picked.at(whole, place) or [whole], key)
             case _:
                 return self._all(_parts_of(value), key)
 
@@ -128,7 +135,8 @@ class Given:
             is_chosen = key in self._tests.kept_by(call.args[0])
             return _Are.CHOSEN if is_chosen else self._any(call.args[1:], key)
         taken = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-        return self._any([*taken, *call.args, *(one.value for one in call.keywords)], key)
+        others = call.args[1:] if taken and name in _BY_KEY else call.args
+        return self._all([*taken, *others, *(one.value for one in call.keywords)], key)
 
     def _named(self, node: ast.Name, key: str) -> _Are:
         """What a name stands for where it is used."""
@@ -149,23 +157,29 @@ class Given:
             case None:
                 pass
             case ast.For(iter=several):
-                yield several
+                yield from self._picked.each_in(several, binder.target, node.id)
             case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield from self._handed.given_to(binder, node.id)
             case _:
-                yield from (one.iter for one in binder.generators if binds(one.target, node.id))
+                loops = (one for one in binder.generators if binds(one.target, node.id))
+                for one in loops:
+                    yield from self._picked.each_in(one.iter, one.target, node.id)
 
     def _held_by(self, name: str, key: str) -> _Are:
         """What a name is given last, as far as that can be said, with what is put into it."""
         if name in self._host.variables:
             return _Are.GIVEN
-        values = [*self._flow.given.get(name, ()), *self._handed.unpacked[name]]
+        given = (one for one in self._flow.given.get(name, ()) if one not in self._flow.within)
+        values = [*given, *self._handed.unpacked[name]]
         put = [value for _, value in self._flow.put.get(name, ())]
-        added = [one for one in put if self._handed.is_added(one)]
-        others = [one for one in put if not self._handed.is_added(one)]
-        if key in self._filled.thinned[name]:
-            return _Are.CHOSEN
-        return _lowest((self._any(values, key), self._all(added, key), self._any(others, key)))
+        return _lowest((self._last_of(values, key), self._all(put, key)))
+
+    def _last_of(self, values: Sequence[Value], key: str) -> _Are:
+        """What a name is in the end: what is given last, where that surely takes the place of the others."""
+        if len({self._places.block_of(one) for one in values}) != 1 or None in values:
+            return self._all(values, key)
+        # What is made of the name itself is what it was before.
+        return next(filter(None, (self._are(one, key) for one in reversed(values))), _Are.NONE)
 
 
 def _lowest(several: Iterable[_Are]) -> _Are:
@@ -201,6 +215,8 @@ def _parts_of(value: ast.expr) -> list[ast.expr]:
         case ast.BoolOp(op=ast.And(), values=[*_, last]):
             return [last]
         case ast.BoolOp(values=several) | ast.List(elts=several) | ast.Set(elts=several):
+            return several
+        case ast.Dict(values=several) | ast.Tuple(elts=several):
             return several
         case _:
             return []

@@ -35,16 +35,25 @@ class Handed:
                 self._uses[name].append(node)
             case ast.Attribute(attr=name, ctx=ast.Load()):
                 self._uses[f".{name}"].append(node)
-            case ast.Assign(targets=[ast.Tuple() | ast.List() as row], value=value):
-                for one in ast.walk(row):
-                    if isinstance(one, ast.Name) and not isinstance(value, ast.Tuple | ast.List):
-                        self.unpacked[one.id].append(value)
+            case ast.Assign(targets=[ast.Tuple(elts=row) | ast.List(elts=row)], value=value):
+                if not isinstance(value, ast.Tuple | ast.List):
+                    self._unpack(row, value)
             case ast.Assign(targets=[ast.Attribute(attr=name)], value=value):
                 self.attributes[name].append(value)
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr=method), args=args) if method in _ADDING:
                 self._added.update(args)
             case _:
                 pass
+
+    def _unpack(self, row: list[ast.expr], value: ast.expr) -> None:
+        """Note what the names in a row are given: each what is at its place, where that can be said."""
+        has_stars = any(isinstance(one, ast.Starred) for one in row)
+        for place, one in enumerate(row):
+            if isinstance(one, ast.Name) and not has_stars:
+                self.unpacked[one.id].append(ast.Subscript(value, ast.Constant(place), ast.Load()))
+                continue
+            for name in (part.id for part in ast.walk(one) if isinstance(part, ast.Name)):
+                self.unpacked[name].append(value)
 
     def is_added(self, value: Value) -> bool:
         """Whether a value, or what it is a part of, is added to others like it in a list or a set."""

@@ -23,19 +23,23 @@ class Flow:
     """What a program does with names. It is not told by which function: a name is one for all of them.
 
     `put` is how deep within a name something was put. `shared` are names of which a part has a name of its
-    own, `lent` those that may be filled by another.
+    own, `lent` those that may be filled by another. `within` is what the names of a comprehension are given:
+    nobody else has it under them.
     """
 
     def __init__(self, program: ast.Module) -> None:
         self.given = defaultdict[str, list[Value]](list)
         self.put = defaultdict[str, list[tuple[int, Value]]](list)
         self.shared, self.lent = set[str](), set[str]()
+        self.within = set[Value]()
         nodes = [*ast.walk(program)]
         known = set[ast.AST]()
         for node in nodes:
             for target, value in _given_by(node):
                 known.add(target)
                 self._give(target, value)
+                if isinstance(node, ast.comprehension):
+                    self.within.add(value)
             self._put_by(node)
         for node in nodes:
             if node not in known and not isinstance(node, ast.alias | ast.Global | ast.Nonlocal):

@@ -1,0 +1,56 @@
+"""Records that a program takes out of what they are in, for what they lack."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from quire.programs.sandbox.field_places import Loop, Places
+from quire.programs.sandbox.fields import binds
+
+_TAKING_OUT = ("discard", "pop", "remove")
+Thinned = tuple[ast.Name, str, Loop]
+"""What they were in, the key of what they lack, and the loop that took all of them out."""
+
+
+def thinned_in(nodes: Iterable[ast.AST], places: Places) -> Iterator[Thinned]:
+    """What only such records are left in as have something under a key."""
+    for node in nodes:
+        for whole, one in _taken_out_by(node):
+            loop = places.loop_around(node)
+            if loop is not None and _is_for_each(loop, whole, places.step_of(node)):
+                spared = places.spared(node) or set()
+                names = {*_names_of(one, whole, loop)}
+                yield from ((whole, key, loop) for name, key in spared if name in names)
+
+
+def goes_to_its_end(loop: Loop) -> bool:
+    """Whether a loop leaves out none of what it goes through."""
+    return not any(isinstance(node, ast.Break | ast.Return) for node in ast.walk(loop))
+
+
+def _taken_out_by(node: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """What something is taken out of, and what is said of it: itself, its place or its key."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name() as whole, method), [one, *_]) if method in _TAKING_OUT:
+            yield whole, one
+        case _:
+            pass
+
+
+def _is_for_each(loop: Loop, whole: ast.Name, step: ast.stmt) -> bool:
+    """Whether a step of a loop is for each that is in something."""
+    through = loop.iter if isinstance(loop, ast.For) else loop.test
+    is_of_it = any(isinstance(one, ast.Name) and one.id == whole.id for one in ast.walk(through))
+    return is_of_it and step in loop.body and goes_to_its_end(loop) and not _is_a_part(through)
+
+
+def _is_a_part(through: ast.expr) -> bool:
+    slices = (one for one in ast.walk(through) if isinstance(one, ast.Slice))
+    return any(one.lower or one.upper or one.step for one in slices)
+
+
+def _names_of(one: ast.expr, whole: ast.Name, loop: Loop) -> Iterator[str]:
+    """What the program may call the record that is taken out."""
+    yield ast.unparse(one)
+    yield ast.unparse(ast.Subscript(whole, one, ast.Load()))
+    if isinstance(loop, ast.For) and isinstance(one, ast.Name) and binds(loop.target, one.id):
+        yield from (part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
