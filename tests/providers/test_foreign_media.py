@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from quire.errors import Damaged
 from quire.items import Audio, File, Image, Message, Note, ToolResult
 from quire.providers import provider_for
 from tests.providers.test_values_as_results import history
@@ -52,12 +53,16 @@ AT_PLACES: list[tuple[Any, Any]] = [
     ({"type": "file", "source_type": "url", "url": PAPER}, File(url=PAPER)),
     ({"type": "audio", "url": "https://example.com/a"}, Audio(url="https://example.com/a")),
     ({"type": "image", "image": PLACE}, Image(url=PLACE)),
+    ({"type": "image", "source": PLACE}, Image(url=PLACE)),
+    ({"type": "document", "source": PAPER}, File(url=PAPER)),
 ]
 BYTES: list[tuple[Any, Any]] = [
     ({"type": "image", "source_type": "base64", "data": DATA}, PICTURE),
     ({"type": "image", "base64": DATA}, PICTURE),
     ({"type": "image", "data": DATA, "mimeType": "image/jpeg"}, PICTURE),
-    ({"type": "image", "data": DATA, "mimeType": "image/png", "title": "Tabby"}, PICTURE),
+    ({"type": "image", "source": DATA}, PICTURE),
+    ({"type": "image", "source": f"data:image/png;base64,{DATA}"}, PICTURE),
+    ({"type": "image", "data": DATA, "mimeType": "image/png", "annotations": {"a": 1}, "_meta": {}}, PICTURE),
 ]
 
 
@@ -78,6 +83,71 @@ def test_what_stands_beside_an_address_makes_a_record_of_it_in_a_result_alone(wi
     assert all(f'"{name}"' in str(content) for name in beside)
 
 
+SAID = {"caption": "the hall", "page": 3}
+CAPTIONED: list[tuple[Any, Any]] = [
+    ({"type": "image", "data": DATA, "mimeType": "image/png"}, PICTURE),
+    ({"type": "image", "base64": DATA, "source_type": "base64", "id": "1"}, PICTURE),
+    ({"type": "resource", "resource": {"uri": "x", "blob": DATA}}, PICTURE),
+    ({"type": "resource", "resource": {"uri": "x", "text": "words"}}, "words"),
+    ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}}, PICTURE),
+    ({"type": "image", "source": {"type": "url", "url": PLACE}}, Image(url=PLACE)),
+]
+OF_OPENAI: list[tuple[Any, Any]] = [
+    ({"type": "image_url", "image_url": {"url": PLACE}}, Image(url=PLACE)),
+    ({"type": "input_image", "image_url": PLACE, "detail": "auto"}, Image(url=PLACE)),
+    ({"type": "input_file", "file_url": PAPER, "filename": "a"}, File(url=PAPER, name="a")),
+    ({"type": "file", "file": {"file_id": ID}}, File(url=f"file-id:openai/{ID}")),
+    ({"type": "input_audio", "input_audio": {"data": "aGk="}}, Audio(data=b"hi")),
+]
+
+
+@pytest.mark.parametrize(
+    ("wire", "block", "part"),
+    [
+        *((wire, *case) for wire in WIRES for case in CAPTIONED),
+        *((wire, *case) for wire in WIRES[:2] for case in OF_OPENAI),
+    ],
+)
+def test_what_a_program_put_beside_media_stands_after_them(wire: str, block: Any, part: Any) -> None:
+    assert given(wire, block) == ("See:", part)
+    assert given(wire, {**block, **SAID}) == ("See:", part, '{"caption":"the hall","page":3}')
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_fields_of_a_resource_are_kept_and_long_bytes_beside_media_are_not_put_in_words(wire: str) -> None:
+    held = {"uri": "x", "blob": DATA, "_meta": {"a": 1}, "size": 8}
+    block = {"type": "resource", "resource": held, "annotations": {"priority": 1}}
+    assert given(wire, block) == ("See:", PICTURE, '{"resource":{"size":8}}')
+    small = b64encode(PNG + b"a picture" * 900).decode()
+    block = {"type": "image", "data": DATA, "mimeType": "image/png", "small": {"data": small}}
+    assert given(wire, block) == ("See:", PICTURE, '{"small":{"data":"[image/png, 8108 bytes]"}}')
+
+
+def test_blocks_of_anthropic_go_back_from_beside_media_with_fields_and_rows() -> None:
+    found = {
+        "type": "search_result",
+        "source": "s",
+        "title": "t",
+        "content": [{"type": "text", "text": "Rain."}],
+    }
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}}
+    row = {"type": "text", "text": "row", "score": 0.9}
+    wire = provider_for("anthropic")
+    items = wire.read_history(history("anthropic", [{**picture, "page": 3}, row, found]))
+    made = wire.render(items, strict=True)
+    assert made.payload["messages"][-1]["content"][0]["content"] == [
+        picture,
+        {"type": "text", "text": '{"page":3}'},
+        {"type": "text", "text": '{"type":"text","text":"row","score":0.9}'},
+        found,
+    ]
+
+
+def test_a_source_that_is_neither_an_object_nor_a_text_is_named() -> None:
+    with pytest.raises(Damaged, match=r"a source is an object or an address, not int .*content\[1\]\.source"):
+        shown("anthropic", {"type": "image", "source": 5})
+
+
 NO_MEDIA: list[Any] = [
     {"type": "file", "data": "aGk=", "mediaType": "application/pdf"},
     {"type": "image", "data": "aGk=", "mimeType": "image/png"},
@@ -88,6 +158,8 @@ NO_MEDIA: list[Any] = [
     {"type": "file", "url": "/uploads/cat12", "mediaType": "image/png"},
     {"type": "resource", "resource": {"blob": "!!"}},
     {"type": "file"},
+    {"type": "image", "source": "elsewhere"},
+    {"type": "document", "source": "The whole text of it."},
 ]
 
 
@@ -101,7 +173,7 @@ def test_what_is_no_media_is_kept_as_it_is(wire: str, block: Any) -> None:
     assert all(isinstance(part, str) for part in given(wire, block))
 
 
-@pytest.mark.parametrize("block", [*NO_MEDIA, {"type": "image", "source": "https://example.com/a.png"}])
+@pytest.mark.parametrize("block", [*NO_MEDIA, {"type": "image", "source": 5}])
 def test_no_answer_is_lost_by_a_block_in_it(block: Any) -> None:
     spoken = {"role": "assistant", "content": [{"type": "text", "text": "Here."}, block]}
     answer = {"model": "m", "choices": [{"index": 0, "finish_reason": "stop", "message": spoken}]}

@@ -95,6 +95,30 @@ ROWS: list[tuple[list[Any], str]] = [
 ]
 
 
+SCORED: list[tuple[Any, str]] = [
+    ([{"type": "text", "text": "row", "score": 0.9}], '[{"type":"text","text":"row","score":0.9}]'),
+    ({"type": "text", "text": "row", "score": 0.9}, '{"type":"text","text":"row","score":0.9}'),
+    (
+        [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "score": 0}],
+        '[{"type":"text","text":"a"},{"type":"text","text":"b","score":0}]',
+    ),
+]
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(("value", "text"), SCORED)
+def test_texts_with_fields_of_a_program_are_a_value(wire: str, value: Any, text: str) -> None:
+    items = provider_for(wire).read_history(history(wire, value))
+    assert result(items).content == text and not result(items).extras
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_texts_with_fields_of_a_program_are_their_json_among_media(wire: str) -> None:
+    value = [{"type": "text", "text": "row", "score": 0.9}, MEDIA[0][0]]
+    items = provider_for(wire).read_history(history(wire, value))
+    assert result(items).content == ('{"type":"text","text":"row","score":0.9}', MEDIA[0][1])
+
+
 @pytest.mark.parametrize("wire", ["openai", "openai-responses"])
 @pytest.mark.parametrize(("value", "text"), ROWS)
 def test_records_that_have_a_type_are_a_value(wire: str, value: Any, text: str) -> None:
@@ -172,8 +196,16 @@ def test_texts_among_blocks_are_texts(wire: str) -> None:
     assert result(items).content == ("a", "b")
 
 
-@pytest.mark.parametrize("wire", ["openai", "openai-responses"])
-@pytest.mark.parametrize("beside", [{"annotations": []}, {"id": "t1", "index": 0}, {"page": None}])
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"annotations": []},
+        {"id": "t1", "index": 0},
+        {"page": None},
+        {"citations": [{"type": "char_location"}], "cache_control": {"type": "ephemeral"}},
+    ],
+)
 def test_what_services_have_in_a_text_makes_no_record_of_it(wire: str, beside: Any) -> None:
     items = provider_for(wire).read_history(history(wire, [{"type": "text", "text": "b", **beside}]))
     assert result(items).content == "b"

@@ -10,6 +10,7 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.items import Audio, File, Image, Part
+from quire.providers.block_fields import MEDIA_TYPES, holder_in, own_fields
 from quire.providers.json_values import fields_in
 from quire.providers.media import bare_base64, bytes_of, media_type
 from quire.providers.native import file_address
@@ -19,25 +20,8 @@ from quire.providers.sheet import Json
 ADDRESSES = ("https://", "http://", "data:")
 """How a text begins that says where something is, or has it in it with its type."""
 
-_BYTES, _ADDRESS = ("data", "base64"), ("url", "file_id")
-_HELD = {
-    "image": ("image", *_BYTES, *_ADDRESS),
-    **dict.fromkeys(("file", "media", "audio", "video"), (*_BYTES, *_ADDRESS)),
-    **dict.fromkeys(("image-data", "file-data"), _BYTES),
-    **dict.fromkeys(("image-url", "file-url"), ("url",)),
-}
-"""The fields that a part may have its bytes or its address in, by its type."""
-
-_TYPES = ("mediaType", "mimeType", "mime_type", "media_type", "contentType")
-_SOURCE = "source_type"
-_BESIDE = {
-    *("type", "filename", "annotations", "_meta", "extras", "index", "detail", "cache_control"),
-    *("providerOptions", "providerMetadata", "experimental_providerMetadata", *_TYPES),
-}
-"""What these libraries have beside media. Where anything else stands there, it is a record of a program."""
-
-_OF_LANGCHAIN = {_SOURCE, "id", "metadata"}
-"""What only LangChain has there. Programs have such fields too, but none has the first of them."""
+_PLACES = ("url", "file_id", "id")
+"""The fields that hold an address or an id; in all others may be bytes as well."""
 
 _FILE_ID = re.compile(r"file([-_])[A-Za-z0-9_-]{1,80}")
 _OWNERS = {"-": "openai", "_": "anthropic"}
@@ -55,18 +39,18 @@ def other_media(block: Mapping[str, Any], *, in_result: bool = False) -> Part | 
     kind = words_in(block.get("type"))
     if kind == "resource":
         return _resource(fields_in(block.get("resource")))
-    names = ("id",) if block.get(_SOURCE) == "id" else _HELD.get(kind, ())
-    name = next((name for name in names if words_in(block.get(name))), None)
-    if name is None:
+    holder = holder_in(block)
+    if holder is None:
         return None
     family = "image" if kind.startswith("image") else kind
-    told, source = _type_of(block), block[name]
-    if name in ("image", *_BYTES):
-        is_sure = name == "image" and not in_result  # the AI SDK has no type beside it
-        part = _media(family, told, source, words_in(block.get("filename")), is_sure=is_sure)
+    told, source = _type_of(block), block[holder]
+    name = words_in(block.get("title" if kind == "document" else "filename"))
+    if holder in _PLACES:
+        part = _placed(family, told, source, name)
     else:
-        part = _placed(family, told, source, words_in(block.get("filename")))
-    return None if part is None or (in_result and _is_record(block, name, part)) else part
+        is_sure = holder == "image" and not in_result  # the AI SDK has no type beside it
+        part = _media(family, told, source, name, is_sure=is_sure)
+    return None if part is None or (in_result and _is_record(block, part)) else part
 
 
 def attached(attachment: Any, path: str) -> Json:
@@ -95,20 +79,15 @@ def _resource(held: Json) -> Part | None:
 
 
 def _type_of(held: Mapping[str, Any]) -> str:
-    return next((found for name in _TYPES if (found := words_in(held.get(name)))), "")
+    return next((found for name in MEDIA_TYPES if (found := words_in(held.get(name)))), "")
 
 
-def _is_record(block: Mapping[str, Any], name: str, part: Image | Audio | File) -> bool:
-    """Whether more stands beside media in a result than these libraries put there.
+def _is_record(block: Mapping[str, Any], part: Image | Audio | File) -> bool:
+    """Whether more stands beside media in a result than services and libraries put there.
 
     Bytes that show what they are make it clear all the same: nobody is helped by them as JSON.
     """
-    beside = {field for field, value in block.items() if value is not None} - _BESIDE - {name}
-    if _SOURCE in block:
-        beside -= _OF_LANGCHAIN
-    elif words_in(block.get("id")).startswith("lc_"):
-        beside -= {"id"}  # LangChain made it
-    return bool(beside) and (part.data is None or _shown(part.data) is None)
+    return (part.data is None or _shown(part.data) is None) and bool(own_fields(block))
 
 
 def _placed(family: str, type_of: str, source: str, name: str) -> Image | Audio | File | None:

@@ -9,9 +9,9 @@ from quire.items import Audio, File, Image, Item, Part, ToolResult
 from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
 from quire.providers.anthropic.native import sendable, stands_for, with_settings
-from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.sources import PDF, inlined, is_place, placed, seems_pdf, side, uploaded
 from quire.providers.anthropic.weighing import inner_weight, kept_weight, weight_of
+from quire.providers.block_parts import part_of
 from quire.providers.json_values import entries_in, fields_in
 from quire.providers.media import as_text, base64_of, file_text, media_type
 from quire.providers.native import BESIDE, fields_beside, file_id, native_block

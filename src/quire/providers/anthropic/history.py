@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from quire.errors import Damaged, WrongType
-from quire.items import Item, Message, Part, ToolCall, ToolResult
+from quire.items import Content, Item, Message, Part, ToolCall, ToolResult
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.native import settings_of
-from quire.providers.anthropic.parts import part_of
 from quire.providers.anthropic.reading import outputs
 from quire.providers.anthropic.thinking import CONTAINER, named_container
+from quire.providers.block_fields import own_fields, with_fields
+from quire.providers.block_parts import part_of
 from quire.providers.json_values import is_block, json_text
 from quire.providers.native import beside, native_note
 from quire.providers.provider import Answer, plain_json
@@ -95,21 +96,38 @@ class _Reader:
         call_id = block.get("tool_use_id")
         if not isinstance(call_id, str) or not call_id:
             raise Damaged("a result names its call", f"{path}.tool_use_id")
-        content, parts, strange = _given(block.get("content"), f"{path}.content"), list[Part](), False
-        settings: dict[str, Json] = {}
-        blocks = [] if content is None or isinstance(content, str) else _blocks(content, f"{path}.content")
-        for place, inner in blocks:
-            part = part_of(inner, place, in_result=True)
-            if part is not None and (found := settings_of(inner)):
-                settings[str(len(parts))] = found
-            parts.append(json_text(inner, place) if part is None else part)
-            strange = strange or part is None
-        alone = len(parts) == 1 and isinstance(parts[0], str) and not strange
-        given = content if isinstance(content, str) else cast(str, parts[0]) if alone else tuple(parts) or ""
+        content, extras = _output(block.get("content"), f"{path}.content")
         name = self._names.get(call_id, _NAMELESS)
-        kept = [inner for _, inner in blocks] if strange else []
-        extras = beside(NAME, {"content": kept, "parts": settings})
-        return ToolResult(call_id, name, given, block.get("is_error") is True, extras=extras)
+        return ToolResult(call_id, name, content, block.get("is_error") is True, extras=extras)
+
+
+def _output(value: Any, path: str) -> tuple[Content, Json]:
+    """What a call gave, and the extras of an item that has it."""
+    content = _given(value, path)
+    blocks = [] if content is None or isinstance(content, str) else _blocks(content, path)
+    if isinstance(content, str) or _are_rows(blocks):
+        return content if isinstance(content, str) else json_text(value, path), {}
+    parts, kept, settings = list[Part](), list[Json](), dict[str, Json]()
+    strange = False
+    for place, block in blocks:
+        part = part_of(block, place, in_result=True)
+        if part is not None and (found := settings_of(block)):
+            settings[str(len(parts))] = found
+        told = [json_text(block, place)] if part is None else with_fields(part, block, place)
+        is_row = part is None and block["type"] == "text"
+        strange = strange or (part is None and not is_row)
+        # One for each part. A text with more fields, and what stands beside a part, is no block to put back.
+        kept += [{} if is_row else block, *({} for _ in told[1:])]
+        parts += told
+    alone = len(parts) == 1 and isinstance(parts[0], str) and not strange
+    extras = beside(NAME, {"content": kept if strange else [], "parts": settings})
+    return cast(str, parts[0]) if alone else tuple(parts) or "", extras
+
+
+def _are_rows(blocks: list[tuple[str, Json]]) -> bool:
+    """Whether blocks are texts among which some have fields of a program's own: a value of it, all in all."""
+    are_texts = all(block["type"] == "text" and isinstance(block.get("text"), str) for _, block in blocks)
+    return are_texts and any(own_fields(block) for _, block in blocks)
 
 
 def _given(content: Any, path: str) -> Any:

@@ -6,7 +6,8 @@ from typing import Any, cast
 from quire.errors import Damaged, QuireError, WrongType
 from quire.items import Audio, Content, File, Image, Note, Part
 from quire.items.parts import Detail
-from quire.providers.anthropic.parts import part_of
+from quire.providers.block_fields import TEXTS, own_fields, with_fields
+from quire.providers.block_parts import part_of
 from quire.providers.json_values import is_block, json_text
 from quire.providers.media import bare_base64, bytes_of, media_type
 from quire.providers.native import file_address, native_note
@@ -16,13 +17,6 @@ from quire.providers.sheet import Json
 OWNER = "openai"
 """Whose files are named by id: both wires know them."""
 
-_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-_BESIDE_TEXTS = {
-    *("type", *_TEXTS.values(), "annotations", "citations", "logprobs", "id", "index", "extras", "_meta"),
-    *("cache_control", "prompt_cache_breakpoint", "providerOptions", "experimental_providerMetadata"),
-    *("providerMetadata", "obfuscation"),
-}
-"""What services and libraries have in a text of a result. Where anything else is, it is a record."""
 _IMAGES = ("image_url", "input_image", "computer_screenshot")
 _FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
@@ -72,30 +66,31 @@ def read_output(content: Any, path: str) -> Content:
     """What a call gave; some write a value where a text or parts should be, which is its JSON then.
 
     A list is a value too unless it is all of blocks and texts: a record may have a type and be no block. Only
-    among media is each of the others its own JSON, so that no media are put in words.
+    among media is each of the others its own JSON, so that no media are put in words; what a program put
+    beside media is the JSON after them.
     """
     if content is None or isinstance(content, str):
         return content or ""
     is_one = isinstance(content, Mapping | int | float)
     values: list[Any] = [content] if is_one else entries(content, path)
-    parts = [_given(value, f"{path}[{index}]") for index, value in enumerate(values)]
-    are_blocks = not is_one and None not in parts and any(map(is_block, values))
-    if values and not are_blocks and all(part is None or isinstance(part, str) for part in parts):
+    given = [_given(value, f"{path}[{index}]") for index, value in enumerate(values)]
+    are_blocks = not is_one and [] not in given and any(map(is_block, values))
+    if values and not are_blocks and all(isinstance(part, str) for parts in given for part in parts):
         return json_text(content, path)
-    given = [
-        json_text(value, path) if part is None else part for value, part in zip(values, parts, strict=True)
-    ]
-    return _joined(given)
+    told = [parts or [json_text(value, path)] for value, parts in zip(values, given, strict=True)]
+    return _joined([part for parts in told for part in parts])
 
 
-def _given(value: Any, path: str) -> Part | None:
-    """A text, or the part that a block is; none of a value that is neither, whatever type it says it has."""
+def _given(value: Any, path: str) -> list[Part]:
+    """A text, or what a block is; nothing of a value that is neither, whatever type it says it has."""
     if isinstance(value, str):
-        return value
+        return [value]
     try:
-        return read_block(fields(value, path), path, in_result=True) if is_block(value) else None
+        block = fields(value, path) if is_block(value) else {}
+        part = read_block(block, path, in_result=True) if block else None
+        return [] if part is None else with_fields(part, block, path)
     except QuireError:
-        return None
+        return []
 
 
 def _joined(parts: list[Part]) -> Content:
@@ -108,9 +103,9 @@ def _joined(parts: list[Part]) -> Content:
 def read_block(block: Json, path: str, *, in_result: bool = False) -> Part | None:
     """The part that a block is; none if it is of no known kind, or in a result a record of a program."""
     kind = text_at(block, "type", path)
-    if kind in _TEXTS:
-        is_record = in_result and any(block[name] is not None for name in block.keys() - _BESIDE_TEXTS)
-        return None if is_record else text_at(block, _TEXTS[kind], path)
+    if kind in TEXTS:
+        is_record = in_result and own_fields(block)
+        return None if is_record else text_at(block, TEXTS[kind], path)
     if kind in _IMAGES:
         return _image(block, path)
     if kind == "input_audio":

@@ -24,7 +24,8 @@ def check_media(block: Block) -> int:
     images = int(block.kind == "image")
     source = as_object(block.fields.get("source"))
     if source is None:
-        block.fields.add("source", "media_source", f"the {block.kind} has no source")
+        what = "no source" if block.fields.get("source") is None else "a source that is no object"
+        block.fields.add("source", "media_source", f"the {block.kind} has {what}")
         return images
     fields = Fields(block.fields.findings, block.fields.at("source"), source)
     kind = fields.get("type")
