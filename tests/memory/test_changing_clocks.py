@@ -11,7 +11,11 @@ from quire.memory.index import Question
 from quire.memory.times import Span, shown_at, time_of_clock, zone_of
 
 DAY = 86_400.0
-FROM_NOW = ("in the last hour", "30 minutes ago", "in the last 24 hours", "half an hour ago", "a week ago")
+FROM_NOW = (
+    *("in the last hour", "30 minutes ago", "in the last 24 hours", "half an hour ago", "a week ago"),
+    *("in the last 20 minutes", "in the past half hour", "since half an hour ago", "10 minutes ago to now"),
+    "between 30 minutes ago and 5 minutes ago",
+)
 ZONES = sorted(available_timezones() - {"localtime"})
 """All that the system has; on some of them clocks change at midnight, by half an hour, or by a day."""
 

@@ -152,3 +152,8 @@ def test_beside_the_turn_that_asks_nothing_is_found_by_its_words() -> None:
     hits = Memory(store, "ana").search(question.text, at=NOW, asked_in=turns).hits
     assert [hit.leaf.text for hit in hits] == ["The word for the locker is heliotrope."]
     assert hits[0].score == pytest.approx(1.0)
+
+
+def test_numbers_of_a_date_count_beside_its_month_and_not_beside_its_day_of_the_week() -> None:
+    asked = Question.of("What did we do on Friday 12 June 2026?", NOW)
+    assert asked.dated.beside == {"june"} and "friday" in asked.dated.named

@@ -41,6 +41,27 @@ def told(at: float) -> str:
         ("a week ago", "2023-07-09 03:30", "2023-07-16 03:30"),
         ("two hours ago", "2023-07-19 13:00", "2023-07-19 14:00"),
         ("half an hour ago", "2023-07-19 14:45", "2023-07-19 15:15"),
+        ("half hour ago", "2023-07-19 14:45", "2023-07-19 15:15"),
+        ("a half hour ago", "2023-07-19 14:45", "2023-07-19 15:15"),
+        ("in the last half hour", "2023-07-19 15:00", "2023-07-19 15:30"),
+        ("over the past half an hour", "2023-07-19 15:00", "2023-07-19 15:30"),
+        ("in the last half month", "2023-07-04 09:30", "2023-07-19 15:30"),
+        ("in the last half year", "2023-01-19 15:30", "2023-07-19 15:30"),
+        ("twenty minutes ago", "2023-07-19 15:05", "2023-07-19 15:15"),
+        ("20 mins ago", "2023-07-19 15:05", "2023-07-19 15:15"),
+        ("20 min ago", "2023-07-19 15:05", "2023-07-19 15:15"),
+        ("forty-five days ago", "2023-06-04", "2023-06-05"),
+        ("forty five days ago", "2023-06-04", "2023-06-05"),
+        ("seventeen years ago", "2006-01-01", "2007-01-01"),
+        ("two hrs ago", "2023-07-19 13:00", "2023-07-19 14:00"),
+        ("an hr ago", "2023-07-19 14:00", "2023-07-19 15:00"),
+        ("2 yrs ago", "2021-01-01", "2022-01-01"),
+        ("in the last thirty days", "2023-06-19 15:30", "2023-07-19 15:30"),
+        ("in the last 2 hrs", "2023-07-19 13:30", "2023-07-19 15:30"),
+        ("in the last sixty secs", "2023-07-19 15:29", "2023-07-19 15:30"),
+        ("a second ago", "2023-07-19 15:29", "2023-07-19 15:30"),
+        ("40 seconds ago", "2023-07-19 15:28", "2023-07-19 15:30"),
+        ("twenty-one days before 2023-05-22", "2023-05-01", "2023-05-02"),
         ("a year ago", "2022-06-19", "2022-08-18"),
         ("in the first week of June 2023", "2023-06-01", "2023-06-08"),
         ("the third week in May 2023", "2023-05-15", "2023-05-22"),
@@ -98,6 +119,9 @@ def told(at: float) -> str:
         ("after 2023-06-01", "2023-06-02", "2023-07-19 15:30"),
         ("before June 2022", "1970-01-01", "2022-06-01"),
         ("until yesterday", "1970-01-01", "2023-07-19"),
+        ("What was said up to yesterday?", "1970-01-01", "2023-07-19"),
+        ("What have you been up to since Monday?", "2023-07-17", "2023-07-19 15:30"),
+        ("What was she up to yesterday?", "2023-07-18", "2023-07-19"),
         ("between March and May 2023", "2023-03-01", "2023-06-01"),
         ("from November to February", "2022-11-01", "2023-03-01"),
         ("from 2019 to 2021", "2019-01-01", "2022-01-01"),
@@ -180,6 +204,9 @@ def test_a_time_becomes_an_interval(question: str, start: str, end: str) -> None
         *("In Spring Boot, where is it?", "In Spring, what is the pool?", "How is it in Spring Boot?"),
         *("Is this Spring Boot?", "Who lives in Fall River?"),
         *("Hier ist es", "next week", "tomorrow", "the week", "a second", "", "?"),
+        *("What did the last two HR meetings decide?", "Who won the last three second-hand cars?"),
+        *("How was the last half hour of the film?", "the second half", "half the year"),
+        "What did I say one and a half hours ago?",
     ],
 )
 def test_words_that_are_no_time_give_none(question: str) -> None:
@@ -209,6 +236,7 @@ last this past two 3 0 9999 31 8th 2023 1900 may May March june week weeks month
 before between and from to of early end the on in summer weekend friday yesterday night 2023-02-30
 9999-12-31 0001-01-01 1/1/0001 q4 , until décembre fall a few couple 5/6/2023 7-8-2022 '25 next this year
 minute hour fortnight quarter decade half vor il y a hace zwei semaines letzte Stunde Spring Boot to
+an mins hr secs twenty-five ninety seven
 """
 PIECES = _PIECES.split()
 

@@ -68,6 +68,12 @@ ASKED = [
     ("¿De qué hablamos la semana pasada?", 15),
     ("What did we talk about on Monday?", 21),
     ("What was said on 15 September?", 15),
+    ("What did I do on Monday?", 21),
+    ("What was I up to last Monday?", 21),
+    ("What were we up to on 21 September?", 21),
+    ("What did we do on Monday the 21st of September?", 21),
+    ("Was habe ich am Montag gemacht?", 21),
+    ("Qu'ai-je fait la semaine dernière ?", 15),
 ]
 
 
@@ -84,8 +90,11 @@ def test_a_month_by_its_name_is_a_time_first_and_then_a_word(name: str) -> None:
     told = found(name, "What did we talk about in August?", [dated(5, 8)])
     assert [text for text, _ in told] == [*THEN, LONG_AGO[9]]
     assert told[0][1] == "from August 2026" and told[3][1] == 'has "August"'
-    planned = found(name, "What is in August?", [dated(5, 8)])
-    assert planned[0][0] == LONG_AGO[9], "where nobody asks what was said, it may be what the word says"
+    for question in ("What is in August?", "What do we do in August?"):
+        planned = found(name, question, [dated(5, 8)])
+        assert planned[0][0] == LONG_AGO[9], "where nobody asks what was, it may be what the word says"
+    done = found(name, "What did we do in August?", [dated(5, 8)])
+    assert [text for text, _ in done] == [*THEN, LONG_AGO[9]]
 
 
 @pytest.mark.parametrize("name", INDEXES)
@@ -109,6 +118,7 @@ def test_words_beside_the_time_find_as_ever(name: str, question: str) -> None:
         ("Where were we last summer?", ("summer",)),
         ("What did we buy in the first week of June?", ("buy", "june")),
         ("What do we do next week?", ("next", "week")),
+        ("What did we say of the war last week?", ("say", "war")),
     ],
 )
 def test_which_words_of_a_time_are_looked_for(question: str, terms: tuple[str, ...]) -> None:
@@ -117,7 +127,22 @@ def test_which_words_of_a_time_are_looked_for(question: str, terms: tuple[str, .
 
 
 @pytest.mark.parametrize(
-    ("digits", "words"), [("2 days ago", "two days ago"), ("10 hours ago", "ten hours ago")]
+    "question",
+    [
+        *("What is on Monday?", "What do I have on Monday?", "What should be done on Monday?"),
+        *("Was ist am Montag?", "What did we say of the war last week?", "What did we do at work on Monday?"),
+    ],
+)
+def test_who_asks_what_is_planned_or_of_something_is_not_told_all_of_a_time(question: str) -> None:
+    assert not Question.of(question, NOW).among(()).asks_what_was_said
+
+
+@pytest.mark.parametrize(
+    ("digits", "words"),
+    [
+        *(("2 days ago", "two days ago"), ("10 hours ago", "ten hours ago")),
+        *(("25 minutes ago", "twenty-five mins ago"), ("90 days ago", "ninety days ago")),
+    ],
 )
 def test_digits_mean_what_words_mean(digits: str, words: str) -> None:
     one, other = (Question.of(f"What did we do {said}?", NOW) for said in (digits, words))

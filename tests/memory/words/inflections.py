@@ -30,6 +30,12 @@ beautiful beauty|connection connect|connections connect|adoption adopt|collectio
 promotion promote|organization organize|education educate|celebration celebrate|invited invite
 married marry|worried worry|died die|dying die|lying lie|tying tie|photos photo|photograph photo
 mom mother|dad father|two 2|twelve 12|8th 8|businesses business
+cancelled cancel|cancelling cancel|canceled cancel|cancels cancel|cancellation cancel|cancelations cancel
+travelled travel|travelling traveled|labelled label|modelled model|modelling modeling|fuelled fuel
+dialled dial|refuelling refuel|enrolled enrol|enroll enrol|fulfill fulfil|fulfilled fulfil|controlled control
+compelled compel|signalling signal|installed install|installing install|installation install
+recalled recall|called call|calling call|filled fill|spelled spell|spelling spell|selling sell|rolled roll
+yelled yell|quelled quell|smaller small|finally final|totally total|footballs football
 """
 MEETING = [tuple(pair.split()) for pair in _MEETING.strip().replace("\n", "|").split("|")]
 
@@ -37,5 +43,6 @@ _APART = """
 new news|business busy|hope hop|plan plane|evening even|thing think|university universe|king kid
 early ear|international internal|march arch|red read|bus busy|need knee|wedding weed|status state
 care car|cut cute|process processor|string strong|policy police|rating rat|table tab|note not
+danielle daniel|gabrielle gabriel|michelle michel|isabelles isabel|bell be|quill quilt|relation rel
 """
 APART = [tuple(pair.split()) for pair in _APART.strip().replace("\n", "|").split("|")]

@@ -165,5 +165,14 @@ def test_with_the_library_inflections_meet_in_other_languages(text: str, questio
 
 
 def test_an_index_can_tell_which_terms_it_holds() -> None:
-    assert dialect() == ("3" if stemmer("german") is None else "3+snowball")
+    assert dialect() == ("4" if stemmer("german") is None else "4+snowball")
     assert stemmer("klingon") is None
+
+
+def test_where_terms_change_so_does_the_dialect() -> None:
+    """Else an index on a disk goes on with those it was made with, and nothing of it is found by the new."""
+    told = terms("Danielle cancelled the installation that quickly moved nineteen dialled photographs.")
+    assert (dialect()[0], told) == (
+        "4",
+        ["danielle", "cancel", "instal", "quick", "move", "19", "dial", "photo"],
+    )

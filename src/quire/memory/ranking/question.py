@@ -79,10 +79,13 @@ class Question(Struct, frozen=True):
         return replace(self, own=frozenset(turns))
 
     def among(self, speakers: Container[str]) -> "Question":
-        """The same as it is asked where some may be named: "What did Ana say last week?" wants no "say"."""
+        """The same as it is asked where some may be named: "What did Ana say last week?" wants no "say".
+
+        What is on Friday may be what somebody said of a Friday, long before; what was, is told that day.
+        """
         left = tuple(term for term in self.terms if term not in self.dated.talk)
         is_other = any(not self.dated.is_time(term) and term not in speakers for term in left)
-        if self.span is None or left == self.terms or is_other:
+        if self.span is None or not self.dated.is_past or is_other:
             return self
         return replace(self, terms=left, asks_what_was_said=True)
 

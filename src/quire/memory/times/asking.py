@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from quire.memory.times import names
 from quire.memory.times.calendar_dates import DATES, JOINED_TO_NOW, LONGEST_LEAD, Asked, readable
+from quire.memory.times.distances import number
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import DAY, Period, Span, day_of, days, week
 from quire.memory.times.stretches import STRETCHES
-from quire.memory.times.zone import shown_at
+from quire.memory.times.zone import is_in_order, shown_at
 from quire.memory.words.dates import date_terms, weekday_term
 from quire.memory.words.folding import same_length
 
@@ -23,7 +24,9 @@ _EARLIER = r"(?:before|prior to|earlier than|vor|avant|antes del?)"
 _SINCE = re.compile(rf"\b(?:(?:ever )?since|starting|seit|depuis|desde){names.THE}\s*$")
 _AFTER = re.compile(rf"\b(?:after|following|nach|apres|despues del?){names.THE}\s*$")
 _BEFORE = re.compile(rf"\b{_EARLIER}{names.THE}\s*$")
-_UNTIL = re.compile(rf"\b(?:until|till|up to|by|bis|bis zum|jusqu'en|jusqu'au|hasta){names.THE}\s*$")
+# What they were up to on Monday is what they did then.
+_UP_TO = "".join(rf"(?<!\b{who} )" for who in ("i", "we", "you", "he", "she", "they", "been")) + "up to"
+_UNTIL = re.compile(rf"\b(?:until|till|{_UP_TO}|by|bis|bis zum|jusqu'en|jusqu'au|hasta){names.THE}\s*$")
 _OPENS_RANGE = re.compile(rf"\b(?:between|from|zwischen|vom|von|entre|du|desde|del){names.THE}\s*$")
 _AND = r"(?:and|und|et|y)"
 _JOINS_RANGE = re.compile(
@@ -32,9 +35,10 @@ _JOINS_RANGE = re.compile(
 _WEEK_OF = re.compile(rf"\b(?:the )?week (?:(?P<of>of)|beginning|starting|commencing)(?: on)?{names.THE}\s*$")
 # How far from a time: two weeks before, the day after.
 _AWAY = re.compile(
-    rf"\b(?:(?P<amount>[0-9]{{1,3}}|{names.either(names.SMALL_NUMBERS)})\s+|the\s+)"
+    rf"\b(?:(?P<amount>[0-9]{{1,3}}|{names.COUNTED})\s+|the\s+)"
     r"(?P<unit>day|week|month|year)s?\s+(?P<side>before|after)" + names.THE + r"\s*$"
 )
+_ITS_WEEKDAY = re.compile(rf"\b{names.OF_WEEK}{names.ARTICLE}\s*$")
 _LENGTHS = {"day": DAY, "week": 7 * DAY, "month": 30.5 * DAY, "year": 365.25 * DAY}
 # A few patterns take the word before with them, to know what they read.
 _LED = re.compile(r"(?:since|before|after|until)\s+")
@@ -111,7 +115,7 @@ def _ranges(read: Sequence[_Read], asked: Asked) -> Iterator[Span]:
         for opening, closing in _written_alike(first, last, asked):
             start = opening.end if after else opening.start
             end = closing.start if joined["before"] else closing.end
-            if start < end:
+            if not is_in_order(end, start):
                 yield Span(start, end, words, closing.sure)
 
 
@@ -134,21 +138,23 @@ def _opened(one: _Read, asked: Asked) -> Span:
     at, (start, end, sure, _) = one
     led = _LED.match(asked.plain, at.start)
     before = led.end() if led else at.start
+    until_now = end if is_in_order(asked.now, end) else asked.now
     if to_now := JOINED_TO_NOW.match(asked.plain, at.stop):
-        return Span(start, max(asked.now, end), asked.written[at.start : to_now.end()], sure)
+        return Span(start, until_now, asked.written[at.start : to_now.end()], sure)
     if (week_of := _leads(_WEEK_OF, before, asked)) and end - start == DAY:
         return _whole_week(week_of, one, asked.written[week_of.start() : at.stop])
     if away := _leads(_AWAY, before, asked):
         return _at_a_distance(away, one, asked.written[away.start() : at.stop])
     for opener, (first, last) in {
-        _SINCE: (start, max(asked.now, end)),
-        _AFTER: (end, max(asked.now, end)),
+        _SINCE: (start, until_now),
+        _AFTER: (end, until_now),
         _BEFORE: (min(0.0, start), start),
         _UNTIL: (min(0.0, start), end),
     }.items():
         if found := _leads(opener, before, asked):
             return Span(first, last, asked.written[found.start() : at.stop], sure * 0.9)
-    return Span(start, end, asked.written[at], sure)
+    weekday = _leads(_ITS_WEEKDAY, at.start, asked) if end - start == DAY else None
+    return Span(start, end, asked.written[weekday.start() if weekday else at.start : at.stop], sure)
 
 
 def _leads(opener: "re.Pattern[str]", to: int, asked: Asked) -> "re.Match[str] | None":
@@ -167,7 +173,7 @@ def _whole_week(found: "re.Match[str]", one: _Read, words: str) -> Span:
 def _at_a_distance(away: "re.Match[str]", one: _Read, words: str) -> Span:
     """The week before a time, or the one around the day some weeks before it."""
     said, length = away["amount"], _LENGTHS[away["unit"]]
-    amount = 0.5 if said is None else float(said) if said.isdigit() else float(names.SMALL_NUMBERS[said])
+    amount = 0.5 if said is None else number(said)
     start, end, sure, _ = one.period
     centre = start - amount * length if away["side"] == "before" else end + amount * length
     if said is not None and away["unit"] == "day":

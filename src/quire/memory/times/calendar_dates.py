@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quire.memory.times import names
 from quire.memory.times.span import DAY, Period, day_of, days, latest_year, months, year
-from quire.memory.times.zone import Shown
+from quire.memory.times.zone import Shown, is_in_order
 
 
 def unnamed(pattern: str) -> str:
@@ -215,5 +215,5 @@ def readable(
                 period = reader(found, asked)
             except (ValueError, OverflowError):
                 continue
-            if period is not None and period.start <= period.end:
+            if period is not None and is_in_order(period.start, period.end):
                 yield slice(*found.span()), period

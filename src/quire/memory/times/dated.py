@@ -9,6 +9,7 @@ from quire.memory.times.asking import date_words
 from quire.memory.times.span import DAY, Span
 from quire.memory.words import terms
 from quire.memory.words.folding import same_length
+from quire.memory.words.languages import language_of
 
 _MONTH = 31 * DAY
 _BY_CALENDAR = re.compile(rf"\b(?:{names.either(names.MONTH_NUMBERS)})\b|[0-9][-/.][0-9]")
@@ -30,7 +31,7 @@ class Dated(NamedTuple):
 
     What is `named`, a day or a month, is a word as well. A distance from now, such as last week, is said of
     many weeks, and its `units` alone of anything: they count where all of one of `distances` is said, beside
-    something else that is asked for. With `talk` it is asked what was said or what happened.
+    something else that is asked for. With `talk` it is asked what was said, or what was: then it `is_past`.
     """
 
     numbers: frozenset[str] = frozenset()
@@ -39,6 +40,7 @@ class Dated(NamedTuple):
     units: frozenset[str] = frozenset()
     distances: tuple[frozenset[str], ...] = ()
     talk: frozenset[str] = frozenset()
+    is_past: bool = False
 
     def is_word(self, term: str) -> bool:
         """Whether a term counts wherever it is said; that of a date or a distance does where the rest is."""
@@ -76,11 +78,13 @@ def dated(question: str, spans: Sequence[Span]) -> Dated:
         named |= said
         distances.append(frozenset(terms(span.words, like=question)) - said)
         if is_calendar:
-            beside.update(one for one in said if not one.isdigit())
+            months = terms(" ".join(filter(is_by_calendar, by_name)), like=question)
+            beside.update(one for one in months if not one.isdigit())
             beside.update(date_words(span.start)[1:2] if span.end - span.start <= _MONTH else ())
         rest = rest.replace(span.words, " ", 1)
     elsewhere = frozenset(terms(rest, like=question))
-    talk = [one for one in rest.split() if _TALK.fullmatch(same_length(one))]
+    past = names.PAST.get(language_of(question), ())
+    talk = [one for one in rest.split() if _is_talk(same_length(one), past)]
     return Dated(
         numbers - elsewhere,
         frozenset(beside),
@@ -88,4 +92,9 @@ def dated(question: str, spans: Sequence[Span]) -> Dated:
         frozenset[str]().union(*distances) - named - elsewhere,
         tuple(one for one in dict.fromkeys(distances) if one),
         frozenset(terms(" ".join(talk), like=question)),
+        bool(talk),
     )
+
+
+def _is_talk(word: str, past: Container[str]) -> bool:
+    return _TALK.fullmatch(word) is not None or word.strip(".,;:?!") in past

@@ -10,11 +10,21 @@ from quire.memory.times.zone import Shown
 HOUR = DAY / 24
 UNITS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
 LONG_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_LENGTHS = {"second": 1.0, **UNITS}
+COUNTED_UNITS = {
+    **{unit: unit for unit in (*_LENGTHS, *LONG_UNITS)},
+    **{"sec": "second", "min": "minute", "hr": "hour", "wk": "week", "yr": "year"},
+}
+"""Units by the names that they have beside a number. A second alone is mostly the one after the first."""
+
 _NUMBERS = {**names.NUMBERS_ELSEWHERE, **names.SMALL_NUMBERS}
 
 
 def number(said: str) -> int:
-    return int(said) if said.isdigit() else _NUMBERS[said]
+    """The number that is said in digits or in words, such as "a couple of" or "twenty-five"."""
+    if said.isdigit():
+        return int(said)
+    return sum(_NUMBERS[word] for word in ([said] if said in _NUMBERS else said.replace("-", " ").split()))
 
 
 def whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
@@ -35,20 +45,23 @@ def whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
     return months(today.year, first - back * LONG_UNITS[unit], LONG_UNITS[unit], sure)
 
 
-def until_now(unit: str, amount: int, asked: Asked, sure: float) -> Period:
-    """So much time up to now; months are as long as those of the calendar."""
-    if unit in UNITS:
+def until_now(unit: str, amount: float, asked: Asked, sure: float) -> Period:
+    """So much time up to now; whole months are as long as those of the calendar."""
+    count = amount * LONG_UNITS.get(unit, 0)
+    if unit in _LENGTHS or count % 1:
         return Period(_back(asked.now, unit, amount), asked.now, sure)
-    first = time_of(months_before(asked.today, amount * LONG_UNITS[unit])) + asked.now % DAY
+    first = time_of(months_before(asked.today, int(count))) + asked.now % DAY
     return Period(first, asked.now, sure)
 
 
 def _back(now: Shown, unit: str, amount: float) -> Shown:
-    return now.back(amount * (UNITS.get(unit) or LONG_UNITS[unit] * 30.5 * DAY))
+    return now.back(amount * (_LENGTHS.get(unit) or LONG_UNITS[unit] * 30.5 * DAY))
 
 
 def so_many_ago(unit: str, said: str, asked: Asked) -> Period:
     amount = number(said)
+    if unit == "second":  # nobody counts them: it was just now
+        return until_now(unit, max(3 * amount, 60), asked, 0.5)
     if said in names.VAGUE:  # minutes nobody counts
         most, least = (3 * amount, amount / 3) if unit == "minute" else (amount + 1.5, max(amount - 1.5, 0.5))
         return between(unit, most, least, asked, 0.5)

@@ -25,9 +25,12 @@ def _numbered(first: tuple[str, ...], others: tuple[str, ...], start: int) -> di
 MONTH_NUMBERS = {**_numbered(MONTHS, _MONTHS_ELSEWHERE, 1), "sept": 9}
 WEEKDAY_NUMBERS = _numbered(WEEKDAYS, _WEEKDAYS_ELSEWHERE, 0)
 SEASON_STARTS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_COUNTING = "one two three four five six seven eight nine ten eleven twelve"
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 SMALL_NUMBERS = {
-    **{word: number for number, word in enumerate(_COUNTING.split(), 1)},
+    **{word: number for number, word in enumerate((*_ONES, *_TEENS.split()), 1)},
+    **{word: 10 * number for number, word in enumerate(_TENS, 2)},
     **{"a": 1, "an": 1, "couple": 2, "a couple": 2, "a couple of": 2, "couple of": 2},
     **{"few": 3, "a few": 3, "several": 4, "some": 3},
 }
@@ -99,12 +102,15 @@ def either(names: "Iterable[str]") -> str:
     return "|".join(sorted(names, key=len, reverse=True))
 
 
+COUNTED = rf"(?:{either(_TENS)})(?:-|\s+)(?:{either(_ONES)})|{either(SMALL_NUMBERS)}"
+"""A number in words, up to ninety-nine."""
+
 _SHORT_WEEKDAYS = ("mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun")
-_ARTICLE = r"(?:\s+(?:the|dem|den|le|la|el))?"
+ARTICLE = r"(?:\s+(?:the|dem|den|le|la|el))?"
 OF_WEEK = rf"(?:{either((*WEEKDAY_NUMBERS, *_SHORT_WEEKDAYS))})\b\.?,?"
 """A day of the week that stands before a date."""
 
-THE = rf"{_ARTICLE}(?:\s+{OF_WEEK}{_ARTICLE})?"
+THE = rf"{ARTICLE}(?:\s+{OF_WEEK}{ARTICLE})?"
 """An article and a day of the week that may stand before a date."""
 
 TO = r"(?:to|until|till|through|up\s+to|bis|bis\s+zum|au|jusqu'au|jusqu'en|al|hasta)"
@@ -120,3 +126,11 @@ TALK = (
     r"|dicho|conte|contaste|pregunte|preguntaste|comentamos|discutimos|paso|ocurrio"
 )
 """Words with which somebody asks what was said, or what happened."""
+
+PAST = {
+    "english": ("did", "was", "were", "had", "been"),
+    "german": ("war", "waren", "hatte", "hatten", "gemacht", "getan", "machte", "machten"),
+    "french": ("fait", "faisais", "faisions", "etait", "avais", "avions"),
+    "spanish": ("hice", "hiciste", "hicimos", "hecho", "hizo", "fue", "hubo"),
+}
+"""Words with which somebody asks what was, and not what is planned. By language: some mean more in others."""

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from quire.memory.times import names
 from quire.memory.times.calendar_dates import A_DAY, Asked, Reader, unnamed
 from quire.memory.times.distances import (
+    COUNTED_UNITS,
     HOUR,
     LONG_UNITS,
     UNITS,
@@ -26,8 +27,10 @@ _DAYS_BACK = {
     **dict.fromkeys(("avant-hier", "anteayer", "antes de ayer"), 2),
 }
 _UNIT = rf"(?P<unit>{'|'.join((*UNITS, *LONG_UNITS))})"
+_COUNTED_UNIT = rf"(?P<unit>{names.either(COUNTED_UNITS)})"
 _UNIT_ELSEWHERE = rf"(?P<unit>{names.either(names.UNITS_ELSEWHERE)})"
-_AMOUNT = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.SMALL_NUMBERS)})"
+_HALF = r"(?<!\band )(?<!\band a )(?P<half>(?:a\s+)?half(?:\s+an?)?)"  # not of one and a half
+_AMOUNT = rf"(?:{_HALF}|(?P<amount>[0-9]{{1,4}}|{names.COUNTED}))"
 _AMOUNT_ELSEWHERE = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.NUMBERS_ELSEWHERE)})"
 _SEASON = rf"(?P<season>{names.either(names.SEASON_STARTS)})"
 _WEEKDAY = rf"(?P<weekday>{names.either(names.WEEKDAY_NUMBERS)})"
@@ -106,12 +109,15 @@ def _until_now_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
     return until_now(names.UNITS_ELSEWHERE[found["unit"]], 1, asked, 0.8)
 
 
-def _last_some(found: "re.Match[str]", asked: Asked) -> Period:
-    return until_now(found["unit"], number(found["amount"]), asked, 0.85)
+def _last_some(found: "re.Match[str]", asked: Asked) -> Period | None:
+    unit = COUNTED_UNITS[found["unit"]]
+    if unit != found["unit"] and asked.written[found.start("unit")].isupper():  # two HR meetings
+        return None
+    return until_now(unit, 0.5 if found["half"] else number(found["amount"]), asked, 0.85)
 
 
 def _ago(found: "re.Match[str]", asked: Asked) -> Period:
-    unit = found["unit"]
+    unit = COUNTED_UNITS[found["unit"]]
     if found["half"]:
         return between(unit, 0.75, 0.25, asked, 0.75)
     return so_many_ago(unit, found["amount"], asked)
@@ -167,8 +173,8 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (rf"\b(?P<word>{names.either(_DAYS_BACK)})\b(?:\s+{_PART}\b)?", _day_back),
     (rf"\bthis\s+{_PART}\b|\btonight\b", _this_part),
     (r"\blast\s+night\b", _last_night),
-    (rf"\b(?P<half>half\s+)?{_AMOUNT}\s+{_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
-    (rf"\b(?:last|past|previous)\s+{_AMOUNT}\s+{_UNIT}s?\b", _last_some),
+    (rf"\b{_AMOUNT}\s+{_COUNTED_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
+    (rf"\b(?:last|past|previous)\s+{_AMOUNT}\s+{_COUNTED_UNIT}s?\b(?!-|\s+of\b)", _last_some),
     (rf"\b(?:the\s+)?(?P<unit>week|month|quarter|year)\s+before\s+{_LAST_ITSELF}", _unit_before_last),
     (rf"\b(?:the\s+)?night\s+before\s+{_LAST_ITSELF}", _night_before_last),
     (rf"\b{_WHICH}\s+{_UNIT}\b(?!\s+of\b)", _unit_back),

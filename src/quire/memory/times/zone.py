@@ -68,6 +68,13 @@ def shown_at(at: float, zone: tzinfo) -> Shown:
     return Shown(at, zone)
 
 
+def is_in_order(first: float, last: float) -> bool:
+    """Whether one is no later than another: by the time where that of both is known, else by the clock."""
+    if isinstance(first, Shown) and isinstance(last, Shown):
+        return first.at <= last.at
+    return first <= last
+
+
 def time_of_clock(shown: float, zone: tzinfo) -> float:
     """When the clock of a zone shows something: the first time from which it shows nothing earlier any more.
 

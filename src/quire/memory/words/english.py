@@ -20,6 +20,8 @@ _ROUNDS = 4
 
 # Longest first: an ending, and what stands in its place.
 _RELATED = (
+    ("ellation", "ell"),
+    ("allation", "all"),
     ("ization", "ize"),
     ("fulness", ""),
     ("iveness", "ive"),
@@ -108,10 +110,15 @@ def _related(word: str) -> str:
 
 
 def _with_plain_end(word: str) -> str:
-    """Carry and carri(ed), danc(ing) and dance end alike; hop and hope stay apart."""
+    """Carry and carri(ed), danc(ing) and dance, cancel and cancell(ed) end alike; hop and hope stay apart.
+
+    So do Daniel and Danielle: a long word keeps the end that it has after a doubled l.
+    """
     if len(word) > _SHORTEST:
         if word.endswith("y") and word[-2] not in _VOWELS:
             return word[:-1] + "i"
+        if word.endswith(("ll", "lle")) and _is_long(word[: word.rindex("ll")]):
+            return word.removesuffix("l")
         if word.endswith("e") and word[-2] != "s" and _has_vowel(word[:-1]) and not _is_short(word[:-1]):
             return word[:-1]
     return word
@@ -125,6 +132,12 @@ def _syllables(word: str) -> int:
     """How often a consonant follows a vowel."""
     vowels = [letter in _VOWELS for letter in word]
     return sum(before and not after for before, after in pairwise(vowels))
+
+
+def _is_long(beginning: str) -> bool:
+    """More than one syllable, up to the last vowel of a word: can-ce(l), fu-e(l); not ca(ll) or que(ll)."""
+    has_two_vowels = beginning.endswith(("ia", "ue")) and not beginning.endswith("que")
+    return has_two_vowels or _syllables(beginning) > 0
 
 
 def _is_short(word: str) -> bool:

@@ -22,7 +22,7 @@ threw thrown; understand understood; undertake undertook undertaken; upset upset
 wear wore worn; weave wove woven; weep wept; win won winning; wind wound; withdraw withdrew withdrawn;
 write wrote written; overcome overcame; tie tying tied; undo undid undone; redo redid redone; rewrite
 rewrote rewritten; rebuild rebuilt; resend resent; die dying died dies; rerun reran; overrun overran;
-outgrow outgrew outgrown; foresee foresaw foreseen
+outgrow outgrew outgrown; foresee foresaw foreseen; cancel cancelation
 """
 _NOUNS = """
 child children kid kids; man men; woman women; person people; foot feet; tooth teeth; goose geese; mouse

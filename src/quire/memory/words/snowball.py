@@ -27,4 +27,4 @@ def stemmer(language: str) -> Stem | None:
 
 def dialect() -> str:
     """What terms are made with: an index made with another dialect has other terms and is made anew."""
-    return "3" if stemmer("german") is None else "3+snowball"
+    return "4" if stemmer("german") is None else "4+snowball"
