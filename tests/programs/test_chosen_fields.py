@@ -145,6 +145,36 @@ CHOSEN: dict[str, tuple[Any, str, Any]] = {
         "        paid.pop(n)\n    else:\n        n += 1\n" + SUM,
         5.0,
     ),
+    "of several pages": (
+        float,
+        "paid = []\nfor n in range(3):\n    paid.extend([await person(n)])\n"
+        "paid = [p for p in paid if p['salary'] is not None]\n" + SUM,
+        5.0,
+    ),
+    "under a name that another function has, too": (
+        float,
+        "async def names():\n    found = await people()\n    return [p['name'] for p in found]\n"
+        "async def total():\n    found = [p for p in await people() if p['salary'] is not None]\n"
+        "    return sum(p['salary'] for p in found)\nawait names()\noutput = await total()",
+        5.0,
+    ),
+    "filled by what a tool gives": (
+        float,
+        "ps = await people()\nfor p in ps:\n    if p['salary'] is None:\n"
+        "        p['salary'] = float(await pay(p['name'], 1.0))\noutput = sum(p['salary'] for p in ps)",
+        6.0,
+    ),
+    "filled from a table": (
+        float,
+        "least = {'x': 1.0, 'y': 2.0}\nps = await people()\nfor p in ps:\n    if p['salary'] is None:\n"
+        "        p['salary'] = least[p['team']]\noutput = sum(p['salary'] for p in ps)",
+        6.0,
+    ),
+    "added to": (
+        float,
+        PAID + "for p in paid:\n    p['salary'] += 1\n" + SUM,
+        7.0,
+    ),
     "one of two": (float, PAID + "both = (paid, ps)\noutput = sum(p['salary'] for p in both[0])", 5.0),
     "beside others": (
         float,

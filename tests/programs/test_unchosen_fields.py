@@ -52,6 +52,38 @@ TOLD: dict[str, tuple[Any, str]] = {
         float,
         f"{CHOSEN}output = 0.0\nfor a, b in zip(paid, ps):\n    output += b['salary'] - a['salary']",
     ),
+    "before they were chosen": (
+        float,
+        "ps = await people()\noutput = sum(p['salary'] for p in ps)\n"
+        "ps = [p for p in ps if p['salary'] is not None]",
+    ),
+    "by a name that another function gives again": (
+        float,
+        "ps = []\nasync def again():\n    global ps\n    ps = await people()\n"
+        "ps = [p for p in rows if p['salary'] is not None]\nawait again()\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "filled with what may be None as well": (
+        float,
+        "ps = await people()\nfor p in ps:\n    if p['salary'] is None:\n"
+        "        other = await person(0)\n        p['salary'] = other['salary']\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "filled with what may not be found": (
+        float,
+        "ps = await people()\nknown = {'bo': 1.0}\nfor p in ps:\n    if p['salary'] is None:\n"
+        "        p['salary'] = known.get(p['name'])\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "filled in copies": (
+        float,
+        "ps = await people()\nfor p in ps:\n    p = dict(p)\n    p['salary'] = p['salary'] or 0.0\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "once they were taken out on the way through": (
+        float,
+        f"ps = await people()\n{THINNED.replace('list(ps)', 'ps')}\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "added to": (int, "for p in rows:\n    p['salary'] += 1\noutput = 1"),
     "the other of two": (float, f"{CHOSEN}both = (paid, ps)\noutput = sum(p['salary'] for p in both[1])"),
     "before those that lack it were taken out": (
         float,

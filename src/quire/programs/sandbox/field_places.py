@@ -1,7 +1,7 @@
 """Where something stands in a program: what binds its names, and through which tests it is reached."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -74,16 +74,30 @@ class Places:
                 break
         return ways[0].intersection(*ways) if ways else None
 
-    def block_of(self, node: ast.AST | None) -> Block | None:
+    def block_of(self, node: ast.AST) -> Block | None:
         """The statements that the one with a node in it stands among."""
-        parts = () if node is None else (part for part, _ in self._outwards(node))
-        return next((self._block_at[part][0] for part in parts if part in self._block_at), None)
+        return self._place_of(node)[0]
 
-    def follows(self, node: ast.AST, statement: ast.stmt) -> bool:
-        """Whether a node stands where a statement was come to before, whichever way the program took."""
-        block, at = self._block_at[statement]
-        parts = (self._block_at[part] for part, _ in self._outwards(node) if part in self._block_at)
-        return any(one is block and place > at for one, place in parts)
+    def follows(self, node: ast.AST, other: ast.AST) -> bool:
+        """Whether a node stands where another was come to before, whichever way the program took."""
+        return self._is_placed(node, other, lambda place, at: place > at)
+
+    def is_ahead(self, node: ast.AST, other: ast.AST) -> bool:
+        """Whether a node stands in what is done before another is come to, each time."""
+        return self._is_placed(node, other, lambda place, at: place < at)
+
+    def _is_placed(self, node: ast.AST, other: ast.AST, how: Callable[[int, int], bool]) -> bool:
+        block, at = self._place_of(other)
+        around = (self._block_at.get(part) for part, _ in self._outwards(node))
+        return any(one is not None and one[0] is block and how(one[1], at) for one in around)
+
+    def _place_of(self, node: ast.AST) -> tuple[Block | None, int]:
+        parts = (part for part, _ in self._outwards(node) if part in self._block_at)
+        return next((self._block_at[part] for part in parts), (None, 0))
+
+    def function_of(self, node: ast.AST) -> ast.AST | None:
+        """The innermost function that a node stands in; None where it stands in none."""
+        return next((one for _, one in self._outwards(node) if isinstance(one, Function)), None)
 
     def loop_around(self, node: ast.AST) -> Loop | None:
         """The innermost loop that a node stands in."""

@@ -58,6 +58,17 @@ def read_by(node: ast.AST) -> Read | None:
             return None
 
 
+def changed_by(node: ast.AST) -> Read | None:
+    """The field that a statement reads and puts something else into, at once; None where it is none."""
+    match node:
+        case ast.AugAssign(target=ast.Subscript(value=whole, slice=ast.Constant(value=str(key)))):
+            return Read(whole, key)
+        case ast.AugAssign(target=ast.Attribute(value=whole, attr=key)):
+            return Read(whole, key)
+        case _:
+            return None
+
+
 def is_none(node: ast.AST) -> bool:
     """Whether this is None, as it is written."""
     return isinstance(node, ast.Constant) and node.value is None

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from quire.programs.sandbox.field_places import Binder, Places
-from quire.programs.sandbox.field_tests import Tests
-from quire.programs.sandbox.fields import Field, is_none, read_by
+from quire.programs.sandbox.fields import Field, is_none
+from quire.programs.sandbox.never_none import NeverNone
 from quire.programs.sandbox.thinned_records import goes_to_its_end, thinned_in
 
 _GOING_THROUGH = ("enumerate", "list", "reversed", "sorted", "tuple")
-_NEVER_NONE = ("abs", "bool", "float", "int", "len", "list", "round", "sorted", "str", "sum")
-_MADE = (ast.BinOp, ast.Compare, ast.Dict, ast.JoinedStr, ast.List, ast.ListComp, ast.Set, ast.Tuple)
 _ADDING = ("add", "append", "appendleft", "extend", "extendleft", "insert", "setdefault", "update")
 
 
@@ -31,8 +29,8 @@ class Filled:
     Those that have nothing there may have been taken out, too.
     """
 
-    def __init__(self, tree: ast.Module, places: Places, tests: Tests) -> None:
-        self._places, self._tests = places, tests
+    def __init__(self, tree: ast.Module, places: Places, never_none: NeverNone) -> None:
+        self._places, self._never_none = places, never_none
         self._steps = defaultdict[tuple[Binder | None, Field], list[ast.stmt]](list)
         self._changed = defaultdict[str, list[int]](list)
         nodes = [*ast.walk(tree)]
@@ -65,38 +63,23 @@ class Filled:
         while isinstance(whole, ast.Name):
             binder = self._places.binder_of(whole)
             self._steps[binder, Field(whole.id, store.key)].append(step)
-            if not isinstance(binder, ast.For) or step not in binder.body or not goes_to_its_end(binder):
+            if not isinstance(binder, ast.For) or not self._is_of_each(whole.id, step, binder):
                 break
             whole, step = _gone_through(binder.iter), binder
+
+    def _is_of_each(self, name: str, step: ast.stmt, loop: ast.For) -> bool:
+        """Whether a step of a loop is for each of what it goes through, and of that, under its name."""
+        lines = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+        is_another = any(line in lines for line in self._changed.get(name, ()))
+        return step in loop.body and goes_to_its_end(loop) and not is_another
 
     def _fills(self, store: _Store) -> bool:
         """Whether nothing is None under a key any more, whichever way the program came past there."""
         if not isinstance(store.whole, ast.Name):
             return False
         spared, field = self._places.spared(store.by), Field(store.whole.id, store.key)
-        if spared is not None:
-            return field in spared
-        return self._is_something(store.value)
-
-    def _is_something(self, value: ast.expr) -> bool:
-        """Whether a value is never None, as far as its text says."""
-        match value:
-            case ast.Constant():
-                return not is_none(value)
-            case ast.BoolOp(op=ast.Or(), values=[*_, last]):
-                return self._is_something(last)
-            case ast.IfExp(test=test, body=body, orelse=other):
-                ways = ((body, self._tests.known(test)), (other, self._tests.known(test, False)))
-                return all(self._is_something(one) or _is_known(one, known) for one, known in ways)
-            case ast.Call(func=ast.Name(id=name)):
-                return name in _NEVER_NONE
-            case _:
-                return isinstance(value, _MADE)
-
-
-def _is_known(value: ast.expr, known: set[Field]) -> bool:
-    read = read_by(value)
-    return read is not None and read.field in known
+        is_passed = spared is not None and field not in spared
+        return not is_passed and self._never_none.has(store.value)
 
 
 def _gone_through(several: ast.expr) -> ast.expr | None:

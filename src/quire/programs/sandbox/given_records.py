@@ -1,7 +1,7 @@
 """Records that a program was given, and kept without a look at a field: of that it knows no more."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum
 
 from quire.programs.sandbox.field_places import Places
@@ -10,8 +10,11 @@ from quire.programs.sandbox.fields import Comprehension, Read, binds, root_of
 from quire.programs.sandbox.filled_fields import Filled
 from quire.programs.sandbox.functions import Function, called_as
 from quire.programs.sandbox.handed_in import Handed
+from quire.programs.sandbox.held_names import Names
 from quire.programs.sandbox.loose_flow import Flow, Value
-from quire.programs.sandbox.naming import Declared
+from quire.programs.sandbox.naming import declared_in
+from quire.programs.sandbox.never_none import NeverNone
+from quire.programs.sandbox.parsing import module_of
 from quire.programs.sandbox.picked_parts import Picked
 
 _DEEPEST = 50
@@ -39,15 +42,18 @@ class _Are(IntEnum):
 class Given:
     """Knows of records whether they are as they were given. They are, unless the program chose them.
 
-    It has to have chosen by the very field that is asked for. `host` is what the program has from there.
+    It has to have chosen by the very field that is asked for. `never_none` are keys under which each record
+    has something.
     """
 
-    def __init__(self, tree: ast.Module, tests: Tests, host: Declared) -> None:
-        self._flow, self._tests, self._host = Flow(tree), tests, host
+    def __init__(self, tree: ast.Module, tests: Tests, stubs: str, never_none: Collection[str]) -> None:
+        self._flow, self._tests, self._host = Flow(tree), tests, declared_in(stubs)
         self._places = Places(tree, tests)
-        self._filled = Filled(tree, self._places, tests)
         self._handed = Handed(tree, self._places)
+        values = NeverNone(module_of(stubs), never_none, tests, self._places, self._flow, self._handed)
+        self._filled = Filled(tree, self._places, values)
         self._picked = Picked(tree, self._flow, self._handed)
+        self._names = Names(tree, self._flow, self._handed, self._places)
         self._found: dict[_Asked, _Are] = {}
         self._open, self._met = set[_Asked](), set[_Asked]()
         self._again = _MOST_AGAIN
@@ -144,7 +150,7 @@ class Given:
             return _Are.CHOSEN
         binder = self._places.binder_of(node)
         if binder is None:
-            return self._once(node.id, key)
+            return self._held_at(node, key)
         if isinstance(binder, ast.Lambda | Function):
             own = (one for one in self._flow.given[node.id] if self._places.is_in(one, binder))
             return max(self._any(own, key), self._all(self._sources(node), key))
@@ -165,21 +171,18 @@ class Given:
                 for one in loops:
                     yield from self._picked.each_in(one.iter, one.target, node.id)
 
+    def _held_at(self, node: ast.Name, key: str) -> _Are:
+        """What a name holds where it is used."""
+        last = self._names.last_before(node)
+        if last is None:
+            return self._once(node.id, key)
+        return self._all([last, *self._names.put_since(last, node)], key)
+
     def _held_by(self, name: str, key: str) -> _Are:
-        """What a name is given last, as far as that can be said, with what is put into it."""
+        """What a name ever holds."""
         if name in self._host.variables:
             return _Are.GIVEN
-        given = (one for one in self._flow.given.get(name, ()) if one not in self._flow.within)
-        values = [*given, *self._handed.unpacked[name]]
-        put = [value for _, value in self._flow.put.get(name, ())]
-        return _lowest((self._last_of(values, key), self._all(put, key)))
-
-    def _last_of(self, values: Sequence[Value], key: str) -> _Are:
-        """What a name is in the end: what is given last, where that surely takes the place of the others."""
-        if len({self._places.block_of(one) for one in values}) != 1 or None in values:
-            return self._all(values, key)
-        # What is made of the name itself is what it was before.
-        return next(filter(None, (self._are(one, key) for one in reversed(values))), _Are.NONE)
+        return self._all(self._names.ever(name), key)
 
 
 def _lowest(several: Iterable[_Are]) -> _Are:

@@ -91,4 +91,9 @@ def is_as_written(text: Text, node: ast.expr) -> bool:
         found = expression_of(text.data[start:end].decode())
     except (SyntaxError, ValueError):
         return False
-    return ast.dump(found) == ast.dump(node)
+    return _shape_of(found) == _shape_of(node)
+
+
+def _shape_of(node: ast.AST) -> str:
+    """What a node is, whether it is read or put into."""
+    return ast.dump(node).replace("ctx=Store()", "ctx=Load()")

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from quire.programs.sandbox.field_tests import Tests
-from quire.programs.sandbox.fields import may_be_missing, may_be_none, read_by
+from quire.programs.sandbox.fields import Read, changed_by, may_be_missing, may_be_none, read_by
 from quire.programs.sandbox.given_records import Given
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.loose_records import types_by_key
-from quire.programs.sandbox.naming import declared_in
 from quire.programs.sandbox.parsing import module_of
 
 LOOSE_TESTED = f"{LOOSE}_but_none"
@@ -47,10 +46,19 @@ class Tested:
 
     @cached_property
     def _given(self) -> Given:
-        return Given(self._tree, Tests(self._tree), declared_in(self._stubs))
+        return Given(self._tree, Tests(self._tree), self._stubs, self._never_none)
+
+    @cached_property
+    def _changed(self) -> dict[ast.expr, Read]:
+        """Fields that are changed by what they are, by what these are in: nothing can be put around them."""
+        found = filter(None, map(changed_by, ast.walk(self._tree)))
+        return {read.whole: read for read in found if read.key not in self._never_none}
 
     def marks_of(self, node: ast.expr) -> Iterator[tuple[str, str]]:
         """What is put ahead of an expression and behind it."""
+        changed = self._changed.get(node)
+        if changed is not None and not self._given.has(changed):
+            yield f"{LOOSE}(", ")"
         read = read_by(node)
         if read is None or read.key in self._never_none:
             return

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire.programs.sandbox.field_places import Places
 from quire.programs.sandbox.field_tests import Tests
-from quire.programs.sandbox.fields import Field, may_be_none, read_by
+from quire.programs.sandbox.fields import Field, changed_by, may_be_none, read_by
 from quire.programs.sandbox.functions import called_as
 from quire.programs.sandbox.iterating import is_as_written
 from quire.programs.sandbox.loose_calls import LOOSE
@@ -76,9 +76,10 @@ class Unsure:
         waiting: list[ast.AST] = [tree]
         while waiting:
             node = waiting.pop()
-            read = read_by(node)
-            if read is not None and isinstance(node, ast.expr) and read.key in self._types:
-                yield _Use(node, read.field)
+            read = read_by(node) or changed_by(node)
+            use = node.target if isinstance(node, ast.AugAssign) else node
+            if read is not None and isinstance(use, ast.expr) and read.key in self._types:
+                yield _Use(use, read.field)
             waiting += reversed([*_parts_of(node)])
 
 

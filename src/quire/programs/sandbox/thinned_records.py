@@ -40,12 +40,24 @@ def _is_for_each(loop: Loop, whole: ast.Name, step: ast.stmt) -> bool:
     """Whether a step of a loop is for each that is in something."""
     through = loop.iter if isinstance(loop, ast.For) else loop.test
     is_of_it = any(isinstance(one, ast.Name) and one.id == whole.id for one in ast.walk(through))
-    return is_of_it and step in loop.body and goes_to_its_end(loop) and not _is_a_part(through)
+    is_whole = not _is_a_part(through) and not (isinstance(loop, ast.For) and _is_itself(through))
+    return is_of_it and is_whole and step in loop.body and goes_to_its_end(loop)
 
 
 def _is_a_part(through: ast.expr) -> bool:
     slices = (one for one in ast.walk(through) if isinstance(one, ast.Slice))
     return any(one.lower or one.upper or one.step for one in slices)
+
+
+def _is_itself(through: ast.expr) -> bool:
+    """Whether a loop goes through something and not through a copy: it leaves out what comes after a gap."""
+    match through:
+        case ast.Name() | ast.Call(func=ast.Name("enumerate"), args=[ast.Name(), *_]):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr="items" | "keys" | "values")):
+            return True
+        case _:
+            return False
 
 
 def _names_of(one: ast.expr, whole: ast.Name, loop: Loop) -> Iterator[str]:
