@@ -175,6 +175,22 @@ CHOSEN: dict[str, tuple[Any, str, Any]] = {
         PAID + "for p in paid:\n    p['salary'] += 1\n" + SUM,
         7.0,
     ),
+    "in both branches": (
+        float,
+        "def total(several: list[RowsItem], some: bool) -> float:\n    if some:\n"
+        "        several = [p for p in several if p['salary'] is not None]\n    else:\n"
+        "        several = [{**p, 'salary': p['salary'] or 1.0} for p in several]\n"
+        "    return sum(p['salary'] for p in several)\noutput = total(rows, False)",
+        6.0,
+    ),
+    "unless there is nothing to do": (
+        float,
+        "def total(several: list[RowsItem]) -> float:\n    if not several:\n        return 0.0\n"
+        "    several = [p for p in several if p['salary'] is not None]\n"
+        "    several.sort(key=lambda p: p['salary'])\n    return sum(p['salary'] for p in several)\n"
+        "output = total(rows)",
+        5.0,
+    ),
     "one of two": (float, PAID + "both = (paid, ps)\noutput = sum(p['salary'] for p in both[0])", 5.0),
     "beside others": (
         float,

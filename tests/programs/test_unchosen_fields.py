@@ -84,6 +84,52 @@ TOLD: dict[str, tuple[Any, str]] = {
         f"ps = await people()\n{THINNED.replace('list(ps)', 'ps')}\noutput = sum(p['salary'] for p in ps)",
     ),
     "added to": (int, "for p in rows:\n    p['salary'] += 1\noutput = 1"),
+    "by a parameter that one branch gives again": (
+        float,
+        "def total(several: list[RowsItem], some: bool) -> float:\n    if some:\n"
+        "        several = [p for p in several if p['salary'] is not None]\n"
+        "    return sum(p['salary'] for p in several)\n"
+        "output = total(rows, False)",
+    ),
+    "before a parameter is given again": (
+        float,
+        "def total(several: list[RowsItem]) -> float:\n    found = sum(p['salary'] for p in several)\n"
+        "    several = [p for p in several if p['salary'] is not None]\n    return found / len(several)\n"
+        "output = total(rows)",
+    ),
+    "in a loop that chooses them afterwards": (
+        float,
+        "ps = await people()\noutput = 0.0\nfor n in range(2):\n    output += sum(p['salary'] for p in ps)\n"
+        "    ps = [p for p in ps if p['salary'] is not None]",
+    ),
+    "chosen where nothing went wrong": (
+        float,
+        "ps = await people()\ntry:\n    ps = [p for p in ps if p['salary'] is not None]\n"
+        "except KeyError:\n    pass\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "filled by a function that may find nothing": (
+        float,
+        "def least(p):\n    for other in rows:\n        if other['team'] == p['team']:\n"
+        "            return 1.0\n"
+        "ps = await people()\nfor p in ps:\n    if p['salary'] is None:\n        p['salary'] = least(p)\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "filled by the least, or None": (
+        float,
+        "ps = await people()\nfor p in ps:\n    if p['salary'] is None:\n"
+        "        p['salary'] = min((q['salary'] for q in rows if q['salary'] is not None), default=None)\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "once some of one team were taken out": (
+        float,
+        f"ps = await people()\n{THINNED.replace('list(ps)', '[q for q in ps if q]')}\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "once every other one was looked at": (
+        float,
+        "ps = await people()\nn = 0\nwhile n < len(ps):\n    if ps[n]['salary'] is None:\n        ps.pop(n)\n"
+        "    n += 1\noutput = sum(p['salary'] for p in ps)",
+    ),
     "the other of two": (float, f"{CHOSEN}both = (paid, ps)\noutput = sum(p['salary'] for p in both[1])"),
     "before those that lack it were taken out": (
         float,

@@ -12,13 +12,14 @@ from quire.programs.sandbox.naming import names_bound_by
 if TYPE_CHECKING:
     from quire.programs.sandbox.field_tests import Tests
 
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class Block:
     """Statements that follow one another."""
 
     def __init__(self, statements: Sequence[ast.stmt], tests: "Tests") -> None:
+        self.statements = statements
         self._bound = defaultdict[str, list[int]](list)
         self._known = defaultdict[str, list[tuple[int, str]]](list)
         self._spared = list[tuple[int, set[Field]]]()
@@ -58,5 +59,5 @@ def _known_after(statement: ast.stmt, tests: "Tests") -> set[Field]:
 def _leaving_by(choice: ast.If) -> Iterator[bool]:
     """How a test came out where what follows it is not come to."""
     for is_true, block in ((True, choice.body), (False, choice.orelse)):
-        if block and isinstance(block[-1], _LEAVING):
+        if block and isinstance(block[-1], LEAVING):
             yield is_true

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from quire.programs.sandbox.field_blocks import LEAVING as LEAVING
 from quire.programs.sandbox.field_blocks import Block
 from quire.programs.sandbox.fields import Comprehension, Field, binds
 from quire.programs.sandbox.functions import Function
@@ -36,7 +37,7 @@ class Places:
 
     def binder_of(self, node: ast.Name) -> Binder | None:
         """The innermost loop or function that gives a name its values; None where that is none of them."""
-        for part, around in self._outwards(node):
+        for part, around in self.outwards(node):
             if isinstance(around, Binder) and _gives(around, part, node.id):
                 return around
         return None
@@ -44,7 +45,7 @@ class Places:
     def known_at(self, node: ast.AST, name: str) -> set[str]:
         """The keys of what has a name that are not None where a node stands, by the tests before."""
         known = set[str]()
-        for part, around in self._outwards(node):
+        for part, around in self.outwards(node):
             is_bound = False
             if part in self._block_at:
                 block, at = self._block_at[part]
@@ -59,7 +60,7 @@ class Places:
     def spared(self, node: ast.AST) -> set[Field] | None:
         """The fields that are not None where a node is not come to; None where it always is, each time."""
         ways = list[set[Field]]()
-        for part, around in self._outwards(node):
+        for part, around in self.outwards(node):
             match around:
                 case ast.If(test=test, body=body):
                     ways.append(self._tests.known(test, part not in body))
@@ -74,10 +75,6 @@ class Places:
                 break
         return ways[0].intersection(*ways) if ways else None
 
-    def block_of(self, node: ast.AST) -> Block | None:
-        """The statements that the one with a node in it stands among."""
-        return self._place_of(node)[0]
-
     def follows(self, node: ast.AST, other: ast.AST) -> bool:
         """Whether a node stands where another was come to before, whichever way the program took."""
         return self._is_placed(node, other, lambda place, at: place > at)
@@ -88,36 +85,43 @@ class Places:
 
     def _is_placed(self, node: ast.AST, other: ast.AST, how: Callable[[int, int], bool]) -> bool:
         block, at = self._place_of(other)
-        around = (self._block_at.get(part) for part, _ in self._outwards(node))
+        around = (self._block_at.get(part) for part, _ in self.outwards(node))
         return any(one is not None and one[0] is block and how(one[1], at) for one in around)
 
     def _place_of(self, node: ast.AST) -> tuple[Block | None, int]:
-        parts = (part for part, _ in self._outwards(node) if part in self._block_at)
+        parts = (part for part, _ in self.outwards(node) if part in self._block_at)
         return next((self._block_at[part] for part in parts), (None, 0))
 
     def function_of(self, node: ast.AST) -> ast.AST | None:
         """The innermost function that a node stands in; None where it stands in none."""
-        return next((one for _, one in self._outwards(node) if isinstance(one, Function)), None)
+        return next((one for _, one in self.outwards(node) if isinstance(one, Function)), None)
 
     def loop_around(self, node: ast.AST) -> Loop | None:
         """The innermost loop that a node stands in."""
-        return next((one for _, one in self._outwards(node) if isinstance(one, Loop)), None)
+        return next((one for _, one in self.outwards(node) if isinstance(one, Loop)), None)
 
     def step_of(self, node: ast.AST) -> ast.stmt:
         """What a node stands in, of the statements that are gone through one after the other."""
-        parts = (part for part, around in self._outwards(node) if isinstance(around, _WHOLE))
+        parts = (part for part, around in self.outwards(node) if isinstance(around, _WHOLE))
         return cast("ast.stmt", next(parts))
 
-    def is_in(self, node: ast.AST | None, whole: ast.AST) -> bool:
-        """Whether a node stands within another."""
-        return node is not None and any(around is whole for _, around in self._outwards(node))
-
-    def _outwards(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    def outwards(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """What a node is in, from within, each with the part of it that this is."""
         part, around = node, self.around.get(node)
         while around is not None:
             yield part, around
             part, around = around, self.around.get(around)
+
+    def before(self, statement: ast.AST) -> list[ast.stmt]:
+        """The statements that come before one among those it stands with, the last of them first."""
+        if statement not in self._block_at:
+            return []
+        block, at = self._block_at[statement]
+        return [*reversed(block.statements[:at])]
+
+    def is_in(self, node: ast.AST | None, whole: ast.AST) -> bool:
+        """Whether a node stands within another."""
+        return node is not None and any(around is whole for _, around in self.outwards(node))
 
     def _known_within(self, part: ast.AST, around: ast.AST) -> set[Field]:
         """What is known of fields in a part of something, by the tests before it."""

@@ -6,9 +6,9 @@ from enum import IntEnum
 
 from quire.programs.sandbox.field_places import Places
 from quire.programs.sandbox.field_tests import Tests
-from quire.programs.sandbox.fields import Comprehension, Read, binds, root_of
+from quire.programs.sandbox.fields import Comprehension, Read, binds, read_by, root_of
 from quire.programs.sandbox.filled_fields import Filled
-from quire.programs.sandbox.functions import Function, called_as
+from quire.programs.sandbox.functions import called_as
 from quire.programs.sandbox.handed_in import Handed
 from quire.programs.sandbox.held_names import Names
 from quire.programs.sandbox.loose_flow import Flow, Value
@@ -16,6 +16,7 @@ from quire.programs.sandbox.naming import declared_in
 from quire.programs.sandbox.never_none import NeverNone
 from quire.programs.sandbox.parsing import module_of
 from quire.programs.sandbox.picked_parts import Picked
+from quire.programs.sandbox.written_parts import parts_of, place_of, values_of
 
 _DEEPEST = 50
 """A program may hand things on from name to name for longer than anybody has time to follow."""
@@ -50,8 +51,10 @@ class Given:
         self._flow, self._tests, self._host = Flow(tree), tests, declared_in(stubs)
         self._places = Places(tree, tests)
         self._handed = Handed(tree, self._places)
-        values = NeverNone(module_of(stubs), never_none, tests, self._places, self._flow, self._handed)
-        self._filled = Filled(tree, self._places, values)
+        self._never_none = NeverNone(
+            module_of(stubs), never_none, tests, self._places, self._flow, self._handed
+        )
+        self._filled = Filled(tree, self._places, self._never_none)
         self._picked = Picked(tree, self._flow, self._handed)
         self._names = Names(tree, self._flow, self._handed, self._places)
         self._found: dict[_Asked, _Are] = {}
@@ -81,7 +84,7 @@ class Given:
         if not isinstance(value, Comprehension):
             return set()
         known = self._tests.known_of_all(test for one in value.generators for test in one.ifs)
-        others = {other for one in value.generators for other in _values_of(one, name)}
+        others = {other for one in value.generators for other in values_of(one, name)}
         return {key for of, key in known if of in others or of.partition("[")[0] == name}
 
     def _are(self, value: Value, key: str) -> _Are:
@@ -116,13 +119,22 @@ class Given:
             case ast.Call():
                 return self._result(value, key)
             case ast.Attribute(value=inner, attr=name):
-                return self._any((inner, *self._handed.attributes[name]), key)
+                return self._all(self._handed.attributes.get(name) or [inner], key)
             case ast.Subscript() if key in self._places.known_at(value, root_of(value)):
                 return _Are.CHOSEN
             case ast.Subscript(value=whole, slice=ast.Constant(value=str() | int() as place)):
                 return self._all(self._picked.at(whole, place) or [whole], key)
+            case ast.Dict(keys=keys, values=values) if (at := place_of(key, keys)) is not None:
+                return self._made_with(values[at])
             case _:
-                return self._all(_parts_of(value), key)
+                return self._all(parts_of(value), key)
+
+    def _made_with(self, value: ast.expr) -> _Are:
+        """What a record is that a program made itself, with a value under the key."""
+        if self._never_none.has(value):
+            return _Are.CHOSEN
+        read = read_by(value)
+        return _Are.GIVEN if read is None or self.has(read) else _Are.CHOSEN
 
     def _any(self, values: Iterable[Value], key: str) -> _Are:
         return max((self._are(one, key) for one in values), default=_Are.NONE)
@@ -149,12 +161,10 @@ class Given:
         if key in self._places.known_at(node, node.id) or self._filled.has(node, key):
             return _Are.CHOSEN
         binder = self._places.binder_of(node)
-        if binder is None:
-            return self._held_at(node, key)
-        if isinstance(binder, ast.Lambda | Function):
-            own = (one for one in self._flow.given[node.id] if self._places.is_in(one, binder))
-            return max(self._any(own, key), self._all(self._sources(node), key))
-        return self._any(self._sources(node), key)
+        held, is_open = self._names.at(node, binder)
+        if is_open and binder is None:
+            return self._once(node.id, key)
+        return self._all([*held, *(self._sources(node) if is_open else ())], key)
 
     def _sources(self, node: ast.Name) -> Iterator[ast.expr]:
         """What a name is given its values of, or among, by a loop or a function around it."""
@@ -171,13 +181,6 @@ class Given:
                 for one in loops:
                     yield from self._picked.each_in(one.iter, one.target, node.id)
 
-    def _held_at(self, node: ast.Name, key: str) -> _Are:
-        """What a name holds where it is used."""
-        last = self._names.last_before(node)
-        if last is None:
-            return self._once(node.id, key)
-        return self._all([last, *self._names.put_since(last, node)], key)
-
     def _held_by(self, name: str, key: str) -> _Are:
         """What a name ever holds."""
         if name in self._host.variables:
@@ -188,38 +191,3 @@ class Given:
 def _lowest(several: Iterable[_Are]) -> _Are:
     """What can be said of several at once; those that are none say nothing."""
     return min(filter(None, several), default=_Are.NONE)
-
-
-def _values_of(loop: ast.comprehension, name: str) -> Iterator[str]:
-    """What a loop calls the values in something that has a name."""
-    match loop:
-        case ast.comprehension(
-            target=ast.Tuple(elts=[_, ast.Name(id=value)]),
-            iter=ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="items")),
-        ) if of == name:
-            yield value
-        case _:
-            pass
-
-
-def _parts_of(value: ast.expr) -> list[ast.expr]:
-    """What a value is one of, is made of or is a part of, as far as that can be said."""
-    match value:
-        case ast.Await(value=inner) | ast.Starred(value=inner) | ast.NamedExpr(value=inner):
-            return [inner]
-        case ast.Subscript(value=inner):
-            return [inner]
-        case (
-            ast.ListComp(elt=one) | ast.SetComp(elt=one) | ast.GeneratorExp(elt=one) | ast.DictComp(value=one)
-        ):
-            return [one]
-        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
-            return [one, other]
-        case ast.BoolOp(op=ast.And(), values=[*_, last]):
-            return [last]
-        case ast.BoolOp(values=several) | ast.List(elts=several) | ast.Set(elts=several):
-            return several
-        case ast.Dict(values=several) | ast.Tuple(elts=several):
-            return several
-        case _:
-            return []

@@ -1,14 +1,14 @@
 """Values that are never None, as far as the text of a program and of its stubs says."""
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from quire.programs.sandbox.field_places import Places
 from quire.programs.sandbox.field_tests import Tests
 from quire.programs.sandbox.fields import ITSELF, Field, may_be_none, read_by
-from quire.programs.sandbox.functions import called_as
+from quire.programs.sandbox.functions import Function, called_as
 from quire.programs.sandbox.handed_in import Handed
 from quire.programs.sandbox.loose_flow import Flow, Value
 
@@ -104,11 +104,38 @@ class NeverNone:
             declared = self._returns[name]
             return declared is None or not may_be_none(declared)
         if name in self.handed.functions:
-            returned = [*self.handed.returned_by(name)]
-            return bool(returned) and all(self.has(one) for one in returned)
-        if name in _MAY_GIVE_NONE:
-            return len(call.args) > 1 and self.has(call.args[-1])
-        return True
+            return self._is_returned(self.handed.functions[name], self.handed.returned_by(name))
+        instead = [one.value for one in call.keywords if one.arg == "default"]
+        if name in _MAY_GIVE_NONE or instead:
+            others = instead or call.args[1:]
+            return bool(others) and self.has(others[-1])
+        return name not in self.flow.given  # of what it made to be called itself, nothing is known
+
+    def _is_returned(self, function: Function | ast.Lambda, returned: Iterable[ast.expr]) -> bool:
+        """Whether a function of the program's own gives something, however it ends."""
+        if isinstance(function, ast.Lambda):
+            return self.has(function.body)
+        if function.returns is not None:
+            return not may_be_none(function.returns)
+        empty = (node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is None)
+        return _ends(function.body) and not any(empty) and all(map(self.has, returned))
+
+
+def _ends(block: list[ast.stmt]) -> bool:
+    """Whether nobody comes past the last statement."""
+    match block[-1]:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If(body=body, orelse=other):
+            return bool(other) and _ends(body) and _ends(other)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            return _ends(body)
+        case ast.Try(body=body, handlers=handlers, orelse=other):
+            return _ends(other or body) and all(_ends(one.body) for one in handlers)
+        case ast.While(test=ast.Constant(value=True)) as loop:
+            return not any(isinstance(node, ast.Break) for node in ast.walk(loop))
+        case _:
+            return False
 
 
 def _is_known(value: ast.expr, known: set[Field]) -> bool:

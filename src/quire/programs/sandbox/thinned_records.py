@@ -40,13 +40,20 @@ def _is_for_each(loop: Loop, whole: ast.Name, step: ast.stmt) -> bool:
     """Whether a step of a loop is for each that is in something."""
     through = loop.iter if isinstance(loop, ast.For) else loop.test
     is_of_it = any(isinstance(one, ast.Name) and one.id == whole.id for one in ast.walk(through))
-    is_whole = not _is_a_part(through) and not (isinstance(loop, ast.For) and _is_itself(through))
-    return is_of_it and is_whole and step in loop.body and goes_to_its_end(loop)
+    is_whole = not _is_itself(through) if isinstance(loop, ast.For) else _stays_at_a_gap(step)
+    return is_of_it and is_whole and step in loop.body and goes_to_its_end(loop) and not _is_a_part(through)
+
+
+def _stays_at_a_gap(step: ast.stmt) -> bool:
+    """Whether a loop that counts looks at a place again, out of which something was taken."""
+    return isinstance(step, ast.If) and (bool(step.orelse) or isinstance(step.body[-1], ast.Continue))
 
 
 def _is_a_part(through: ast.expr) -> bool:
-    slices = (one for one in ast.walk(through) if isinstance(one, ast.Slice))
-    return any(one.lower or one.upper or one.step for one in slices)
+    parts = [*ast.walk(through)]
+    slices = (one for one in parts if isinstance(one, ast.Slice))
+    is_cut = any(one.lower or one.upper or one.step for one in slices)
+    return is_cut or any(one.ifs for one in parts if isinstance(one, ast.comprehension))
 
 
 def _is_itself(through: ast.expr) -> bool:
