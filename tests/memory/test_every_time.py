@@ -14,8 +14,9 @@ from quire.memory.times.calendar_dates import DATES, Asked, Reader, readable
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import day_of
 from quire.memory.times.stretches import STRETCHES
+from quire.memory.times.weekdays import DAYS_IN_WORDS, WEEKDAYS
 
-PATTERNS = (*STRETCHES, *DATES, *RELATIVE)
+PATTERNS = (*STRETCHES, *DAYS_IN_WORDS, *DATES, *WEEKDAYS, *RELATIVE)
 NOW = shown_at(datetime(2024, 2, 29, 15, 30, tzinfo=UTC).timestamp(), UTC)
 _MOST = 800
 _REPEATED = 2

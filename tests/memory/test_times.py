@@ -236,7 +236,7 @@ last this past two 3 0 9999 31 8th 2023 1900 may May March june week weeks month
 before between and from to of early end the on in summer weekend friday yesterday night 2023-02-30
 9999-12-31 0001-01-01 1/1/0001 q4 , until décembre fall a few couple 5/6/2023 7-8-2022 '25 next this year
 minute hour fortnight quarter decade half vor il y a hace zwei semaines letzte Stunde Spring Boot to
-an mins hr secs twenty-five ninety seven
+an mins hr secs twenty-five ninety seven hundred 24h 1.5 3d half-hour today 4th fourth what did was up Fridays
 """
 PIECES = _PIECES.split()
 

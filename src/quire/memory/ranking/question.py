@@ -117,8 +117,7 @@ class Question(Struct, frozen=True):
 
     @staticmethod
     def _is_date(span: Span) -> bool:
-        is_day = span.end - span.start <= _LONGEST_DAY and any(map(str.isdigit, span.words))
-        return is_day and is_by_calendar(span.words)
+        return span.end - span.start <= _LONGEST_DAY and is_by_calendar(span.words)
 
 
 def _in_zone(span: Span, zone: tzinfo) -> Span:

@@ -13,20 +13,29 @@ from quire.memory.times.distances import number
 from quire.memory.times.relative import RELATIVE
 from quire.memory.times.span import DAY, Period, Span, day_of, days, week
 from quire.memory.times.stretches import STRETCHES
+from quire.memory.times.weekdays import DAYS_IN_WORDS, WEEKDAYS
 from quire.memory.times.zone import is_in_order, shown_at
 from quire.memory.words.dates import date_terms, weekday_term
 from quire.memory.words.folding import same_length
 
 _READ = 2000
+_DATES = (*DAYS_IN_WORDS, *DATES)
 _SUNDAY = 6
 # What stands before a time and turns it into all that follows it or goes before.
 _EARLIER = r"(?:before|prior to|earlier than|vor|avant|antes del?)"
 _SINCE = re.compile(rf"\b(?:(?:ever )?since|starting|seit|depuis|desde){names.THE}\s*$")
 _AFTER = re.compile(rf"\b(?:after|following|nach|apres|despues del?){names.THE}\s*$")
 _BEFORE = re.compile(rf"\b{_EARLIER}{names.THE}\s*$")
-# What they were up to on Monday is what they did then.
-_UP_TO = "".join(rf"(?<!\b{who} )" for who in ("i", "we", "you", "he", "she", "they", "been")) + "up to"
-_UNTIL = re.compile(rf"\b(?:until|till|{_UP_TO}|by|bis|bis zum|jusqu'en|jusqu'au|hasta){names.THE}\s*$")
+_UNTIL = re.compile(rf"\b(?:until|till|up to|by|bis|bis zum|jusqu'en|jusqu'au|hasta){names.THE}\s*$")
+# What Ana was up to on Monday is what she did then; what was said, or the total, up to Monday is until then.
+_BUSY = re.compile(
+    r"\b(?:i|we|you|he|she|they|is|was|were|are|been|get|gets|got|getting)$"
+    r"|\bwhat(?:'s|\s+(?:is|was|were|are|has|have))\s+(?:[^\s.?!;:,]+\s+){0,5}(?P<who>[^\s.?!;:,]+)$"
+)
+_COUNTED_UP = re.compile(
+    r"[a-z]{3,}ed|used|said|told|done|known|made|paid|spent|sold|bought|built|written|seen|sent|given|taken|shown|found|left"
+    r"|total|sum|balance|score|count|status|state|progress|revenue|cost|costs"
+)
 _OPENS_RANGE = re.compile(rf"\b(?:between|from|zwischen|vom|von|entre|du|desde|del){names.THE}\s*$")
 _AND = r"(?:and|und|et|y)"
 _JOINS_RANGE = re.compile(
@@ -35,7 +44,7 @@ _JOINS_RANGE = re.compile(
 _WEEK_OF = re.compile(rf"\b(?:the )?week (?:(?P<of>of)|beginning|starting|commencing)(?: on)?{names.THE}\s*$")
 # How far from a time: two weeks before, the day after.
 _AWAY = re.compile(
-    rf"\b(?:(?P<amount>[0-9]{{1,3}}|{names.COUNTED})\s+|the\s+)"
+    rf"\b(?:(?P<amount>{names.DIGITS}|{names.COUNTED})\s+|the\s+)"
     r"(?P<unit>day|week|month|year)s?\s+(?P<side>before|after)" + names.THE + r"\s*$"
 )
 _ITS_WEEKDAY = re.compile(rf"\b{names.OF_WEEK}{names.ARTICLE}\s*$")
@@ -78,7 +87,7 @@ def spans_of(question: str, now: float, zone: tzinfo = UTC) -> list[Span]:
         return []
     written = question[:_READ]
     asked = Asked(same_length(written).replace("\u2019", "'"), written, shown, today)
-    read = _apart(readable(asked, (*STRETCHES, *DATES, *RELATIVE)))
+    read = _apart(readable(asked, (*STRETCHES, *_DATES, *WEEKDAYS, *RELATIVE)))
     return list(_ranges(read, asked)) or [_opened(one, asked) for one in _both(read)]
 
 
@@ -130,7 +139,7 @@ def _written_alike(first: _Read, last: _Read, asked: Asked) -> Iterable[tuple[Pe
 def _leading_to(end: Period, first: _Read, asked: Asked) -> Period:
     """The time that opens a range: without a year of its own, it is the last one before the end."""
     then = asked._replace(today=day_of(end.start))
-    return next((period for at, period in readable(then, DATES, first.at) if at == first.at), first.period)
+    return next((period for at, period in readable(then, _DATES, first.at) if at == first.at), first.period)
 
 
 def _opened(one: _Read, asked: Asked) -> Span:
@@ -151,7 +160,7 @@ def _opened(one: _Read, asked: Asked) -> Span:
         _BEFORE: (min(0.0, start), start),
         _UNTIL: (min(0.0, start), end),
     }.items():
-        if found := _leads(opener, before, asked):
+        if (found := _leads(opener, before, asked)) and not _is_busy(found, asked):
             return Span(first, last, asked.written[found.start() : at.stop], sure * 0.9)
     weekday = _leads(_ITS_WEEKDAY, at.start, asked) if end - start == DAY else None
     return Span(start, end, asked.written[weekday.start() if weekday else at.start : at.stop], sure)
@@ -160,6 +169,17 @@ def _opened(one: _Read, asked: Asked) -> Span:
 def _leads(opener: "re.Pattern[str]", to: int, asked: Asked) -> "re.Match[str] | None":
     """What opens a time and stands right before it."""
     return opener.search(asked.plain, max(to - LONGEST_LEAD, 0), to)
+
+
+def _is_busy(opened: "re.Match[str]", asked: Asked) -> bool:
+    """Whether "up to" says what somebody did, whoever it is, and not until when."""
+    if not opened[0].startswith("up to"):
+        return False
+    found = _BUSY.search(asked.before(opened.start()))
+    if found is None or found["who"] is None:
+        return found is not None
+    is_name = asked.written[: opened.start()].split()[-1][0].isupper()
+    return is_name or _COUNTED_UP.fullmatch(found["who"]) is None
 
 
 def _whole_week(found: "re.Match[str]", one: _Read, words: str) -> Span:

@@ -123,7 +123,7 @@ def _dated(found: "re.Match[str]", asked: Asked) -> Period | None:
 
 def day_named(found: "re.Match[str]", asked: Asked) -> Period:
     """The day of a month and, where it is said, of a year."""
-    month, day = names.MONTH_NUMBERS[found["month"]], int(found["day"])
+    month, day = names.MONTH_NUMBERS[found["month"]], names.NTH_DAYS.get(found["day"]) or int(found["day"])
     if found["year"]:
         return days(date(its_year(found["year"], asked), month, day), 1, 0.95)
     return days(date(latest_year(asked.today, month, day), month, day), 1, 0.8)

@@ -1,9 +1,10 @@
 """How far back a time is that is told from now: by the calendar, by the hour, up to now or about then."""
 
-from datetime import timedelta
+import re
+from datetime import date, timedelta
 
 from quire.memory.times import names
-from quire.memory.times.calendar_dates import Asked
+from quire.memory.times.calendar_dates import Asked, unnamed
 from quire.memory.times.span import DAY, Period, days, months, months_before, time_of, week, year
 from quire.memory.times.zone import Shown
 
@@ -11,20 +12,46 @@ HOUR = DAY / 24
 UNITS = {"minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
 LONG_UNITS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _LENGTHS = {"second": 1.0, **UNITS}
-COUNTED_UNITS = {
+_LETTERS = {"h": "hour", "d": "day", "w": "week", "m": "minute", "y": "year"}
+_NAMED_UNITS = {
     **{unit: unit for unit in (*_LENGTHS, *LONG_UNITS)},
     **{"sec": "second", "min": "minute", "hr": "hour", "wk": "week", "yr": "year"},
 }
+COUNTED_UNITS = {**_NAMED_UNITS, **_LETTERS}
 """Units by the names that they have beside a number. A second alone is mostly the one after the first."""
 
+UNIT = rf"(?P<unit>{'|'.join((*UNITS, *LONG_UNITS))})"
+_HALF = r"(?<!\band )(?<!\band a )(?P<half>(?:a\s+)?half(?:\s+an?)?)"  # not of one and a half
+_AMOUNT = rf"(?:{_HALF}|(?P<amount>{names.DIGITS}|{names.COUNTED}))"
+# Against digits the unit may be a letter alone: 24h, 3d, 2 h.
+_AGAINST_DIGITS = rf"(?:(?<=[0-9])|(?<=[0-9]\s))[{''.join(_LETTERS)}]"
+SO_MANY = (
+    rf"{_AMOUNT}(?:\s+|(?<=[0-9])|(?<=half)-)"
+    rf"(?P<unit>(?:{names.either(_NAMED_UNITS)})(?=s?\b)|{_AGAINST_DIGITS}\b)s?"
+)
+_NAMED = names.either((*names.WEEKDAY_NUMBERS, *names.MONTH_NUMBERS, *names.SEASON_STARTS, "weekend"))
+LAST_ITSELF = rf"last\b(?!\s+(?:night|{unnamed(UNIT)}|{_NAMED})\b)"  # not the week before last Monday
+
 _NUMBERS = {**names.NUMBERS_ELSEWHERE, **names.SMALL_NUMBERS}
+_PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
+PART = rf"(?P<part>{'|'.join(_PARTS_OF_DAY)})"
 
 
-def number(said: str) -> int:
-    """The number that is said in digits or in words, such as "a couple of" or "twenty-five"."""
-    if said.isdigit():
-        return int(said)
-    return sum(_NUMBERS[word] for word in ([said] if said in _NUMBERS else said.replace("-", " ").split()))
+def number(said: str) -> float:
+    """The number that is said in digits or in words, such as "a couple of" or "a hundred and twenty-five"."""
+    if said[0].isdigit():
+        return float(said)
+    if said in _NUMBERS:
+        return _NUMBERS[said]
+    hundreds, _, rest = said.rpartition("hundred")
+    words = (word for word in re.split(r"[-\s]+", rest) if word not in ("", "and"))
+    return 100 * (number(hundreds.strip()) if hundreds else 0) + sum(_NUMBERS[word] for word in words)
+
+
+def part_of(day: date, part: str) -> Period:
+    """The morning of a day, or another part of it; a night ends on the next."""
+    first, last = _PARTS_OF_DAY[part]
+    return Period(time_of(day) + first * HOUR, time_of(day) + last * HOUR, 0.9)
 
 
 def whole_unit(unit: str, back: int, asked: Asked, sure: float) -> Period:
@@ -67,10 +94,20 @@ def so_many_ago(unit: str, said: str, asked: Asked) -> Period:
         return between(unit, most, least, asked, 0.5)
     if unit == "year" and amount == 1:  # said of about the same month, and not of all of the year before
         return days(asked.today - timedelta(395), 60, 0.75)
-    if unit in ("day", "month", "year"):
-        return whole_unit(unit, amount, asked, 0.85)
+    if unit in ("day", "month", "year") and not amount % 1:
+        return whole_unit(unit, int(amount), asked, 0.85)
     about = max(amount / 4, 0.5)  # who says ten minutes means eight or twelve as well
     return between(unit, amount + about, amount - about, asked, 0.75)
+
+
+def same_day(unit: str, said: str, day: date) -> Period | None:
+    """The day that was so long before another: what is not of whole days has none."""
+    amount = number(said)
+    if amount % 1 or said in names.VAGUE:
+        return None
+    if unit in LONG_UNITS:
+        return days(months_before(day, int(amount) * LONG_UNITS[unit]), 1, 0.9)
+    return days(day - timedelta(seconds=amount * UNITS[unit]), 1, 0.9) if UNITS.get(unit, 0) >= DAY else None
 
 
 def between(unit: str, most: float, least: float, asked: Asked, sure: float) -> Period:

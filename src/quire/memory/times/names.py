@@ -102,8 +102,33 @@ def either(names: "Iterable[str]") -> str:
     return "|".join(sorted(names, key=len, reverse=True))
 
 
-COUNTED = rf"(?:{either(_TENS)})(?:-|\s+)(?:{either(_ONES)})|{either(SMALL_NUMBERS)}"
-"""A number in words, up to ninety-nine."""
+_TENS_AND_ONES = rf"(?:{either(_TENS)})(?:-|\s+)(?:{either(_ONES)})"
+_BELOW_HUNDRED = rf"{_TENS_AND_ONES}|{either((*_ONES, *_TEENS.split(), *_TENS))}"
+_HUNDREDS = rf"(?:a|{either(_ONES)})\s+hundred(?:\s+(?:and\s+)?(?:{_BELOW_HUNDRED}))?"
+_REST = "".join(rf"(?<!{more} )(?<!{more} and )" for more in ("hundred", "thousand", "million"))
+COUNTED = rf"{_REST}(?:{_HUNDREDS}|{_TENS_AND_ONES}|{either(SMALL_NUMBERS)})"
+"""A number in words, up to nine hundred and ninety-nine, and not the rest of a larger one."""
+
+DIGITS = r"(?<![0-9][.,/])[0-9]{1,4}(?:\.[0-9]{1,2})?"
+"""A number as it is written, and not the rest of a longer one: 3, 1.5."""
+
+_NTHS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
+)
+_NTHS_ON = "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+_TENTHS = {"twenty": 20, "thirty": 30}
+NTH_DAYS = {
+    **{word: number for number, word in enumerate((*_NTHS.split(), *_NTHS_ON.split()), 1)},
+    **{
+        f"{ten}{mark}{word}": number + nth
+        for ten, number in _TENTHS.items()
+        for nth, word in enumerate(_NTHS.split()[:9], 1)
+        for mark in ("-", " ")
+        if number + nth <= 31
+    },
+    "thirtieth": 30,
+}
+"""The days of a month in words."""
 
 _SHORT_WEEKDAYS = ("mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun")
 ARTICLE = r"(?:\s+(?:the|dem|den|le|la|el))?"

@@ -1,47 +1,47 @@
 """Times told from now: yesterday, last week, two months ago, over the weekend."""
 
 import re
-from datetime import date, timedelta
+from datetime import timedelta
 
 from quire.memory.times import names
-from quire.memory.times.calendar_dates import A_DAY, Asked, Reader, unnamed
+from quire.memory.times.calendar_dates import ENDS, Asked, Reader
 from quire.memory.times.distances import (
     COUNTED_UNITS,
-    HOUR,
-    LONG_UNITS,
-    UNITS,
+    LAST_ITSELF,
+    PART,
+    SO_MANY,
+    UNIT,
     between,
     number,
+    part_of,
+    same_day,
     so_many_ago,
     until_now,
     whole_unit,
 )
-from quire.memory.times.span import Period, days, months, time_of
+from quire.memory.times.span import Period, days, months
 from quire.memory.words.languages import language_of
 
-_PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 _DAYS_BACK = {
     **dict.fromkeys(("today", "heute", "aujourd'hui", "hoy"), 0),
     **dict.fromkeys(("yesterday", "gestern", "hier", "ayer"), 1),
     **dict.fromkeys(("the day before yesterday", "day before yesterday", "vorgestern"), 2),
     **dict.fromkeys(("avant-hier", "anteayer", "antes de ayer"), 2),
 }
-_UNIT = rf"(?P<unit>{'|'.join((*UNITS, *LONG_UNITS))})"
-_COUNTED_UNIT = rf"(?P<unit>{names.either(COUNTED_UNITS)})"
 _UNIT_ELSEWHERE = rf"(?P<unit>{names.either(names.UNITS_ELSEWHERE)})"
-_HALF = r"(?<!\band )(?<!\band a )(?P<half>(?:a\s+)?half(?:\s+an?)?)"  # not of one and a half
-_AMOUNT = rf"(?:{_HALF}|(?P<amount>[0-9]{{1,4}}|{names.COUNTED}))"
 _AMOUNT_ELSEWHERE = rf"(?P<amount>[0-9]{{1,4}}|{names.either(names.NUMBERS_ELSEWHERE)})"
 _SEASON = rf"(?P<season>{names.either(names.SEASON_STARTS)})"
-_WEEKDAY = rf"(?P<weekday>{names.either(names.WEEKDAY_NUMBERS)})"
-_NO_DATE = rf"(?!,?{names.THE}\s+{A_DAY})"  # of a date it is only the name of the day
-_PART = r"(?P<part>morning|afternoon|evening|night)"
 # The last day to apply, or my last year at school, is none that is told from now, nor is the last minute.
 _OVER_THE = re.compile(r"\b(?:in|over|during|within|throughout|from)\s+the$")
 _THIS = re.compile(r"\bthis$")
 _OWNED = re.compile(r"\b(?:the|a|my|our|your|his|her|its|their)$")
 _FOR_SOMETHING = re.compile(r"\s+(?:to|for|at|as|before)\b")
 _OPENS_SENTENCE = re.compile(r"(?:^|[.?!:;])$")
+# After a unit that is cut short: sec filings and hr policies are none.
+_NO_NOUN_AFTER = re.compile(
+    rf"{ENDS.pattern}|\s+(?:and|or|but|so|i|we|you|he|she|they|it|there|do|did|has|have|had|was|were|is|are|in|at"
+    r"|on|to|for|with|about|from|by|that|when|while|before|what|who)\b"
+)
 _NAME_AFTER = re.compile(r"\s+(?!I\b)[A-Z0-9]")
 
 
@@ -50,20 +50,15 @@ def _day_back(found: "re.Match[str]", asked: Asked) -> Period | None:
     if word == "hier" and language_of(asked.written) != "french":  # in German it is a place
         return None
     day = asked.today - timedelta(_DAYS_BACK[word])
-    return _part_of(day, found["part"]) if found["part"] else days(day, 1, 0.9)
-
-
-def _part_of(day: date, part: str) -> Period:
-    first, last = _PARTS_OF_DAY[part]
-    return Period(time_of(day) + first * HOUR, time_of(day) + last * HOUR, 0.9)
+    return part_of(day, found["part"]) if found["part"] else days(day, 1, 0.9)
 
 
 def _this_part(found: "re.Match[str]", asked: Asked) -> Period:
-    return _part_of(asked.today, "evening" if found[0] == "tonight" else found["part"])
+    return part_of(asked.today, "evening" if found[0] == "tonight" else found["part"])
 
 
 def _last_night(found: "re.Match[str]", asked: Asked) -> Period:
-    return _part_of(asked.today - timedelta(1), "night")
+    return part_of(asked.today - timedelta(1), "night")
 
 
 def _unit_back(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -97,7 +92,7 @@ def _unit_before_last(found: "re.Match[str]", asked: Asked) -> Period:
 
 
 def _night_before_last(found: "re.Match[str]", asked: Asked) -> Period:
-    return _part_of(asked.today - timedelta(2), "night")
+    return part_of(asked.today - timedelta(2), "night")
 
 
 def _said_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
@@ -111,13 +106,32 @@ def _until_now_elsewhere(found: "re.Match[str]", asked: Asked) -> Period:
 
 def _last_some(found: "re.Match[str]", asked: Asked) -> Period | None:
     unit = COUNTED_UNITS[found["unit"]]
-    if unit != found["unit"] and asked.written[found.start("unit")].isupper():  # two HR meetings
+    is_joined = asked.plain[found.start("unit") - 1] == "-"  # a half-year report
+    if (is_joined or unit != found["unit"]) and _is_something_else(found, asked):
         return None
     return until_now(unit, 0.5 if found["half"] else number(found["amount"]), asked, 0.85)
 
 
-def _ago(found: "re.Match[str]", asked: Asked) -> Period:
+def _is_something_else(found: "re.Match[str]", asked: Asked) -> bool:
+    """Whether what looks like a unit is none, or is of another word: two HR meetings, two sec filings."""
+    is_length = found["unit"] == "m"
+    if is_length or asked.written[found.start("unit")].isupper():
+        return True
+    is_one_of_many = found[0].endswith("s")
+    return not is_one_of_many and _NO_NOUN_AFTER.match(asked.plain, found.end()) is None
+
+
+def _so_long_before_a_day(found: "re.Match[str]", asked: Asked) -> Period | None:
+    """A week ago today is one day, and a week ago about a week."""
+    day = asked.today - timedelta(_DAYS_BACK[found["word"]])
+    same = None if found["half"] else same_day(COUNTED_UNITS[found["unit"]], found["amount"], day)
+    return same or _ago(found, asked)
+
+
+def _ago(found: "re.Match[str]", asked: Asked) -> Period | None:
     unit = COUNTED_UNITS[found["unit"]]
+    if found["unit"] == "m" and found[0].endswith("back"):  # as far as that
+        return None
     if found["half"]:
         return between(unit, 0.75, 0.25, asked, 0.75)
     return so_many_ago(unit, found["amount"], asked)
@@ -133,12 +147,6 @@ def _weekend(found: "re.Match[str]", asked: Asked) -> Period:
     if found["which"] in ("last", "previous") and asked.today.weekday() >= 5:
         saturday -= timedelta(7)
     return days(saturday, 2, 0.8)
-
-
-def _weekday(found: "re.Match[str]", asked: Asked) -> Period:
-    back = (asked.today.weekday() - names.WEEKDAY_NUMBERS[found["weekday"]] - 1) % 7 + 1
-    day = asked.today - timedelta(back)
-    return _part_of(day, found["part"]) if found["part"] else days(day, 1, 0.7)
 
 
 def _season(found: "re.Match[str]", asked: Asked) -> Period | None:
@@ -165,19 +173,18 @@ def _is_name(found: "re.Match[str]", asked: Asked) -> bool:
     return opens and found["season"] == "spring" and found["which"] is None
 
 
-_NAMED = names.either((*names.WEEKDAY_NUMBERS, *names.MONTH_NUMBERS, *names.SEASON_STARTS, "weekend"))
-_LAST_ITSELF = rf"last\b(?!\s+(?:night|{unnamed(_UNIT)}|{_NAMED})\b)"  # not the week before last Monday
 _WHICH = r"(?P<which>last|past|previous|this)"
 _OVER = r"(?:in|over|during|within)\s+(?:the\s+)?"
 RELATIVE: tuple[tuple[str, Reader], ...] = (
-    (rf"\b(?P<word>{names.either(_DAYS_BACK)})\b(?:\s+{_PART}\b)?", _day_back),
-    (rf"\bthis\s+{_PART}\b|\btonight\b", _this_part),
+    (rf"\b{SO_MANY}\s+ago\s+(?P<word>today|yesterday)\b", _so_long_before_a_day),
+    (rf"\b(?P<word>{names.either(_DAYS_BACK)})\b(?:\s+{PART}\b)?", _day_back),
+    (rf"\bthis\s+{PART}\b|\btonight\b", _this_part),
     (r"\blast\s+night\b", _last_night),
-    (rf"\b{_AMOUNT}\s+{_COUNTED_UNIT}s?\s+(?:ago|earlier|back)\b", _ago),
-    (rf"\b(?:last|past|previous)\s+{_AMOUNT}\s+{_COUNTED_UNIT}s?\b(?!-|\s+of\b)", _last_some),
-    (rf"\b(?:the\s+)?(?P<unit>week|month|quarter|year)\s+before\s+{_LAST_ITSELF}", _unit_before_last),
-    (rf"\b(?:the\s+)?night\s+before\s+{_LAST_ITSELF}", _night_before_last),
-    (rf"\b{_WHICH}\s+{_UNIT}\b(?!\s+of\b)", _unit_back),
+    (rf"\b{SO_MANY}\s+(?:ago|earlier|back)\b", _ago),
+    (rf"\b(?:last|past|previous)\s+{SO_MANY}\b(?!-|\s+of\b)", _last_some),
+    (rf"\b(?:the\s+)?(?P<unit>week|month|quarter|year)\s+before\s+{LAST_ITSELF}", _unit_before_last),
+    (rf"\b(?:the\s+)?night\s+before\s+{LAST_ITSELF}", _night_before_last),
+    (rf"\b{_WHICH}\s+{UNIT}\b(?!\s+of\b)", _unit_back),
     (
         rf"\b(?:{names.UNTIL_NOW})\s+{_UNIT_ELSEWHERE}\b(?!\s+(?:{names.OF_ELSEWHERE})\b)",
         _until_now_elsewhere,
@@ -185,9 +192,5 @@ RELATIVE: tuple[tuple[str, Reader], ...] = (
     (rf"\b(?:{names.either(names.BACK_ELSEWHERE)})\b", _said_elsewhere),
     (rf"\b(?:vor|il\s+y\s+a|hace)\s+{_AMOUNT_ELSEWHERE}\s+{_UNIT_ELSEWHERE}\b", _ago_elsewhere),
     (rf"\b(?:{_WHICH}|(?:over|at|on|during)\s+the)\s+weekend\b", _weekend),
-    (
-        rf"\b(?:{_WHICH}|on|since|before|after|until|am|le|el)\s+{_WEEKDAY}\b{_NO_DATE}(?:\s+{_PART}\b)?",
-        _weekday,
-    ),
     (rf"\b(?:{_WHICH}|{_OVER})\s*{_SEASON}\b", _season),
 )
