@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from quire.errors import Damaged, Downgraded
-from quire.items import Audio, File, Image, Message
+from quire.items import Audio, File, Image, Message, ToolResult
 from quire.providers import PROVIDERS
+from tests.providers.test_values_as_results import history
 
 PNG = b"\x89PNG\r\n\x1a\n\xfb\xff"
 MODELS = {"openai": "gpt-4o-audio-preview"}
@@ -89,3 +90,39 @@ def test_what_is_no_base64_is_damage(wire: str, data: str) -> None:
 def test_names_and_addresses_can_be_written(wire: str, part: Image | File) -> None:
     payload = PROVIDERS[wire].render([Message("user", ("Look:", part))]).payload
     json.dumps(payload, ensure_ascii=False).encode()
+
+
+BROKEN_BLOCKS: list[Any] = [
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "<redacted>"}},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": 5}},
+    {"type": "image", "source": 5},
+    {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": None}},
+]
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize("block", BROKEN_BLOCKS)
+def test_in_a_result_it_is_json_and_costs_nothing_else(wire: str, block: Any) -> None:
+    provider = PROVIDERS[wire]
+    items = provider.read_history(history(wire, [block, {"type": "text", "text": "done"}]))
+    given = items[-1]
+    assert isinstance(given, ToolResult) and "done" in given.text
+    assert json.dumps(block, separators=(",", ":")) in given.text
+    assert provider.check(provider.render(items).payload) == []
+
+
+def test_long_data_that_cannot_be_read_is_not_told() -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG * 500).decode() + "?"}
+    items = PROVIDERS["anthropic"].read_history(history("anthropic", [{"type": "image", "source": source}]))
+    rendered = json.dumps(PROVIDERS["anthropic"].render(items).payload)
+    assert "image/png" in rendered and source["data"][:100] not in rendered
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_fields_that_nest_deeply_beside_a_picture_are_refused(wire: str) -> None:
+    deep: Any = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    with pytest.raises(Damaged):
+        PROVIDERS[wire].read_history(history(wire, [{"type": "image", "source": source, "more": deep}]))

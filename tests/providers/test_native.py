@@ -41,7 +41,7 @@ def shown(part: Any) -> list[Any]:
 
 PIECES: list[Any] = [
     {"type": "text", "text": "Rain."},
-    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
 ]
 VIDEO = {"fileData": {"fileUri": "https://example.com/files/abc", "mimeType": "video/mp4"}}
 

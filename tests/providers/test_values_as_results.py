@@ -96,6 +96,12 @@ ROWS: list[tuple[list[Any], str]] = [
 
 
 SCORED: list[tuple[Any, str]] = [
+    (
+        [{"type": "text", "id": "doc-42", "text": "a"}, {"type": "text", "id": "doc-43", "text": "b"}],
+        '[{"type":"text","id":"doc-42","text":"a"},{"type":"text","id":"doc-43","text":"b"}]',
+    ),
+    ([{"type": "text", "text": "a", "id": 7}], '[{"type":"text","text":"a","id":7}]'),
+    ([{"type": "text", "text": "a", "index": "II"}], '[{"type":"text","text":"a","index":"II"}]'),
     ([{"type": "text", "text": "row", "score": 0.9}], '[{"type":"text","text":"row","score":0.9}]'),
     ({"type": "text", "text": "row", "score": 0.9}, '{"type":"text","text":"row","score":0.9}'),
     (
@@ -201,7 +207,8 @@ def test_texts_among_blocks_are_texts(wire: str) -> None:
     "beside",
     [
         {"annotations": []},
-        {"id": "t1", "index": 0},
+        {"id": "lc_1", "index": 0},
+        {"id": "msg_1"},
         {"page": None},
         {"citations": [{"type": "char_location"}], "cache_control": {"type": "ephemeral"}},
     ],

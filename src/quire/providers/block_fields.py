@@ -22,13 +22,16 @@ SOURCE = "source_type"
 """The field in which LangChain says what kind of source a block has."""
 
 _ANYWHERE = {
-    *("type", "annotations", "_meta", "extras", "index", "cache_control", "prompt_cache_breakpoint"),
+    *("type", "annotations", "_meta", "extras", "cache_control", "prompt_cache_breakpoint"),
     *("providerOptions", "providerMetadata", "experimental_providerMetadata"),
 }
-_IN_TEXTS = {*_ANYWHERE, *TEXTS.values(), "citations", "logprobs", "id", "obfuscation"}
+_IN_TEXTS = {*_ANYWHERE, *TEXTS.values(), "citations", "logprobs", "obfuscation"}
 _BESIDE_MEDIA = {*_ANYWHERE, "filename", "detail", *MEDIA_TYPES}
 _OF_LANGCHAIN = {SOURCE, "id", "metadata"}
 """What only LangChain has there. Programs have such fields too, but none has the first of them."""
+
+_MADE_IDS = ("lc_", "msg_")
+"""How ids begin that LangChain and OpenAI make."""
 
 _BYTES, _ADDRESS = ("data", "base64"), ("url", "file_id")
 _HELD = {
@@ -62,8 +65,6 @@ def own_fields(block: Mapping[str, Any]) -> Json:
     known = {*_BESIDE_MEDIA, *_holding(block, kind)}
     if SOURCE in block:
         known |= _OF_LANGCHAIN
-    elif words_in(block.get("id")).startswith("lc_"):
-        known.add("id")  # LangChain made it
     found = _others(block, known)
     inner = _others(fields_in(block.get("resource")), _OF_RESOURCES) if kind == "resource" else {}
     return {**found, "resource": inner} if inner else found
@@ -72,7 +73,13 @@ def own_fields(block: Mapping[str, Any]) -> Json:
 def with_fields(part: Part, block: Mapping[str, Any], path: str) -> list[Part]:
     """A part of a result, and after it what a program put beside it, without any bytes."""
     found = own_fields(block)
-    return [part, json_text(without_bytes(found), path)] if found else [part]
+    return [part, json_in_short(found, path)] if found else [part]
+
+
+def json_in_short(value: Any, path: str) -> str:
+    """JSON without any bytes; what nests too deeply is refused before it is gone through."""
+    json_text(value, path)
+    return json_text(without_bytes(value), path)
 
 
 def _holding(block: Mapping[str, Any], kind: str) -> Collection[str]:
@@ -85,4 +92,15 @@ def _holding(block: Mapping[str, Any], kind: str) -> Collection[str]:
 
 
 def _others(held: Mapping[str, Any], known: Collection[str]) -> Json:
-    return {name: value for name, value in held.items() if value is not None and name not in known}
+    return {
+        name: value
+        for name, value in held.items()
+        if value is not None and name not in known and not _is_count(name, value)
+    }
+
+
+def _is_count(name: str, value: Any) -> bool:
+    """Whether a field is how a library tells blocks apart; programs name records by such fields too."""
+    if name == "id":
+        return words_in(value).startswith(_MADE_IDS)
+    return name == "index" and type(value) is int

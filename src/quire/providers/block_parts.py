@@ -7,6 +7,7 @@ from typing import Any
 
 from quire.errors import Damaged, QuireError, WrongType
 from quire.items import File, Image, Part
+from quire.providers.beginnings import PDF
 from quire.providers.block_fields import own_fields
 from quire.providers.media import bare_base64, bytes_of
 from quire.providers.native import file_address
@@ -14,10 +15,8 @@ from quire.providers.other_media import other_media
 from quire.providers.provider import plain_json
 from quire.providers.sheet import Json
 
-_OWNER = "anthropic"
+OWNER = "anthropic"
 """Whose files are named by id."""
-
-_PDF = "application/pdf"
 
 
 def part_of(block: Json, path: str, *, in_result: bool = False) -> Part | None:
@@ -52,7 +51,7 @@ def _image(source: Json, path: str) -> Image | None:
         case {"type": "url", "url": str(url)}:
             return Image(url=url)
         case {"type": "file", "file_id": str(known)} if known:
-            return Image(url=file_address(_OWNER, known))
+            return Image(url=file_address(OWNER, known))
         case _:
             return None
 
@@ -62,11 +61,11 @@ def _document(source: Json, title: Any, path: str) -> File | None:
     match source:
         case {"type": "base64"}:
             data, kind = _bytes(source, path)
-            return File(data=data, media_type=kind or _PDF, name=name)
+            return File(data=data, media_type=kind or PDF, name=name)
         case {"type": "url", "url": str(url)}:
-            return File(url=url, media_type=_PDF, name=name)
+            return File(url=url, media_type=PDF, name=name)
         case {"type": "file", "file_id": str(known)} if known:
-            return File(url=file_address(_OWNER, known), name=name)
+            return File(url=file_address(OWNER, known), name=name)
         case {"type": "text"}:
             text = _text(source.get("data"), f"{path}.source.data")
             return File(data=text.encode("utf-8", "replace"), media_type="text/plain", name=name)

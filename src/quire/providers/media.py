@@ -5,25 +5,14 @@ from binascii import Error as NotBase64
 from typing import Any, TypeGuard, cast
 
 from quire.items import Audio, File, Image, Part
+from quire.providers.beginnings import begun
 from quire.providers.json_values import entries_in
 from quire.providers.wording import mended
 from quire.tokens.spoken import in_file
 from quire.tokens.text_files import is_text, is_utf8
 
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-    (b"OggS", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-)
 _LONG = 1000  # characters; what is shorter may be an id or a key
 _WIDTH = 64  # characters; the shorter of the two widths that base64 is broken at
-_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-_BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"msf1": "image/heif"}
 _OTHER_NAMES = {
     "image/jpg": "image/jpeg",
     "audio/mp3": "audio/mpeg",
@@ -37,13 +26,7 @@ def media_type(part: Image | Audio | File) -> str | None:
     if part.media_type:
         plain = part.media_type.partition(";")[0].strip().lower()
         return _OTHER_NAMES.get(plain, plain)
-    if part.data is None:
-        return _declared(part.url or "")
-    if part.data[:4] == b"RIFF":
-        return _RIFF.get(part.data[8:12])
-    if part.data[4:8] == b"ftyp":
-        return _BRANDS.get(part.data[8:12])
-    return next((kind for magic, kind in _MAGIC if part.data.startswith(magic)), None)
+    return _declared(part.url or "") if part.data is None else begun(part.data)
 
 
 def base64_of(data: bytes) -> str:
@@ -106,7 +89,7 @@ def _in_short(text: str) -> str:
     start = bytes_of(data[:_LONG]) if _are_even(lines) else None  # the rest may be damaged
     if not start:
         return text
-    kind = declared or media_type(File(data=start)) or "data"
+    kind = declared or begun(start) or "data"
     return f"[{kind}, {len(data.rstrip('=')) * 3 // 4} bytes]"
 
 

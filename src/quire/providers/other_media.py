@@ -10,12 +10,14 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.items import Audio, File, Image, Part
+from quire.providers.beginnings import PICTURES, shown
 from quire.providers.block_fields import MEDIA_TYPES, holder_in, own_fields
 from quire.providers.json_values import fields_in
 from quire.providers.media import bare_base64, bytes_of, media_type
 from quire.providers.native import file_address
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
+from quire.providers.unsound import sound_type
 
 ADDRESSES = ("https://", "http://", "data:")
 """How a text begins that says where something is, or has it in it with its type."""
@@ -26,9 +28,6 @@ _PLACES = ("url", "file_id", "id")
 _FILE_ID = re.compile(r"file([-_])[A-Za-z0-9_-]{1,80}")
 _OWNERS = {"-": "openai", "_": "anthropic"}
 """Whose an id of a file is. It has the letters of base64, and is far too short for a file that begins so."""
-
-_PDF = "application/pdf"
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def other_media(block: Mapping[str, Any], *, in_result: bool = False) -> Part | None:
@@ -87,7 +86,7 @@ def _is_record(block: Mapping[str, Any], part: Image | Audio | File) -> bool:
 
     Bytes that show what they are make it clear all the same: nobody is helped by them as JSON.
     """
-    return (part.data is None or _shown(part.data) is None) and bool(own_fields(block))
+    return (part.data is None or shown(part.data) is None) and bool(own_fields(block))
 
 
 def _placed(family: str, type_of: str, source: str, name: str) -> Image | Audio | File | None:
@@ -117,24 +116,15 @@ def _media(
     told = _told(type_of) or declared
     if not found or not _may_be(found, told, is_sure=is_sure):
         return None
-    shown = _shown(found)
-    kind = shown if shown and _plain(told) in _PICTURES else told or shown
+    seen = shown(found)
+    kind = seen if seen and _plain(told) in PICTURES else told or seen
     return _part(_family(type_of, kind, family), {"data": found}, kind, name)
 
 
 def _may_be(data: bytes, told: str | None, *, is_sure: bool) -> bool:
     if not told:
-        return is_sure or _shown(data) is not None
-    shown, plain = _shown(data) or "", _plain(told)
-    if plain in _PICTURES:
-        return shown.startswith("image/")  # pictures under the type of others are about
-    return plain != _PDF or shown == _PDF
-
-
-def _shown(data: bytes) -> str | None:
-    """What bytes show they are."""
-    # Some programs put a few bytes in front of a PDF, and all readers skip them.
-    return media_type(File(data=data)) or (_PDF if b"%PDF-" in data[:1024] else None)
+        return is_sure or shown(data) is not None
+    return sound_type(File(data=data, media_type=told)) is not None
 
 
 def _told(type_of: str) -> str:

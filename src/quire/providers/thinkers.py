@@ -7,6 +7,11 @@ _UNSEALED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-
 _SEALED = "claude"
 
 
+def is_sealed(model: str) -> bool:
+    """Whether a model is Anthropic's own, by whichever route: it signs what it thinks."""
+    return _SEALED in model.lower()
+
+
 @lru_cache(256)  # it is asked for each thought, of the same few models
 def is_unsealed(model: str) -> bool:
     """Whether a model's service gives thinking without a signature, and wants it back so.
@@ -15,4 +20,4 @@ def is_unsealed(model: str) -> bool:
     sign.
     """
     name = model.strip().lower()
-    return _UNSEALED.search(name) is not None and _SEALED not in name
+    return _UNSEALED.search(name) is not None and not is_sealed(name)

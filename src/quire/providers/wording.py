@@ -42,14 +42,14 @@ def said(item: Message | Note | Summary) -> Content:
     return summarized(item.text) if isinstance(item, Summary) else noted(item)
 
 
-def described(part: Image | Audio | File) -> str:
-    """A part in words, for a wire that cannot carry it."""
+def described(part: Image | Audio | File, more: str = "") -> str:
+    """A part in words, for a wire that cannot carry it, with more to say of it."""
     if isinstance(part, Audio):
         length = f", {part.seconds:g} s" if part.seconds else ""
-        return part.transcript or f"[audio{length}{_at(part.url)}]"
+        return part.transcript or f"[audio{length}{_at(part.url)}{more}]"
     if isinstance(part, File):
-        return f"[file{' ' + part.name if part.name else ''}{_at(part.url)}]"
-    return f"[image{_at(part.url)}]"
+        return f"[file{' ' + part.name if part.name else ''}{_at(part.url)}{more}]"
+    return f"[image{_at(part.url)}{more}]"
 
 
 def from_call(call: ToolCall) -> str:

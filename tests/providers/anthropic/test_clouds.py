@@ -130,7 +130,7 @@ def test_check_finds_a_mark_for_the_whole_request(model: str) -> None:
 
 
 def pictured(size: int, count: int = 1) -> list[dict[str, Any]]:
-    source = {"type": "base64", "media_type": "image/png", "data": "A" * size}
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoA".ljust(size, "A")}
     return [{"role": "user", "content": [{"type": "image", "source": source}] * count}]
 
 

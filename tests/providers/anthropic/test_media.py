@@ -12,6 +12,7 @@ from tests.providers.anthropic.test_writing import HI, WIRE, assistant, messages
 
 PICTURE = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
 LINKED = Image(url="https://example.com/a.png")
+JPEG = b"\xff\xd8\xff"
 
 
 def encoded(data: bytes) -> str:
@@ -32,8 +33,11 @@ def wide_png(side: int) -> bytes:
         (LINKED, PICTURE),
         (Image(data=PNG), {"type": "image", "source": inline(PNG, "image/png")}),
         (Image(data=PNG, media_type="image/gif"), {"type": "image", "source": inline(PNG, "image/png")}),
-        (Image(data=b"?", media_type="image/JPG"), {"type": "image", "source": inline(b"?", "image/jpeg")}),
-        (Image(url="data:image/gif;base64,R0lG"), {"type": "image", "source": inline(b"GIF", "image/gif")}),
+        (Image(data=JPEG, media_type="image/JPG"), {"type": "image", "source": inline(JPEG, "image/jpeg")}),
+        (
+            Image(url="data:image/gif;base64,R0lGODlh"),
+            {"type": "image", "source": inline(b"GIF89a", "image/gif")},
+        ),
         (
             File(data=b"%PDF-1", name="a.pdf"),
             {"type": "document", "source": inline(b"%PDF-1", "application/pdf"), "title": "a.pdf"},

@@ -38,6 +38,8 @@ def image(media_type: str = "image/png", data: str = "iVBORw0KGgo=") -> Json:
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
+PNG = "iVBORw0KGgoA"
+NO_PDF = {"type": "base64", "media_type": "application/pdf"}
 ASK = user("What is new?")
 GO_ON = user("Go on.")
 
@@ -240,8 +242,23 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         None,
         [("messages[0].content[0].source.data", "media_data")],
     ),
+    "a page in place of a picture": (
+        [user(image(data="PGh0bWw+NDA0PC9odG1sPg=="))],
+        None,
+        [("messages[0].content[0].source.data", "media_type")],
+    ),
+    "a page in place of a PDF": (
+        [user({"type": "document", "source": {**NO_PDF, "data": "PGh0bWw+NDA0PC9odG1sPg=="}})],
+        None,
+        [("messages[0].content[0].source.data", "media_type")],
+    ),
+    "words in place of a picture that a call gave": (
+        [ASK, assistant(call("a")), user(result("a", [image(data="redacted")]))],
+        None,
+        [("messages[2].content[0].content[0].source.data", "media_type")],
+    ),
     "a picture too big": (
-        [ASK, assistant(call("a")), user(result("a", [image(data="A" * (10 * 1024 * 1024 + 4))]))],
+        [ASK, assistant(call("a")), user(result("a", [image(data=PNG.ljust(10 * 1024 * 1024 + 4, "A"))]))],
         None,
         [("messages[2].content[0].content[0].source.data", "media_size")],
     ),

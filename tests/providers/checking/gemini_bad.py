@@ -211,6 +211,16 @@ BAD: dict[str, tuple[Any, str | None, list[tuple[str, str]]]] = {
         None,
         [("contents[0].parts[0].inline_data.data", "media_data")],
     ),
+    "a page in place of a picture": (
+        [user({"inlineData": {"mimeType": "image/png", "data": "PGh0bWw+NDA0PC9odG1sPg=="}})],
+        None,
+        [("contents[0].parts[0].inlineData.data", "media_type")],
+    ),
+    "a page in place of a PDF": (
+        [user({"inlineData": {"mimeType": "application/pdf", "data": b"<html>404</html>"}})],
+        None,
+        [("contents[0].parts[0].inlineData.data", "media_type")],
+    ),
     "a file without an address": (
         [user({"fileData": {"mimeType": "image/png"}})],
         None,

@@ -64,7 +64,10 @@ GOOD: dict[str, Any] = {
         said(image(), image("https://example.org/a.bmp"), {"type": "text", "text": ""}),
         said(audio("UklGRg==", "wav"), {"type": "file", "file": {"file_id": "file-1"}}),
         said(
-            {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBE", "filename": "a.pdf"}}
+            {
+                "type": "file",
+                "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"},
+            }
         ),
     ],
     "arguments that are no JSON": [
@@ -205,6 +208,14 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
     "a bitmap": (
         [said(image("data:image/bmp;base64,Qk0="))],
         [("messages[0].content[0].image_url.url", "image_type")],
+    ),
+    "a page in place of an image": (
+        [said(image("data:image/jpg;base64,PGh0bWw+NDA0PC9odG1sPg=="))],
+        [("messages[0].content[0].image_url.url", "image_type")],
+    ),
+    "a page in place of a PDF": (
+        [said({"type": "file", "file": {"file_data": "data:application/pdf;base64,PGh0bWw+"}})],
+        [("messages[0].content[0].file.file_data", "file_type")],
     ),
     "ogg": (
         [said(audio("T2dnUw==", "ogg"))],

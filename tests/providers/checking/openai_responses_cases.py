@@ -71,7 +71,9 @@ GOOD: dict[str, Any] = {
     "media, also from tools": [
         said({"type": "input_text", "text": ""}, image(), {"type": "input_image", "file_id": "file-1"}),
         said({"type": "input_file", "file_url": "https://example.org/a.pdf"}, audio("UklGRg==", "mp3")),
-        said({"type": "input_file", "file_data": "data:application/pdf;base64,JVBE", "filename": "a.pdf"}),
+        said(
+            {"type": "input_file", "file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"}
+        ),
         call("a"),
         output("a", [{"type": "input_text", "text": "a picture"}, image()]),
     ],
@@ -229,6 +231,14 @@ SETTINGS: dict[str, tuple[Any, Places]] = {
     "a bitmap": (
         [said(image("data:image/bmp;base64,Qk0="))],
         [("input[0].content[0].image_url", "image_type")],
+    ),
+    "a page in place of an image": (
+        [said(image("data:image/png;base64,PGh0bWw+NDA0PC9odG1sPg=="))],
+        [("input[0].content[0].image_url", "image_type")],
+    ),
+    "a page in place of a PDF": (
+        [said({"type": "input_file", "file_data": "data:application/pdf;base64,PGh0bWw+"})],
+        [("input[0].content[0].file_data", "file_type")],
     ),
     "ogg": ([said(audio("T2dnUw==", "ogg"))], [("input[0].content[0].input_audio.format", "audio_format")]),
     "not base64": ([said(audio("no, no", "wav"))], [("input[0].content[0].input_audio.data", "audio_data")]),

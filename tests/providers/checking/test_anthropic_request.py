@@ -115,7 +115,7 @@ REQUESTS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         [(f"{INSIDE}.source.data", "media_data")],
     ),
     "a large picture in a document": (
-        body(turn(holding(picture(data="A" * (10 * 1024 * 1024 + 4))))),
+        body(turn(holding(picture(data="iVBORw0KGgoA".ljust(10 * 1024 * 1024 + 4, "A"))))),
         [(f"{INSIDE}.source.data", "media_size")],
     ),
     "an address that is none in a document": (

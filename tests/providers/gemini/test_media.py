@@ -26,8 +26,8 @@ PICTURE: Json = {"inlineData": {"mimeType": "image/png", "data": PNG64}}
     [
         (Image(data=PNG), PICTURE),
         (
-            Image(data=b"x", media_type="image/jpg"),
-            {"inlineData": {"mimeType": "image/jpeg", "data": "eA=="}},
+            Image(data=b"\xff\xd8\xff", media_type="image/jpg"),
+            {"inlineData": {"mimeType": "image/jpeg", "data": "/9j/"}},
         ),
         (Image(url=f"data:image/png;base64,{PNG64}"), PICTURE),
         (

@@ -96,7 +96,7 @@ def test_media() -> None:
     assert [note.content for note in notes if isinstance(note, Note)] == blocks[-1:]
 
 
-SCREENSHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,iVBORw=="}
+SCREENSHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,iVBORw0KGgo="}
 
 
 def test_results_of_any_form_find_their_calls() -> None:
@@ -119,7 +119,7 @@ def test_results_of_any_form_find_their_calls() -> None:
         ]
     )
     results = [(item.call_id, item.name, item.content) for item in items if isinstance(item, ToolResult)]
-    seen = Image(data=b"\x89PNG", media_type="image/png")
+    seen = Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
     assert results == [
         *(("a", "sql", "1"), ("b", "computer_call", '{"type":"computer_screenshot"}')),
         *(
@@ -132,7 +132,7 @@ def test_results_of_any_form_find_their_calls() -> None:
     assert notes == [{"type": "item_reference", "id": "msg_1"}]
     rendered = WIRE.render(items)
     assert WIRE.check(rendered.payload) == []
-    shown = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto"}
+    shown = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"}
     assert {"type": "function_call_output", "call_id": "c", "output": [shown]} in rendered.payload["input"]
 
 

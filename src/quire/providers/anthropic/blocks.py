@@ -2,22 +2,21 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from quire.errors import Damaged
 from quire.items import Audio, File, Image, Item, Part, ToolResult
 from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
 from quire.providers.anthropic.native import sendable, stands_for, with_settings
-from quire.providers.anthropic.sources import PDF, inlined, is_place, placed, seems_pdf, side, uploaded
+from quire.providers.anthropic.sources import inlined, is_place, placed, seems_pdf, side, uploaded
 from quire.providers.anthropic.weighing import inner_weight, kept_weight, weight_of
+from quire.providers.beginnings import PDF, PICTURES, begun
 from quire.providers.block_parts import part_of
 from quire.providers.json_values import entries_in, fields_in
-from quire.providers.media import as_text, base64_of, file_text, media_type
+from quire.providers.media import as_text, base64_of, file_text
 from quire.providers.native import BESIDE, fields_beside, file_id, native_block
 from quire.providers.sheet import Json, Sheet
+from quire.providers.unsound import in_words, sound_type
 
-_PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _CITED = ("document", "search_result")
 _IN_WORDS = "a block that no item stands for is put in words"
 
@@ -150,11 +149,10 @@ class Blocks:
         return written or self._in_words(item, part)
 
     def _in_words(self, item: Item, part: Image | Audio | File) -> Json:
-        kind = media_type(part) or "an unknown type"
         is_lost = self._abilities.fetches or part.data is not None
         why = "cannot be carried" if is_lost else "is not at hand, and nothing is fetched here"
-        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) {why}")
-        text = wording.mended(wording.described(part))
+        text, reason = in_words(part, why)
+        self._sheet.note(item, "media_as_text", reason)
         return {"type": "text", "text": f"[{type(part).__name__.lower()}]" if is_blank(text) else text}
 
     def _image(self, part: Image) -> Json | None:
@@ -164,14 +162,14 @@ class Blocks:
         if known is not None:
             return self._counted({"type": "image", "source": uploaded(known)}, part, b"")
         data = part.data
-        kind = media_type(replace(part, media_type=None)) if data else None  # what the bytes say
-        kind = kind if kind in _PICTURES else media_type(part)
+        seen = begun(data) if data else None
+        kind = seen if seen in PICTURES else sound_type(part)
         if data is None:
-            if not is_place(part) or kind not in (*_PICTURES, None):
+            if not is_place(part) or kind not in (*PICTURES, None):
                 return None
             return self._counted({"type": "image", "source": placed(part)}, part, b"")
         most = self._abilities.images.bytes
-        if kind not in _PICTURES or (most and len(data) * 4 // 3 > most) or self._is_above(part, data):
+        if kind not in PICTURES or (most and len(data) * 4 // 3 > most) or self._is_above(part, data):
             return None
         source = {"type": "base64", "media_type": kind, "data": base64_of(data)}
         self.weight += len(source["data"])
@@ -200,7 +198,7 @@ class Blocks:
         known = file_id(part, NAME)
         if known is not None:
             source = uploaded(known)
-        elif part.data is not None and media_type(part) == PDF and self._fits(part.data):
+        elif part.data is not None and sound_type(part) == PDF and self._fits(part.data):
             source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
             self.weight += len(source["data"])
         elif part.data is None and is_place(part) and seems_pdf(part):

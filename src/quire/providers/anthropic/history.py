@@ -8,15 +8,17 @@ from quire.items import Content, Item, Message, Part, ToolCall, ToolResult
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.native import settings_of
 from quire.providers.anthropic.reading import outputs
-from quire.providers.anthropic.thinking import CONTAINER, named_container
-from quire.providers.block_fields import own_fields, with_fields
+from quire.providers.anthropic.thinking import named_container
+from quire.providers.block_fields import json_in_short, own_fields, with_fields
 from quire.providers.block_parts import part_of
+from quire.providers.block_thoughts import CONTAINER
 from quire.providers.json_values import is_block, json_text
 from quire.providers.native import beside, native_note
 from quire.providers.provider import Answer, plain_json
 from quire.providers.sheet import Json
 
 _NAMELESS = "unknown"
+_MEDIA = ("image", "document")
 _IN_RESULTS = ("text", "image", "document", "search_result")
 
 
@@ -110,10 +112,10 @@ def _output(value: Any, path: str) -> tuple[Content, Json]:
     parts, kept, settings = list[Part](), list[Json](), dict[str, Json]()
     strange = False
     for place, block in blocks:
-        part = part_of(block, place, in_result=True)
+        part, words = _read(block, place)
         if part is not None and (found := settings_of(block)):
             settings[str(len(parts))] = found
-        told = [json_text(block, place)] if part is None else with_fields(part, block, place)
+        told = [words] if part is None else with_fields(part, block, place)
         is_row = part is None and block["type"] == "text"
         strange = strange or (part is None and not is_row)
         # One for each part. A text with more fields, and what stands beside a part, is no block to put back.
@@ -122,6 +124,20 @@ def _output(value: Any, path: str) -> tuple[Content, Json]:
     alone = len(parts) == 1 and isinstance(parts[0], str) and not strange
     extras = beside(NAME, {"content": kept if strange else [], "parts": settings})
     return cast(str, parts[0]) if alone else tuple(parts) or "", extras
+
+
+def _read(block: Json, path: str) -> tuple[Part | None, str]:
+    """The part that a block of a result is, or words for it where it is none.
+
+    Media that cannot be read are told without their bytes, and cost nothing else of the history.
+    """
+    try:
+        part = part_of(block, path, in_result=True)
+    except Damaged:
+        if block.get("type") not in _MEDIA:
+            raise
+        return None, json_in_short(block, path)
+    return part, json_text(block, path) if part is None else ""
 
 
 def _are_rows(blocks: list[tuple[str, Json]]) -> bool:

@@ -7,7 +7,8 @@ from quire.errors import Damaged
 from quire.items import Item, Message, ToolCall
 from quire.providers.anthropic.abilities import NAME
 from quire.providers.anthropic.calling import beside_call
-from quire.providers.anthropic.thinking import CONTAINER, named_container, reasoning_of
+from quire.providers.anthropic.thinking import named_container
+from quire.providers.block_thoughts import CONTAINER, reasoning_of
 from quire.providers.endings import failure_in, settled
 from quire.providers.hearing import fault_in
 from quire.providers.json_values import json_text

@@ -4,11 +4,11 @@ from msgspec.structs import replace
 
 from quire.items import Audio, File, Image
 from quire.providers import wording
+from quire.providers.beginnings import PDF
 from quire.providers.media import inline_bytes, media_type
 from quire.providers.sheet import Json
 from quire.tokens.pictures import size_of
 
-PDF = "application/pdf"
 _PLACES = ("https://", "http://")
 
 

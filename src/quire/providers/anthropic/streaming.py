@@ -4,7 +4,8 @@ from typing import Any
 
 from quire.providers.anthropic.arriving import Block, begun_by
 from quire.providers.anthropic.reading import finish_of, outputs, usage_of
-from quire.providers.anthropic.thinking import CONTAINER, named_container
+from quire.providers.anthropic.thinking import named_container
+from quire.providers.block_thoughts import CONTAINER
 from quire.providers.endings import settled
 from quire.providers.hearing import Hearing
 from quire.providers.pieces import made_id

@@ -12,16 +12,13 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from quire.items import Item, Opaque, Reasoning
-from quire.providers.anthropic.abilities import NAME
-from quire.providers.json_values import fields_in, json_text
+from quire.providers.block_thoughts import ASKED, CONTAINER, is_served
+from quire.providers.json_values import fields_in
 from quire.providers.openai_chat.wishes import BLANK
-from quire.providers.provider import Answer, words_in
 from quire.providers.sheet import Json
 from quire.providers.thinkers import is_unsealed
 from quire.providers.wording import mended
 
-CONTAINER = "container"
-_ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
 # What an answer may hold beside words, calls, thinking, and what tools of the API leave.
 _KEPT = frozenset(("compaction", "container_upload", "fallback", "mcp_tool_listing"))
@@ -36,7 +33,7 @@ def block_of(item: Reasoning) -> Json | None:
             return unsigned(mended(item.text))
         case {"redacted": str(redacted)} if redacted:
             return {"type": "redacted_thinking", "data": redacted}
-        case {"block": {"type": str(kind)} as block} if kind in _KEPT or _is_served(kind):
+        case {"block": {"type": str(kind)} as block} if kind in _KEPT or is_served(kind):
             return cast(Json, block)
         case _:
             return None
@@ -82,7 +79,7 @@ def halves(blocks: list[Json], asked_before: Collection[str]) -> Halves:
 
     Where the model called tools in the same turn, an answer may come in the next one.
     """
-    served = [block for block in blocks if _is_served(block["type"])]
+    served = [block for block in blocks if is_served(block["type"])]
     waiting: dict[str, Json] = {}
     answered: set[str] = set()
     whole: set[int] = set()
@@ -105,43 +102,12 @@ def halves(blocks: list[Json], asked_before: Collection[str]) -> Halves:
 
 def asked_in(block: Json) -> str | None:
     """The id of the question that a block is; none if it is something else."""
-    call_id = block.get("id") if block["type"] in _ASKED else None
+    call_id = block.get("id") if block["type"] in ASKED else None
     return call_id if isinstance(call_id, str) else None
 
 
 def answered_in(block: Json) -> str | None:
     """The id of the question that a block answers, for a tool of the provider."""
     kind = block["type"]
-    call_id = block.get("tool_use_id") if _is_served(kind) and kind not in _ASKED else None
+    call_id = block.get("tool_use_id") if is_served(kind) and kind not in ASKED else None
     return call_id if isinstance(call_id, str) else None
-
-
-def reasoning_of(
-    block: Json, answer: Answer, model: str, path: str, container: str | None = None
-) -> Reasoning:
-    """The reasoning that a block of an answer holds; what is not known is kept as it is, and never said."""
-    match block:
-        case {"type": "thinking"}:
-            signature = block.get("signature")
-            data: Json = {"signature": signature} if isinstance(signature, str) and signature else {}
-            if is_unsealed(answer.model or model):
-                data = data or {"signature": ""}
-            return Reasoning(words_in(block.get("thinking")), _state(data, answer, model, path))
-        case {"type": "redacted_thinking"}:
-            sealed = words_in(block.get("data"))
-            return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model, path))
-        case _:
-            held: Json = {"block": block}
-            if container and words_in(block.get("type")) in _ASKED:
-                held[CONTAINER] = container
-            return Reasoning("", _state(held, answer, model, path))
-
-
-def _state(data: Json, answer: Answer, model: str, path: str) -> Opaque:
-    text = json_text(data, path, ordered=True) if data else ""  # a client may order fields its own way
-    return Opaque(NAME, answer.model or model, text, answer.prefix)
-
-
-def _is_served(kind: str) -> bool:
-    """Whether a block is of a tool that the provider ran: it goes back as it came, or not at all."""
-    return kind in _ASKED or kind.endswith("_tool_result")

@@ -15,17 +15,11 @@ from quire.providers.anthropic.marks import End, mark
 from quire.providers.anthropic.order import Order
 from quire.providers.anthropic.plain import write_plain
 from quire.providers.anthropic.results import Results
-from quire.providers.anthropic.thinking import (
-    CONTAINER,
-    THOUGHTS,
-    answered_in,
-    asked_in,
-    block_of,
-    unsigned,
-)
+from quire.providers.anthropic.thinking import THOUGHTS, answered_in, asked_in, block_of, unsigned
 from quire.providers.anthropic.tooling import Tooling, definitions, input_of, marked, stand_ins
 from quire.providers.anthropic.turns import Turns
 from quire.providers.binding import Prefix
+from quire.providers.block_thoughts import CONTAINER
 from quire.providers.definitions import Tool
 from quire.providers.dialogue import Reply
 from quire.providers.media import split

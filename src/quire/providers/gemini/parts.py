@@ -4,9 +4,10 @@ from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
 from quire.providers.gemini.signing import NAME
 from quire.providers.json_values import copied_fields, fields_in
-from quire.providers.media import as_text, inline_data, media_type
+from quire.providers.media import as_text, inline_data
 from quire.providers.native import BESIDE, fields_beside
 from quire.providers.sheet import Json, Sheet
+from quire.providers.unsound import in_words, sound_type
 
 Media = Image | Audio | File
 
@@ -69,9 +70,9 @@ class Parts:
         return {"fileData": {"fileUri": wording.mended(url), "mimeType": kind}} if kind in _TYPES else None
 
     def _in_words(self, item: Item, part: Media) -> Json:
-        kind = media_type(part) or "an unknown type"
-        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) cannot be carried")
-        return {"text": wording.mended(wording.described(part))}
+        text, why = in_words(part)
+        self._sheet.note(item, "media_as_text", why)
+        return {"text": text}
 
 
 def _cut_videos(parts: list[Json | None], settings: Json) -> None:
@@ -102,8 +103,8 @@ def in_reply(part: Media) -> Json | None:
 
 
 def _kind(part: Media) -> str | None:
-    kind = media_type(part)
-    if kind is None and part.url is not None:
+    kind = sound_type(part)
+    if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
         kind = _BY_ENDING.get(path.rpartition("/")[2].rpartition(".")[2].lower())
     return _NAMED_HERE.get(kind, kind) if kind else None

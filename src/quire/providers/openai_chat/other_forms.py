@@ -1,11 +1,14 @@
 """Messages as other libraries keep them, put as messages of this wire.
 
 The AI SDK has calls and results as parts of a content, several results in one message, and media beside it.
-Ollama has thoughts under a name of its own.
+Ollama has thoughts under a name of its own. LangChain has calls beside a content and in it, as their service
+gave them.
 """
 
+from collections.abc import Collection
 from typing import Any, cast
 
+from quire.providers.block_thoughts import bare_thoughts
 from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.openai_chat.blocks import entries, text_at
 from quire.providers.openai_chat.elsewhere import ATTACHED
@@ -15,12 +18,17 @@ from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import FAILED
 
-_CALL, _RESULT, _THOUGHT = "tool-call", "tool-result", "reasoning"
-_IN_PLACE = {_CALL, _RESULT, _THOUGHT}
+_CALL, _RESULT = "tool-call", "tool-result"
+_IN_PLACE = {_CALL, _RESULT}
+_OF_SERVICES = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
+"""The field of a call in a block that has its arguments, as Anthropic, LangChain and Responses write one."""
 
 
-def as_chat(message: Json, path: str) -> list[Json]:
-    """A message as messages of this wire, which nearly all are already."""
+def as_chat(message: Json, path: str, answered: Collection[str] = ()) -> list[Json]:
+    """A message as messages of this wire, which nearly all are already.
+
+    A block of another service's that is a call is one here too if it was `answered`.
+    """
     message = _with_attachments(message, path)
     content = message.get("content")
     if not isinstance(content, list | tuple):
@@ -29,7 +37,11 @@ def as_chat(message: Json, path: str) -> list[Json]:
     results = [_result(block, place) for place, block in blocks if _kind(block) == _RESULT]
     calls = [_call(block, place) for place, block in blocks if _kind(block) == _CALL]
     rest = [block for _, block in blocks if _kind(block) not in _IN_PLACE]
-    thoughts = "".join(words_in(block.get("text")) for _, block in blocks if _kind(block) == _THOUGHT)
+    thoughts = ""
+    if message.get("role") == "assistant":
+        calls, rest = _with_services(message, calls, rest, answered)
+        thoughts = "".join(bare_thoughts(fields_in(block)) or "" for block in rest)
+        rest = [block for block in rest if bare_thoughts(fields_in(block)) is None]
     told = {**message, "content": rest}
     if calls:
         told["tool_calls"] = [*entries(message.get("tool_calls") or (), f"{path}.tool_calls"), *calls]
@@ -70,6 +82,32 @@ def _call(block: Json, path: str) -> Json:
     arguments = block.get("input", block.get("args"))
     function = {"name": text_at(block, "toolName", path), "arguments": arguments}
     return {"id": text_at(block, "toolCallId", path), "type": "function", "function": function}
+
+
+def _with_services(
+    message: Json, calls: list[Json], blocks: list[Any], answered: Collection[str]
+) -> tuple[list[Json], list[Any]]:
+    """The calls of a message with those in blocks of a service's, each once, and the other blocks."""
+    known = {words_in(fields_in(call).get("id")) for call in (*entries_in(message.get("tool_calls")), *calls)}
+    added: dict[str, Json] = {}
+    rest: list[Any] = []
+    for block in blocks:
+        call = _of_service(fields_in(block))
+        if call is None or (call["id"] not in known and call["id"] not in answered):
+            rest.append(block)
+        elif call["id"] not in known:
+            added.setdefault(call["id"], call)
+    return [*calls, *added.values()], rest
+
+
+def _of_service(block: Json) -> Json | None:
+    """The call that a block of another service's is; none if it is none that can be told by its id."""
+    held, name = _OF_SERVICES.get(_kind(block)), words_in(block.get("name"))
+    call_id = words_in(block.get("call_id")) or words_in(block.get("id"))
+    if held is None or not name or not call_id:
+        return None
+    function = {"name": name, "arguments": block.get(held)}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 def _result(block: Json, path: str) -> Json:

@@ -4,6 +4,7 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.items import Audio, Item, Message, ToolCall, parts_of
+from quire.providers.block_thoughts import thoughts_in
 from quire.providers.json_values import json_text
 from quire.providers.native import beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
@@ -21,7 +22,9 @@ LEGACY = "function_call"
 def outputs_of(message: Json, path: str, maker: Maker) -> list[Item]:
     """What a model thought, said and called in one message, in this order."""
     thought = thought_of(message, maker, path)
-    spoken = [*_said(message, path), *_calls(message, path, maker)]
+    others, content = thoughts_in(message.get("content"), maker.model, f"{path}.content")
+    told = {**message, "content": content} if others else message
+    spoken = [*others, *_said(told, path), *_calls(message, path, maker)]
     return spoken if thought is None else [thought, *spoken]
 
 

@@ -4,12 +4,13 @@ from typing import ClassVar
 
 from quire.items import Audio, File, Image, Item, Part
 from quire.providers import wording
+from quire.providers.beginnings import PDF, PICTURES
 from quire.providers.media import as_text, inline_data, media_type
 from quire.providers.native import file_id
 from quire.providers.openai_chat.blocks import OWNER
 from quire.providers.sheet import Json, Sheet
+from quire.providers.unsound import in_words, sound_type
 
-IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _FEATURES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
 _FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
@@ -52,14 +53,14 @@ class Parts:
         return _audio(part) if isinstance(part, Audio) else _file(part)
 
     def _in_words(self, item: Item, part: Image | Audio | File) -> Json:
-        kind = media_type(part) or "an unknown type"
-        self._sheet.note(item, "media_as_text", f"{type(part).__name__} ({kind}) cannot be carried")
-        return self.text(wording.mended(wording.described(part)))
+        text, why = in_words(part)
+        self._sheet.note(item, "media_as_text", why)
+        return self.text(text)
 
 
 def _image(part: Image) -> Json | None:
-    url, data, kind = part.url or "", inline_data(part), media_type(part)
-    if data is not None and kind in IMAGES:
+    url, data, kind = part.url or "", inline_data(part), sound_type(part)
+    if data is not None and kind in PICTURES:
         url = f"data:{kind};base64,{data}"
     elif not url.startswith(("http://", "https://")):
         return None
@@ -78,8 +79,8 @@ def _file(part: File) -> Json | None:
     if known is not None:
         return {"type": "file", "file": {"file_id": known}}
     data = inline_data(part)
-    if data is None or media_type(part) != "application/pdf":
+    if data is None or sound_type(part) != PDF:
         return None
-    address = f"data:application/pdf;base64,{data}"
+    address = f"data:{PDF};base64,{data}"
     name = wording.mended(part.name) if part.name else "document.pdf"
     return {"type": "file", "file": {"filename": name, "file_data": address}}

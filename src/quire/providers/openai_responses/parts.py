@@ -2,17 +2,19 @@
 
 from quire.items import Audio, File, Image, Part
 from quire.providers import wording
+from quire.providers.beginnings import PDF, PICTURES
 from quire.providers.media import as_text, inline_data, media_type
 from quire.providers.native import file_id
 from quire.providers.openai_chat.blocks import OWNER
-from quire.providers.openai_chat.parts import IMAGES, Parts
+from quire.providers.openai_chat.parts import Parts
 from quire.providers.sheet import Json
+from quire.providers.unsound import sound_type
 
 _PLACES = ("http://", "https://")
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _JSON = "application/json"
 _ENDINGS = {
-    "application/pdf": "pdf",
+    PDF: "pdf",
     _JSON: "json",
     "application/msword": "doc",
     "application/rtf": "rtf",
@@ -46,9 +48,9 @@ def _image(part: Image) -> Json | None:
     known = file_id(part, OWNER)
     if known is not None:
         return {"type": "input_image", "file_id": known, "detail": part.detail}
-    data, kind = inline_data(part), media_type(part)
+    data, kind = inline_data(part), sound_type(part)
     if data is not None:
-        url = f"data:{kind};base64,{data}" if kind in IMAGES else ""
+        url = f"data:{kind};base64,{data}" if kind in PICTURES else ""
     else:
         url = part.url if part.url and part.url.startswith(_PLACES) else ""
     return {"type": "input_image", "image_url": wording.mended(url), "detail": part.detail} if url else None
@@ -58,7 +60,7 @@ def _file(part: File) -> Json | None:
     known = file_id(part, OWNER)
     if known is not None:
         return {"type": "input_file", "file_id": known}
-    data, kind = inline_data(part), media_type(part)
+    data, kind = inline_data(part), sound_type(part)
     if data is not None:
         if kind not in _ENDINGS:
             return None

@@ -1,6 +1,7 @@
 """Images and documents: where they come from, their types and sizes."""
 
 from quire.providers.checking.anthropic.history import Block, read_blocks
+from quire.providers.checking.beginnings import check_beginning
 from quire.providers.checking.reading import Fields, as_object, is_base64, short
 
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -37,6 +38,8 @@ def check_media(block: Block) -> int:
         return _check_inside(block, fields)
     _check_type(fields, block.kind, kind)
     _check_data(fields, sources[kind], inline=kind == "base64", image=block.kind == "image")
+    if kind == "base64":
+        check_beginning(fields, "media_type", fields.get("media_type"), fields.get("data"))
     return images
 
 

@@ -5,18 +5,13 @@ from binascii import Error as NotBase64
 from collections.abc import Iterator
 from typing import Any
 
+from quire.providers.beginnings import begun
 from quire.providers.checking.anthropic.history import Message, within
 from quire.providers.checking.anthropic.media import IMAGE_TYPES
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.faults import Findings
 from quire.providers.checking.reading import as_list, as_object, short
 from quire.tokens.pictures import size_of
-
-_STARTS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-)
 
 
 def check_pictures(findings: Findings, messages: list[Message], model: Model, images: int) -> None:
@@ -25,8 +20,8 @@ def check_pictures(findings: Findings, messages: list[Message], model: Model, im
     crowded = images > limits.many
     for place, source in _inline(messages):
         data, told = _decoded(source.get("data")), source.get("media_type")
-        kind = _kind(data)
-        if kind is not None and told in IMAGE_TYPES and kind != told:
+        kind = begun(data)
+        if kind in IMAGE_TYPES and told in IMAGE_TYPES and kind != told:
             findings.add(f"{place}.source.media_type", "media_type", f"type {short(told)}, but it is {kind}")
         side = max(size_of(data) or (0,))
         if side > limits.side:
@@ -78,9 +73,3 @@ def _decoded(data: Any) -> bytes:
         return b64decode(data, validate=True) if isinstance(data, str) else b""
     except (NotBase64, ValueError):
         return b""  # which is a fault of its own
-
-
-def _kind(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _STARTS if data.startswith(start)), None)

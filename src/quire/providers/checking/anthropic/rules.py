@@ -42,7 +42,8 @@ RULES: dict[str, str] = {
     "the request is refused, or thinking is silently switched off for it.",
     "media_source": "An image or document has a source: base64, an http(s) url or file; documents also text, "
     "or content of texts and images.",
-    "media_type": "Images are JPEG, PNG, GIF or WebP, as their bytes are, documents PDF or plain text.",
+    "media_type": "Images are JPEG, PNG, GIF or WebP, as their bytes are, documents PDF, as they begin, or "
+    "plain text.",
     "media_data": "Inline data is base64 without a data URL in front.",
     "media_size": "An image in base64 has at most 10 MiB of text, 5 MiB on Bedrock and on Vertex AI.",
     "media_for_model": "DeepSeek and other models of words alone take neither images nor documents; those of "

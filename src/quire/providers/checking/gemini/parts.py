@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from quire.providers.checking.beginnings import check_beginning
 from quire.providers.checking.gemini.history import Content, Part, spelled
-from quire.providers.checking.reading import Fields, as_object, is_base64, opened, short, type_of
+from quire.providers.checking.reading import Fields, as_list, as_object, is_base64, opened, short, type_of
 
 
 def check_parts(content: Content) -> None:
@@ -60,6 +61,11 @@ def _check_response(fields: Fields) -> None:
     response = fields.get("response")
     if as_object(response) is None and not (response is None and fields.get("parts")):
         fields.add("response", "response_object", f"must be an object, is {type_of(response)}")
+    for index, part in enumerate(as_list(fields.get("parts")) or ()):
+        nested = Fields(fields.findings, f"{fields.at('parts')}[{index}]", as_object(part) or {})
+        key = spelled(nested, "inlineData")
+        if as_object(nested.get(key)) is not None:
+            _check_inline(Fields(fields.findings, nested.at(key), nested.get(key)))
 
 
 def _check_inline(fields: Fields) -> None:
@@ -69,6 +75,7 @@ def _check_inline(fields: Fields) -> None:
     # The client takes bytes and writes base64 itself.
     if not (isinstance(data, bytes) and data) and not (isinstance(data, str) and is_base64(data)):
         fields.add("data", "media_data", "the data is not plain base64")
+    check_beginning(fields, "media_type", fields.get(mime), data)
 
 
 def _check_file(fields: Fields) -> None:

@@ -37,7 +37,7 @@ RULES: dict[str, str] = {
     "signature_data": "A thought signature is base64, as it came.",
     "ends_with_model": "The last content is the user's: a lone content of the model is refused, and so is "
     "any last one of the model after Gemini 3.1.",
-    "media_type": "Inline data names its MIME type.",
+    "media_type": "Inline data names its MIME type, and what is said to be a picture or a PDF begins as one.",
     "media_data": "Inline data is base64 without a data URL in front.",
     "media_source": "File data has a file URI.",
     "system_content": "Instructions are text only.",

@@ -1,5 +1,6 @@
 """What OpenAI takes as the bytes of an image, a recording or a file; the same on both of its wires."""
 
+from quire.providers.checking.beginnings import check_beginning
 from quire.providers.checking.reading import Fields, is_base64, short
 
 IMAGE_TYPES = {"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
@@ -16,6 +17,8 @@ def check_image_url(part: Fields, key: str) -> None:
         part.add(key, "image_source", "is neither an http(s) URL nor a data URL with base64")
     elif media_type not in IMAGE_TYPES:
         part.add(key, "image_type", f"has the media type {short(media_type)}")
+    else:
+        check_beginning(part, "image_type", media_type, url.partition(",")[2], key)
 
 
 def check_audio(audio: Fields) -> None:
@@ -30,8 +33,13 @@ def check_audio(audio: Fields) -> None:
 def check_file_data(part: Fields, key: str) -> None:
     """A file in the request is a data URL."""
     data = part.optional_text(key)
-    if data is not None and _base64_type(data) is None:
+    if data is None:
+        return
+    media_type = _base64_type(data)
+    if media_type is None:
         part.add(key, "file_source", "is not a data URL with base64")
+    else:
+        check_beginning(part, "file_type", media_type, data.partition(",")[2], key)
 
 
 def _base64_type(url: str) -> str | None:

@@ -19,10 +19,11 @@ RULES: dict[str, str] = {
         "an image in a tool message is refused, and newer models take it without seeing it."
     ),
     "image_source": "An image is an http(s) URL or a data URL with base64.",
-    "image_type": "An image in a data URL is png, jpeg, gif or webp.",
+    "image_type": "An image in a data URL is png, jpeg, gif or webp, and its bytes begin as one of them.",
     "audio_format": "Audio is given with the format wav or mp3.",
     "audio_data": "Audio is base64 as it is, without the head of a data URL.",
     "file_source": "A file is a file_id, or file_data that is a data URL with base64.",
+    "file_type": "A file in a data URL that is said to be a PDF begins as one.",
     "empty_tool_calls": "tool_calls is left out when there are none; an empty list is refused.",
     "too_many_tool_calls": "One message has at most 128 tool calls.",
     "call_id_length": "The id of a tool call has 1 to 64 characters, on Azure 1 to 40.",

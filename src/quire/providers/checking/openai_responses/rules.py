@@ -23,10 +23,11 @@ RULES: dict[str, str] = {
         "tools have input parts only."
     ),
     "image_source": "An image is a file_id, an http(s) URL or a data URL with base64.",
-    "image_type": "An image in a data URL is png, jpeg, gif or webp.",
+    "image_type": "An image in a data URL is png, jpeg, gif or webp, and its bytes begin as one of them.",
     "audio_format": "Audio is given with the format wav or mp3.",
     "audio_data": "Audio is base64 as it is, without the head of a data URL.",
     "file_source": "A file is a file_id, a file_url, or file_data that is a data URL with base64.",
+    "file_type": "A file in a data URL that is said to be a PDF begins as one.",
     "call_id_length": "A call_id has 1 to 64 characters.",
     "duplicate_call_id": "No two calls have the same call_id, or an output may be taken for the wrong one's.",
     "orphan_output": (
