@@ -175,6 +175,23 @@ CHOSEN: dict[str, tuple[Any, str, Any]] = {
         PAID + "for p in paid:\n    p['salary'] += 1\n" + SUM,
         7.0,
     ),
+    "unless something goes wrong": (
+        float,
+        "try:\n    paid = await people()\n    paid = [p for p in paid if p['salary'] is not None]\n"
+        "except KeyError:\n    paid = []\n" + SUM,
+        5.0,
+    ),
+    "in each case": (
+        float,
+        "paid = await people()\nmatch len(paid):\n    case 0:\n        paid = []\n    case _:\n"
+        "        paid = [p for p in paid if p['salary'] is not None]\n" + SUM,
+        5.0,
+    ),
+    "before others came in": (
+        float,
+        PAID + "output = sum(p['salary'] for p in paid)\npaid.extend(rows)",
+        5.0,
+    ),
     "in both branches": (
         float,
         "def total(several: list[RowsItem], some: bool) -> float:\n    if some:\n"

@@ -125,6 +125,21 @@ TOLD: dict[str, tuple[Any, str]] = {
         f"ps = await people()\n{THINNED.replace('list(ps)', '[q for q in ps if q]')}\n"
         "output = sum(p['salary'] for p in ps)",
     ),
+    "once some were taken out by a filter": (
+        float,
+        f"ps = await people()\n{THINNED.replace('list(ps)', 'list(filter(bool, ps))')}\n"
+        "output = sum(p['salary'] for p in ps)",
+    ),
+    "by one case of several": (
+        float,
+        "ps = await people()\nmatch len(ps):\n    case 0:\n        ps = []\n    case 2:\n"
+        "        ps = [p for p in ps if p['salary'] is not None]\noutput = sum(p['salary'] for p in ps)",
+    ),
+    "in a loop that others come into": (
+        float,
+        "ps = [p for p in await people() if p['salary'] is not None]\noutput = 0.0\nfor n in range(2):\n"
+        "    output += sum(p['salary'] for p in ps)\n    ps.extend(rows)",
+    ),
     "once every other one was looked at": (
         float,
         "ps = await people()\nn = 0\nwhile n < len(ps):\n    if ps[n]['salary'] is None:\n        ps.pop(n)\n"

@@ -39,7 +39,7 @@ class Names:
         given, is_open = self._reaching(node, binder)
         if not given:
             return [], True
-        put = (one for one in self._put(node.id) if not self._is_over(one, given))
+        put = (one for one in self._put(node.id) if not self._is_over(one, given, node))
         return [*given, *put], is_open
 
     def _reaching(self, node: ast.Name, binder: Binder | None) -> tuple[list[ast.expr], bool]:
@@ -51,9 +51,10 @@ class Names:
                 return found, True
             if isinstance(around, Function):
                 return found, not found
-            if isinstance(around, Loop | ast.Try | ast.If):
-                found += self._within[around, node.id] if isinstance(around, Loop | ast.Try) else ()
-                found += self._within[around.test, node.id] if isinstance(around, ast.If) else ()
+            if isinstance(around, Loop | ast.Try | ast.expr | ast.comprehension):
+                found += self._within[around, node.id]
+            elif isinstance(around, ast.If):
+                found += self._within[around.test, node.id]
         return found, not found
 
     def _is_given_by(self, statement: ast.stmt, name: str, found: list[ast.expr]) -> bool:
@@ -65,21 +66,39 @@ class Names:
                 return all(ways)
             case ast.With(body=body) | ast.AsyncWith(body=body):
                 return self._is_given_in(body, name, found)
+            case ast.Try():
+                return self._is_tried(statement, name, found)
+            case ast.Match(cases=cases):
+                ways = [self._is_given_in(one.body, name, found) for one in cases]
+                return all(ways) and _takes_all(cases[-1])
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 return False
             case _:
                 found += self._within[statement, name]
-                is_simple = not hasattr(statement, "body") and not isinstance(statement, ast.Match)
-                return is_simple and bool(self._within[statement, name])
+                return not isinstance(statement, Loop) and bool(self._within[statement, name])
+
+    def _is_tried(self, attempt: ast.Try, name: str, found: list[ast.expr]) -> bool:
+        """The same of a `try`. Where it goes wrong, it may have come to anything in it."""
+        if self._is_given_in(attempt.finalbody, name, found):
+            return True
+        handled = [self._is_given_in(one.body, name, found) for one in attempt.handlers]
+        if not all(handled):
+            found += (value for one in attempt.body for value in self._within[one, name])
+        return self._is_given_in([*attempt.body, *attempt.orelse], name, found) and all(handled)
 
     def _is_given_in(self, block: Sequence[ast.stmt], name: str, found: list[ast.expr]) -> bool:
         if block and isinstance(block[-1], LEAVING):
             return True  # nobody comes from there
         return any(self._is_given_by(one, name, found) for one in reversed(block))
 
-    def _is_over(self, put: Value, given: list[ast.expr]) -> bool:
-        """Whether something was put into what a name held before it was given all that it may hold now."""
-        return put is not None and all(self._places.is_ahead(_written(put), _written(one)) for one in given)
+    def _is_over(self, put: Value, given: list[ast.expr], node: ast.Name) -> bool:
+        """Whether something was put in before a name was given what it may hold now, or comes in later."""
+        if put is None:
+            return False
+        at = _written(put)
+        is_later = self._places.is_ahead(node, at) and self._places.loop_around(at) is None
+        is_apart = self._places.function_of(at) is not self._places.function_of(node)
+        return (is_later and not is_apart) or all(self._places.is_ahead(at, _written(one)) for one in given)
 
     def _given(self, name: str) -> Iterator[Value]:
         for one in (*self._flow.given.get(name, ()), *self._handed.unpacked.get(name, ())):
@@ -96,3 +115,7 @@ def _written(value: ast.expr) -> ast.expr:
     while isinstance(value, ast.Subscript) and not hasattr(value, "lineno"):
         value = value.value
     return value
+
+
+def _takes_all(case: ast.match_case) -> bool:
+    return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None

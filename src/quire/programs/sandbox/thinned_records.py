@@ -5,8 +5,15 @@ from collections.abc import Iterable, Iterator
 
 from quire.programs.sandbox.field_places import Loop, Places
 from quire.programs.sandbox.fields import binds
+from quire.programs.sandbox.functions import called_as
 
 _TAKING_OUT = ("discard", "pop", "remove")
+_OF_ALL = {
+    *("enumerate", "len", "list", "range", "reversed", "set", "sorted", "tuple"),
+    *(".copy", ".items", ".keys", ".values"),
+}
+"""What gives all that it is given, or the places of that."""
+
 Thinned = tuple[ast.Name, str, Loop]
 """What they were in, the key of what they lack, and the loop that took all of them out."""
 
@@ -53,7 +60,9 @@ def _is_a_part(through: ast.expr) -> bool:
     parts = [*ast.walk(through)]
     slices = (one for one in parts if isinstance(one, ast.Slice))
     is_cut = any(one.lower or one.upper or one.step for one in slices)
-    return is_cut or any(one.ifs for one in parts if isinstance(one, ast.comprehension))
+    called = (called_as(one) for one in parts if isinstance(one, ast.Call))
+    is_chosen = any(one.ifs for one in parts if isinstance(one, ast.comprehension))
+    return is_cut or is_chosen or any(name not in _OF_ALL for name in called)
 
 
 def _is_itself(through: ast.expr) -> bool:
