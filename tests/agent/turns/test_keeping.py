@@ -41,6 +41,19 @@ async def test_in_a_session_notes_go_to_its_pool_and_its_transcript() -> None:
 
 
 @in_a_loop
+async def test_the_same_note_is_kept_each_time_it_is_given() -> None:
+    cached = Note("as before")
+
+    @tool
+    async def look() -> Note:
+        return cached
+
+    session = opened()
+    await run_all(Turns([look], session), Turn(look), Turn(look))
+    assert [item.content for item in session.view() if isinstance(item, Note)] == ["as before"] * 2
+
+
+@in_a_loop
 async def test_notes_of_a_list_are_kept_and_other_values_are_not() -> None:
     @tool
     async def mixed() -> list[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Protocol, cast
 
+from quire.agent.tools.gathering import given_now
 from quire.agent.turns.saving import mapping_at, read_notes, written_notes
 from quire.items import Note
 from quire.session import Session
@@ -82,7 +83,7 @@ class InSession:
     async def keep(self, value: Any) -> None:
         """Keep the notes in a value; each is on the record when this returns."""
         for note in notes_in(value):
-            await (self.session.add(note) if note.key is None else self.session.put(note))
+            await (self.session.add(given_now(note)) if note.key is None else self.session.put(note))
 
     def branch(self, name: str) -> "InSession":
         """The same in a fork of the conversation."""
