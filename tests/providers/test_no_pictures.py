@@ -125,3 +125,29 @@ def test_a_picture_in_the_answer_to_a_call_is_looked_at_too() -> None:
         "contents[2].parts[0].functionResponse.parts[0].inlineData.data",
         "media_type",
     )
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b64encode(PAGE).decode(), "[image: 41 bytes said to be image/png, which are no picture]"),
+        ("!!!", "[image]"),
+    ],
+)
+@pytest.mark.parametrize("is_result", [False, True])
+def test_one_in_a_document_costs_none_of_its_words(data: str, told: str, is_result: bool) -> None:
+    words = {"type": "text", "text": "It rains."}
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    document = {"type": "document", "source": {"type": "content", "content": [words, image]}}
+    asked: list[Any] = [{"role": "user", "content": [document]}]
+    if is_result:
+        result = {"type": "tool_result", "tool_use_id": "t1", "content": [document]}
+        call: Any = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+        asked = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    provider = PROVIDERS["anthropic"]
+    made = provider.render(provider.read_history(asked), model=MODELS["anthropic"], tools=[TOOL])
+    (shown,) = made.payload["messages"][-1]["content"]
+    written = shown["content"][0] if is_result else shown
+    assert written["source"]["content"] == [words, {"type": "text", "text": told}]
+    assert [one.change for one in made.downgrades if one.change != "turn_added"] == ["media_as_text"]
+    assert provider.check(made.payload, MODELS["anthropic"]) == []

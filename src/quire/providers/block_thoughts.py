@@ -3,11 +3,12 @@
 The state of Anthropic's is as `anthropic.thinking` has it, whichever wire they were read on.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from quire.items import Opaque, Reasoning
+from quire.items import Item, Opaque, Reasoning
 from quire.providers.block_parts import OWNER
-from quire.providers.json_values import entries_in, fields_in, json_text
+from quire.providers.json_values import entries_in, fields_in, json_text, object_in
 from quire.providers.provider import Answer, words_in
 from quire.providers.sheet import Json
 from quire.providers.thinkers import is_sealed, is_unsealed
@@ -15,6 +16,9 @@ from quire.providers.thinkers import is_sealed, is_unsealed
 CONTAINER = "container"
 ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 _REASONING = "reasoning"
+_OF_BEDROCK = "reasoning_content"
+_PIECES = "partial_json"
+_OF_A_STREAM = ("index", _PIECES)
 _SEALS = ("signature", "encrypted_content")
 
 
@@ -38,38 +42,83 @@ def reasoning_of(
             sealed = words_in(block.get("data"))
             return Reasoning("", _state({"redacted": sealed} if sealed else {}, answer, model, path))
         case _:
-            held: Json = {"block": block}
+            held: Json = {"block": whole(block)}
             if container and words_in(block.get("type")) in ASKED:
                 held[CONTAINER] = container
             return Reasoning("", _state(held, answer, model, path))
 
 
-def thoughts_in(content: Any, model: str, path: str) -> tuple[list[Reasoning], Any]:
-    """What a model thought in a content of another wire's form, and the content without it."""
+def whole(block: Json) -> Json:
+    """A block without what LangChain leaves of a stream in it, where its input may stand in pieces alone."""
+    kept = {name: value for name, value in block.items() if name not in _OF_A_STREAM}
+    given = object_in(block.get("input") or block.get(_PIECES))
+    return kept if given is None else {**kept, "input": given}
+
+
+def in_order(
+    content: Any, model: str, path: str, item_of: Callable[[Json], Item | None] = lambda _: None
+) -> list[tuple[Item | None, Any]]:
+    """A content with thoughts in it, in its order: blocks that are an item each, and rows of others.
+
+    Signed thinking is refused at any other place than its own, so that other blocks for which there is an
+    item keep theirs too. A content without thoughts is one piece.
+    """
     blocks = entries_in(content)
-    read = [_thought(fields_in(block), model, f"{path}[{index}]") for index, block in enumerate(blocks)]
-    found = [thought for thought in read if thought is not None]
-    if not found:
-        return [], content
-    return found, [block for block, thought in zip(blocks, read, strict=True) if thought is None]
+    if not any(map(is_thought, blocks)):
+        return [(None, content)]
+    pieces: list[tuple[Item | None, Any]] = []
+    for index, block in enumerate(blocks):
+        held = fields_in(block)
+        item = _thought(held, model, f"{path}[{index}]") if is_thought(block) else item_of(held)
+        if item is None and pieces and pieces[-1][0] is None:
+            pieces[-1][1].append(block)
+        else:
+            pieces.append((item, [block] if item is None else None))
+    return pieces
 
 
-def bare_thoughts(block: Json) -> str | None:
-    """The words of thoughts that a library keeps as a text alone; none of sealed ones, or of other blocks."""
+def is_thought(block: Any) -> bool:
+    """Whether a block is one of a model's thoughts, or of a tool's that its service ran."""
+    held = fields_in(block)
+    kind = words_in(held.get("type"))
+    if kind == "thinking":
+        return not isinstance(held.get("thinking"), list)  # chunks are Mistral's
+    return kind in ("redacted_thinking", _REASONING, _OF_BEDROCK) or is_served(kind)
+
+
+def bare_thoughts(blocks: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The words of thoughts that a library keeps as texts alone, and the other blocks.
+
+    Among thoughts of another kind they stay where they are, but for those of nothing.
+    """
+    words = [_bare(_reasoning(fields_in(block))) for block in blocks]
+    rest = [block for block, told in zip(blocks, words, strict=True) if told is None]
+    if any(map(is_thought, rest)):
+        return "", [block for block, told in zip(blocks, words, strict=True) if told != ""]
+    return "\n\n".join(filter(None, words)), rest
+
+
+def _bare(block: Json) -> str | None:
+    """The words of a thought that is not sealed; none of other blocks."""
     if block.get("type") != _REASONING or any(map(_sealed(block).get, _SEALS)):
         return None
     words = _words(block)
-    is_empty = not any(value for name, value in block.items() if name not in ("type", "id"))
+    is_empty = not any(value for name, value in block.items() if name not in ("type", "id", "index"))
     return words if words or is_empty else None
 
 
-def _thought(block: Json, model: str, path: str) -> Reasoning | None:
-    kind = words_in(block.get("type"))
-    is_thinking = kind == "thinking" and isinstance(block.get("thinking"), str)
-    if is_thinking or kind == "redacted_thinking" or is_served(kind):
+def _reasoning(block: Json) -> Json:
+    """A block of LangChain's for Bedrock as one of those that others keep; any other as it is."""
+    if block.get("type") != _OF_BEDROCK:
+        return block
+    held = block.get(_OF_BEDROCK)
+    return {"text": held, **fields_in(held), "type": _REASONING}
+
+
+def _thought(given: Json, model: str, path: str) -> Reasoning:
+    block = _reasoning(given)
+    if block.get("type") != _REASONING:
         return reasoning_of(block, Answer(model), model, path)
-    if kind != _REASONING:
-        return None
     signature = _sealed(block).get("signature")
     if signature and is_sealed(model):
         signed = {"type": "thinking", "thinking": _words(block), "signature": signature}

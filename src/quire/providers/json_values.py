@@ -123,6 +123,14 @@ def copied_fields(value: Any) -> Json:
         return {}
 
 
+def object_in(text: Any) -> Json | None:
+    """The object that a text is as JSON; none of anything else."""
+    try:
+        return _decode(text) if isinstance(text, str) else None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
 def entries_in(value: Any) -> list[Any]:
     """What is in a list; nothing of anything else."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

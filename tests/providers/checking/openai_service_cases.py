@@ -70,6 +70,10 @@ OF_SERVICES: dict[str, tuple[Any, Places]] = {
         to("grok-4", {**USER, "name": "ana"}, {**SAID, "name": "planner"}, USER),
         [("messages[1].name", "name_for_model")],
     ),
+    "what Kimi thought under the name of a gateway": (
+        to("kimi-k2.5", USER, {**calls("a"), "reasoning": "hm"}, result("a")),
+        [("messages[1].reasoning_content", "thoughts_for_model")],
+    ),
     "a call without what Kimi thought": (
         to("kimi-k2.5", USER, calls("a"), result("a")),
         [("messages[1].reasoning_content", "thoughts_for_model")],

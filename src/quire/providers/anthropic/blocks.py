@@ -58,7 +58,7 @@ class Blocks:
     def own(self, item: Item) -> Json | None:
         """The block of this wire that a note holds, if it may be sent."""
         held = native_block(item, NAME) or {}
-        block = self._own(held, in_result=False)
+        block = self._own(item, held, in_result=False)
         if block is None and inner_weight(held):
             self._sheet.note(item, "media_as_text", _IN_WORDS)
             return text_block(_named(held))
@@ -71,11 +71,13 @@ class Blocks:
             self.weight += weight
             self.owners[id(block)] = block, item
 
-    def _own(self, held: Json, *, in_result: bool) -> Json | None:
+    def _own(self, item: Item, held: Json, *, in_result: bool) -> Json | None:
         """A block as it was kept, counted and weighed, if it may be sent."""
         images, weight = self.images, self.weight
         readable = self._abilities.reads or held.get("type") != "document"
-        block = sendable(held, self._inside, in_result=in_result) if readable else None
+        block = None
+        if readable:
+            block = sendable(held, lambda inner: self._inside(item, inner), in_result=in_result)
         if block is not None and "file_id" in block and not self._abilities.fetches:
             block = None
         if block is None:
@@ -84,20 +86,26 @@ class Blocks:
             self.weight = weight + weight_of(block)
         return block
 
-    def _inside(self, block: Any) -> Json | None:
-        """An image within a document, by the rules for all images."""
+    def _inside(self, item: Item, block: Any) -> Json | None:
+        """An image within a document, by the rules for all images; words for one that may not be sent."""
+        held = fields_in(block)
         try:
-            part = part_of(fields_in(block), "$")
+            part = part_of(held, "$")
         except Damaged:
+            part = None
+        if isinstance(part, Image):
+            return self._image(part) or self._in_words(item, part)
+        if held.get("type") != "image":
             return None
-        return self._image(part) if isinstance(part, Image) else None
+        self._sheet.note(item, "media_as_text", "an image in a document cannot be read")
+        return {"type": "text", "text": "[image]"}
 
     def _put_back(self, item: Item, blocks: list[Json | None], content: list[Any]) -> None:
         """Put in place of words the blocks of a result that these stand for."""
         for place, (block, held) in enumerate(zip(blocks, content, strict=False)):
             if block is None or not stands_for(block.get("text"), held):
                 continue
-            own = self._reference(item, held) or self._own(fields_in(held), in_result=True)
+            own = self._reference(item, held) or self._own(item, fields_in(held), in_result=True)
             if own is None:
                 self._sheet.note(item, "media_as_text", _IN_WORDS)
                 own = text_block(_named(held)) if inner_weight(held) else block

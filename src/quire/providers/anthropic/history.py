@@ -11,7 +11,7 @@ from quire.providers.anthropic.reading import outputs
 from quire.providers.anthropic.thinking import named_container
 from quire.providers.block_fields import json_in_short, own_fields, with_fields
 from quire.providers.block_parts import part_of
-from quire.providers.block_thoughts import CONTAINER
+from quire.providers.block_thoughts import CONTAINER, whole
 from quire.providers.json_values import is_block, json_text
 from quire.providers.native import beside, native_note
 from quire.providers.provider import Answer, plain_json
@@ -89,7 +89,7 @@ class _Reader:
             self.items.append(Message("user", content, extras=beside(NAME, {"parts": found})))
 
     def _assistant(self, content: Any, path: str) -> None:
-        blocks = [block for _, block in _blocks(content, path)]
+        blocks = [whole(block) for _, block in _blocks(content, path)]
         read = outputs(blocks, self._answer, self._answer.model or "", path, self._container)
         self._names.update((item.call_id, item.name) for item in read if isinstance(item, ToolCall))
         self.items += read

@@ -10,7 +10,7 @@ from quire.providers.sheet import Json
 _SETTINGS = ("citations", "context")  # fields of a document beside its source and title
 
 WritesImage = Callable[[Any], Json | None]
-"""What writes an image that stands inside a document, if it may be sent."""
+"""What writes an image that stands inside a document, or words for it; none of what is no image."""
 
 
 def settings_of(block: Json) -> Json:
@@ -57,14 +57,17 @@ def sendable(block: Json, image: WritesImage, *, in_result: bool = False) -> Jso
 
 
 def _document(plain: Json, image: WritesImage) -> Json | None:
-    """A document of texts and pictures, if each of them may be sent."""
+    """A document of texts and pictures, if anything of its own is left of it where words stand for some."""
     parts: list[Json] = []
+    is_own = False
     for part in entries_in(plain["source"].get("content")):
-        written = _text(part) or image(part)
+        text = _text(part)
+        written = text or image(part)
         if written is None:
             return None
+        is_own = is_own or text is not None or written["type"] == "image"
         parts.append(written)
-    return {**plain, "source": {**plain["source"], "content": parts}} if parts else None
+    return {**plain, "source": {**plain["source"], "content": parts}} if is_own else None
 
 
 def _text(part: Any) -> Json | None:

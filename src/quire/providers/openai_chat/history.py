@@ -31,8 +31,9 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     places = [(f"messages[{index}]", value) for index, value in enumerate(entries(payload, "messages"))]
     given = [(place, fields(value, place)) for place, value in places]
     answered = {words_in(message.get("tool_call_id")) for _, message in given} - {""}
-    messages = [(place, one) for place, message in given for one in as_chat(message, place, answered)]
-    reader = _Reader(words_in(model), MadeIds(_ids([message for _, message in messages])))
+    name = words_in(model)
+    messages = [(place, one) for place, message in given for one in as_chat(message, place, answered, name)]
+    reader = _Reader(name, MadeIds(_ids([message for _, message in messages])))
     for place, message in messages:
         reader.take(message, place)
     return reader.items

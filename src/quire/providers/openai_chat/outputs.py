@@ -4,12 +4,13 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.items import Audio, Item, Message, ToolCall, parts_of
-from quire.providers.block_thoughts import thoughts_in
-from quire.providers.json_values import json_text
+from quire.providers.block_thoughts import in_order
+from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.native import beside, file_address, native_note
 from quire.providers.openai_chat.blocks import OWNER, decoded, entries, fields, read_content, text_at
 from quire.providers.openai_chat.chunks import said_in
 from quire.providers.openai_chat.customs import custom
+from quire.providers.openai_chat.other_forms import called_in
 from quire.providers.openai_chat.pictures import with_images
 from quire.providers.openai_chat.states import NAME, Maker, state_of, thought_of
 from quire.providers.provider import words_in
@@ -20,12 +21,26 @@ LEGACY = "function_call"
 
 
 def outputs_of(message: Json, path: str, maker: Maker) -> list[Item]:
-    """What a model thought, said and called in one message, in this order."""
-    thought = thought_of(message, maker, path)
-    others, content = thoughts_in(message.get("content"), maker.model, f"{path}.content")
-    told = {**message, "content": content} if others else message
-    spoken = [*others, *_said(told, path), *_calls(message, path, maker)]
-    return spoken if thought is None else [thought, *spoken]
+    """What a model thought, said and called in one message, in this order.
+
+    Where thoughts are in its content, all is as the blocks have it, and what has no block comes after them.
+    """
+    thought, calls = thought_of(message, maker, path), _calls(message, path, maker)
+    ids = [words_in(fields_in(call).get("id")) for call in entries_in(message.get("tool_calls"))]
+    placed = {call_id: call for call_id, call in reversed([*zip(ids, calls, strict=False)]) if call_id}
+    pieces = in_order(
+        message.get("content"),
+        maker.model,
+        f"{path}.content",
+        lambda block: placed.pop(called_in(block), None),
+    )
+    spoken: list[Item] = [] if thought is None else [thought]
+    for item, content in pieces[:-1]:
+        spoken += _said({"name": message.get("name"), "content": content}, path) if item is None else [item]
+    item, content = pieces[-1]
+    spoken += [*([] if item is None else [item]), *_said({**message, "content": content}, path)]
+    known = set(map(id, spoken))
+    return [*spoken, *(call for call in calls if id(call) not in known)]
 
 
 def _said(message: Json, path: str) -> list[Item]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
+from quire.errors import InvalidValue
 from quire.providers.gemini.signing import PLACEHOLDER
 from quire.providers.sheet import Json
 from quire.tokens.facts import facts_for
@@ -20,6 +21,7 @@ BLANK = " "
 THOUGHTS = ("reasoning_content", "reasoning")
 """The names that thoughts have in words; a service has one of them, or both for the same words."""
 
+_OF_A_GATEWAY = re.compile(r"[/:]")
 _ONLY_WITH_CALLS = re.compile(r"deepseek-(?:reasoner|r1)")
 
 
@@ -32,6 +34,8 @@ class Wishes(NamedTuple):
     """The same on each without."""
     signature: bool = False
     """A signature on the first call of each."""
+    by_one_name: bool = False
+    """These thoughts under no other name: whoever made the model serves it, by what the model is called."""
     only_with_calls: bool = False
     """No thoughts beside a message without calls: the first of these services answered 400 to them."""
 
@@ -46,13 +50,22 @@ def wishes_of(model: str | None) -> Wishes:
     """What a service wants, by the name of its model."""
     if model is None:
         return Wishes()
-    features, name = facts_for(model).features, bare_name(model).rpartition("/")[2]
+    try:
+        features, name = facts_for(model).features, bare_name(model).rpartition("/")[2]
+    except InvalidValue:
+        return Wishes()  # there is no name in it
     return Wishes(
         "thoughts_with_calls" in features,
         "thoughts_with_answers" in features,
         "thought_signatures" in features,
+        _OF_A_GATEWAY.search(model) is None,
         _ONLY_WITH_CALLS.match(name) is not None,
     )
+
+
+def thoughts_name(model: str | None) -> str:
+    """The name that the service of a model has for thoughts in words."""
+    return THOUGHTS[0] if wishes_of(model).thoughts else THOUGHTS[1]
 
 
 def thoughts_or_blank(model: str | None, fields: Json, *, has_calls: bool) -> Json:
@@ -60,10 +73,12 @@ def thoughts_or_blank(model: str | None, fields: Json, *, has_calls: bool) -> Js
 
     Never both: who reads the blank would not read the thoughts that have another name. Beside a message
     without calls it is wanted once a request has tools. It is there before that, so that nothing changes when
-    they come: it is not read without them.
+    they come: it is not read without them. Thoughts of another name are there under the one that is read too.
     """
     wishes = wishes_of(model)
     is_wanted = wishes.thoughts if has_calls else wishes.always
+    if wishes.by_one_name and is_wanted and "reasoning" in fields:
+        return {"reasoning_content": fields["reasoning"] or BLANK, **fields}
     is_there = any(name in fields for name in (*THOUGHTS, "reasoning_details"))
     return fields if is_there or not is_wanted else {"reasoning_content": BLANK, **fields}
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from quire.errors import Damaged
 from quire.items import Image, Item, Message, Opaque, Reasoning, ToolCall
-from quire.providers.block_thoughts import thoughts_in
+from quire.providers.block_thoughts import in_order
 from quire.providers.json_values import json_text
 from quire.providers.native import formed
 from quire.providers.openai_chat.blocks import decoded, read_content, text_at
@@ -55,13 +55,16 @@ def outputs_of(item: Json, path: str, maker: Maker) -> list[Item]:
 
 
 def _said(item: Json, path: str, maker: Maker) -> list[Item]:
-    thoughts, told = thoughts_in(item.get("content"), maker.model, f"{path}.content")
-    content, strange = read_content(told, f"{path}.content", NAME)
     phase = item.get("phase")
     # A phase is true whatever came before; the digest says that the words are of the same answer.
     named = isinstance(phase, str)
     state: Opaque | None = packed(maker.model, {"phase": phase}, maker.prefix, path) if named else None
-    return [*thoughts, *([Message("assistant", content, state=state)] if content else ()), *strange]
+    said: list[Item] = []
+    for thought, told in in_order(item.get("content"), maker.model, f"{path}.content"):
+        content, strange = read_content(told, f"{path}.content", NAME)
+        said += [] if thought is None else [thought]
+        said += [*([Message("assistant", content, state=state)] if content else ()), *strange]
+    return said
 
 
 def _thought(item: Json, path: str, maker: Maker) -> Reasoning:

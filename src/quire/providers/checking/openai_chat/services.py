@@ -43,6 +43,8 @@ class _Service(NamedTuple):
     """Whether thoughts go back with calls."""
     always: bool = False
     """Whether they do with plain answers, where there are tools."""
+    gateway: bool = False
+    """Whether the name is one of others than the model's maker, who may call thoughts otherwise."""
     signatures: bool = False
     """Whether signatures do."""
 
@@ -55,7 +57,7 @@ def check_service(body: Fields, model: str | None) -> None:
     messages = [*_objects(body.get("messages"))]
     _Messages(body, service, messages).check()
     if service.thoughts:
-        check_thoughts(body, messages, always=service.always)
+        check_thoughts(body, messages, always=service.always, gateway=service.gateway)
     if service.signatures:
         check_signatures(body, messages)
     if service.known:
@@ -88,6 +90,7 @@ def _service(model: str) -> _Service | None:
         texts=(_INSTRUCTIONS if on_groq else ()) + (_ANSWERS if deepseek else ()),
         thoughts="thoughts_with_calls" in facts.features,
         always="thoughts_with_answers" in facts.features,
+        gateway="/" in model or ":" in model,
     )
 
 

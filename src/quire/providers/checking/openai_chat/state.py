@@ -12,10 +12,11 @@ _SIGNATURES = ("thought_signature", "thought_signatures")
 Messages = Sequence[Mapping[str, Any]]
 
 
-def check_thoughts(body: Fields, messages: Messages, *, always: bool) -> None:
+def check_thoughts(body: Fields, messages: Messages, *, always: bool, gateway: bool) -> None:
     """Note calls without the thoughts that came before them, unless the request is one without thinking.
 
-    With `always`, plain answers have theirs too, where the request has tools or any were called.
+    With `always`, plain answers have theirs too, where the request has tools or any were called. A `gateway`
+    has other names for them.
     """
     if _is_without_thinking(body) or _is_without_thinking(as_object(body.get("extra_body")) or {}):
         return
@@ -23,7 +24,7 @@ def check_thoughts(body: Fields, messages: Messages, *, always: bool) -> None:
     always = always and (bool(as_list(body.get("tools"))) or any(calling))
     for place, (message, calls) in enumerate(zip(messages, calling, strict=True)):
         wanted = calls or (always and message.get("role") == "assistant")
-        if wanted and not _is_thought(message):
+        if wanted and not _is_thought(message, gateway):
             text = f"is missing beside {'a call' if calls else 'an answer, and there are tools'}"
             body.add(f"messages[{place}].reasoning_content", "thoughts_for_model", text)
 
@@ -51,10 +52,11 @@ def _first_call(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return as_object(calls[0]) if calls else None
 
 
-def _is_thought(message: Mapping[str, Any]) -> bool:
+def _is_thought(message: Mapping[str, Any], gateway: bool) -> bool:
     """Whether a message has its thoughts, of which there may be none, or has them where a gateway does."""
-    texts = (message.get(name) for name in ("reasoning_content", "reasoning"))
-    return any(isinstance(text, str) for text in texts) or bool(as_list(message.get("reasoning_details")))
+    if isinstance(message.get("reasoning_content"), str) or as_list(message.get("reasoning_details")):
+        return True
+    return gateway and isinstance(message.get("reasoning"), str)
 
 
 def _is_signed(message: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
