@@ -166,6 +166,8 @@ def _other_documents(leaf: Leaf, same: Sequence[Leaf]) -> str:
 
 def _other_days(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
     """The days of those that answer best, and the last one."""
+    if not same:
+        return ""
     own = _number_of(leaf.at, zone)
     days = [day for day in dict.fromkeys(_number_of(other.at, zone) for other in same) if day != own]
     if not days:
