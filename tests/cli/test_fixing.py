@@ -124,16 +124,23 @@ def test_a_list_with_calls_stays_a_list() -> None:
     assert "whole payload" not in said
 
 
-@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini"])
+TEXTS = [{"text": "hi", "type": "text"}]
+FAULTLESS: dict[str, Any] = {
+    "openai": [{"content": TEXTS, "role": "user", "name": "ana"}],
+    "openai-responses": [{"content": "hi", "role": "user"}],
+    "anthropic": [{"content": TEXTS, "role": "user"}],
+    "gemini": {
+        "contents": [{"parts": [{"text": "q"}], "role": "user"}],
+        "safetySettings": [],
+        "config": {},
+    },
+}
+
+
+@pytest.mark.parametrize("provider", FAULTLESS)
 def test_what_has_no_fault_is_written_as_it_was(provider: str) -> None:
-    if provider == "gemini":
-        history: Any = [{"parts": [{"text": "q"}], "role": "user"}, {"parts": [{"text": ""}, {"text": "a"}]}]
-        history = {"contents": history[:1], "safetySettings": [], "config": {}}
-    else:
-        history = [{"content": [{"text": "hi", "type": "text"}], "role": "user", "name": "ana"}]
-        history = history if provider != "openai-responses" else [{"content": "hi", "role": "user"}]
-    again, said = fixed(history, provider)
-    assert json.dumps(again) == json.dumps(history)
+    again, said = fixed(FAULTLESS[provider], provider)
+    assert json.dumps(again) == json.dumps(FAULTLESS[provider])
     assert "no fault" in said
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from quire.items import Part
 from quire.providers.json_values import fields_in, json_text
+from quire.providers.library_fields import BESIDE_BLOCKS
 from quire.providers.media import without_bytes
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
@@ -21,10 +22,7 @@ MEDIA_TYPES = ("mediaType", "mimeType", "mime_type", "media_type", "contentType"
 SOURCE = "source_type"
 """The field in which LangChain says what kind of source a block has."""
 
-_ANYWHERE = {
-    *("type", "annotations", "_meta", "extras", "cache_control", "prompt_cache_breakpoint"),
-    *("providerOptions", "providerMetadata", "experimental_providerMetadata"),
-}
+_ANYWHERE = {"type", "cache_control", *BESIDE_BLOCKS}
 _IN_TEXTS = {*_ANYWHERE, *TEXTS.values(), "citations", "logprobs", "obfuscation"}
 _BESIDE_MEDIA = {*_ANYWHERE, "filename", "detail", *MEDIA_TYPES}
 _OF_LANGCHAIN = {SOURCE, "id", "metadata"}

@@ -9,6 +9,7 @@ from typing import Any
 from quire.items import Item, Opaque, Reasoning
 from quire.providers.block_parts import OWNER
 from quire.providers.json_values import entries_in, fields_in, json_text, object_in
+from quire.providers.library_fields import OF_A_STREAM, PIECES
 from quire.providers.provider import Answer, words_in
 from quire.providers.sheet import Json
 from quire.providers.thinkers import is_sealed, is_unsealed
@@ -17,8 +18,6 @@ CONTAINER = "container"
 ASKED = frozenset(("server_tool_use", "mcp_tool_use"))
 _REASONING = "reasoning"
 _OF_BEDROCK = "reasoning_content"
-_PIECES = "partial_json"
-_OF_A_STREAM = ("index", _PIECES)
 _SEALS = ("signature", "encrypted_content")
 
 
@@ -50,8 +49,8 @@ def reasoning_of(
 
 def whole(block: Json) -> Json:
     """A block without what LangChain leaves of a stream in it, where its input may stand in pieces alone."""
-    kept = {name: value for name, value in block.items() if name not in _OF_A_STREAM}
-    given = object_in(block.get("input") or block.get(_PIECES))
+    kept = {name: value for name, value in block.items() if name not in OF_A_STREAM}
+    given = object_in(block.get("input") or block.get(PIECES))
     return kept if given is None else {**kept, "input": given}
 
 

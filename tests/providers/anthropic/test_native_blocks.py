@@ -87,6 +87,21 @@ def test_the_bytes_of_pictures_that_are_refused_are_no_words(place: Any) -> None
     assert len(str(rendered(place(strange)).payload)) < 10_000
 
 
+@pytest.mark.parametrize("place", [said, given])
+def test_words_between_pictures_are_told_where_no_document_is_read(place: Any) -> None:
+    held = {**holding(text("Rain."), picture(), text("Snow.")), "title": "Weather"}
+    made = rendered(place(held), "deepseek-v4-pro")
+    assert "[Weather]\\nRain.\\n[image]\\nSnow." in str(made.payload["messages"])
+    assert changes(made) == ["media_as_text"]
+
+
+@pytest.mark.parametrize("place", [said, given])
+def test_what_libraries_leave_in_a_block_is_not_sent(place: Any) -> None:
+    odd = {"index": 0, "extras": {"a": 1}, "id": "lc_1"}
+    made = rendered(place({**FOUND, **odd}, {**holding(text("Rain.")), **odd}), strict=True)
+    assert made.payload["messages"] == place(FOUND, holding(text("Rain.")))
+
+
 def fetched(number: int, size: int = 13_000_000) -> Json:
     call_id = f"srvtoolu_{number}"
     source = {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from quire.providers.anthropic import Anthropic
 from quire.providers.checking.anthropic import RULES, check
 from tests.providers.checking.anthropic_bad import (
     ASK,
@@ -18,12 +19,14 @@ from tests.providers.checking.anthropic_bad import (
     thinking,
     user,
 )
+from tests.providers.checking.anthropic_fields import FOREIGN, TAKEN_FIELDS
 from tests.providers.checking.anthropic_good import GOOD
 from tests.providers.checking.anthropic_pictures import PICTURES, TAKEN
 from tests.providers.checking.anthropic_programs import PROGRAMS, WAITING
 from tests.providers.checking.test_anthropic_request import REQUESTS
 
-REFUSED, ACCEPTED = {**BAD, **PICTURES, **PROGRAMS}, {**GOOD, **TAKEN, **WAITING}
+REFUSED = {**BAD, **PICTURES, **PROGRAMS, **FOREIGN}
+ACCEPTED = {**GOOD, **TAKEN, **WAITING, **TAKEN_FIELDS}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -73,3 +76,17 @@ def test_one_fault_among_thousands_is_the_only_one() -> None:
     assert [(fault.place, fault.rule) for fault in check(messages, OPUS)] == [
         ("messages[4001].content[1]", "unanswered_call")
     ]
+
+
+@pytest.mark.parametrize("case", [case for case in FOREIGN if isinstance(FOREIGN[case][0], list)])
+def test_fields_that_are_not_the_apis_are_gone_once_a_history_is_written_anew(case: str) -> None:
+    history, _, faults = FOREIGN[case]
+    if all(rule == "unknown_field" for _, rule in faults):
+        made = Anthropic().render(Anthropic().read_history(history, model=OPUS), model=OPUS)
+        assert check(made.payload, OPUS) == []
+
+
+def test_an_input_that_stands_in_pieces_alone_is_written_as_one() -> None:
+    history = [ASK, assistant(call("a", input={}, partial_json='{"q":1}', index=0)), user(result("a"))]
+    made = Anthropic().render(Anthropic().read_history(history, model=OPUS), model=OPUS)
+    assert made.payload["messages"][1]["content"][0]["input"] == {"q": 1}

@@ -120,6 +120,39 @@ def test_elsewhere_they_have_the_name_of_most(model: str) -> None:
     assert thought.state.data == '{"fields":{"reasoning":null}}'
 
 
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-4o", "o3-mini", "chatgpt-4o-latest", "gpt-5-2025-08-07"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "reasoning", "text": "hm"},
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_openais_own_models_get_no_thoughts_of_libraries(model: str, block: Any, named: bool) -> None:
+    items = read(block, FIRST, part(1), model=model, results=(1,))
+    made = provider_for("openai").render(items, model=model if named else None, tools=TOOLS)
+    assert [note.change for note in made.downgrades] == ["reasoning_left_out"]
+    assert made.payload["messages"][1].keys() == {"role", "content", "tool_calls"}
+    assert made.payload["messages"][1]["content"] == "First."
+
+
+@pytest.mark.parametrize("model", ["gpt-oss-120b", "openai/gpt-5", "qwen3-max"])
+def test_models_that_others_serve_get_theirs(model: str) -> None:
+    items = read({"type": "reasoning", "text": "hm"}, FIRST, part(1), model=model, results=(1,))
+    made = provider_for("openai").render(items, model=model, tools=TOOLS)
+    assert made.downgrades == () and made.payload["messages"][1]["reasoning"] == "hm"
+
+
+@pytest.mark.parametrize("model", ["qwen3-max", "azure/gpt-5", "kimi-k2.5"])
+def test_chunks_of_thoughts_go_to_none_that_gives_no_such(model: str) -> None:
+    chunk: Any = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    made = provider_for("openai").render(read(chunk, FIRST, model=model), model=model)
+    assert [note.change for note in made.downgrades] == ["reasoning_left_out"]
+    assert made.payload["messages"][1]["content"] == "First."
+    assert check({**made.payload, "model": model}, "openai") == []
+
+
 @pytest.mark.parametrize(
     ("model", "names"),
     [("kimi-k2.5", {"reasoning", "reasoning_content"}), ("moonshotai/kimi-k2.5", {"reasoning"})],

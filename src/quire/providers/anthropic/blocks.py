@@ -6,7 +6,7 @@ from quire.errors import Damaged
 from quire.items import Audio, File, Image, Item, Part, ToolResult
 from quire.providers import wording
 from quire.providers.anthropic.abilities import NAME, Abilities
-from quire.providers.anthropic.native import sendable, stands_for, with_settings
+from quire.providers.anthropic.native import PICTURE, sendable, stands_for, with_settings, words_of
 from quire.providers.anthropic.sources import inlined, is_place, placed, seems_pdf, side, uploaded
 from quire.providers.anthropic.weighing import inner_weight, kept_weight, weight_of
 from quire.providers.beginnings import PDF, PICTURES, begun
@@ -61,7 +61,7 @@ class Blocks:
         block = self._own(item, held, in_result=False)
         if block is None and inner_weight(held):
             self._sheet.note(item, "media_as_text", _IN_WORDS)
-            return text_block(_named(held))
+            return text_block(words_of(held))
         return None if block is None else self._settled(item, block)
 
     def weigh(self, item: Item, block: Json) -> None:
@@ -98,7 +98,7 @@ class Blocks:
         if held.get("type") != "image":
             return None
         self._sheet.note(item, "media_as_text", "an image in a document cannot be read")
-        return {"type": "text", "text": "[image]"}
+        return {"type": "text", "text": PICTURE}
 
     def _put_back(self, item: Item, blocks: list[Json | None], content: list[Any]) -> None:
         """Put in place of words the blocks of a result that these stand for."""
@@ -108,7 +108,7 @@ class Blocks:
             own = self._reference(item, held) or self._own(item, fields_in(held), in_result=True)
             if own is None:
                 self._sheet.note(item, "media_as_text", _IN_WORDS)
-                own = text_block(_named(held)) if inner_weight(held) else block
+                own = text_block(words_of(held)) if inner_weight(held) else block
             blocks[place] = own
 
     def _reference(self, item: Item, held: Any) -> Json | None:
@@ -232,12 +232,6 @@ def text_block(text: str) -> Json | None:
 def is_blank(text: str) -> bool:
     """Whether a text is empty or of whitespace only."""
     return not text or text.isspace()
-
-
-def _named(block: Any) -> str:
-    """Words for a document whose own would be the bytes of its pictures."""
-    title = fields_in(block).get("title")
-    return f"[file {wording.mended(title)}]" if isinstance(title, str) and title else "[file]"
 
 
 def _titled(block: Json, part: File) -> Json:

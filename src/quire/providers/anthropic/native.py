@@ -5,9 +5,17 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.providers.json_values import copied_fields, entries_in, fields_in, json_text
+from quire.providers.library_fields import without_library_fields
+from quire.providers.provider import words_in
 from quire.providers.sheet import Json
+from quire.providers.wording import mended
+from quire.tokens.spoken import in_file
 
 _SETTINGS = ("citations", "context")  # fields of a document beside its source and title
+PICTURE = "[image]"
+"""Stands for a picture that nothing is known of."""
+
+_LEFT_OUT = ("cache_control", "id", "name")  # marks are set anew, and no such block has a name
 
 WritesImage = Callable[[Any], Json | None]
 """What writes an image that stands inside a document, or words for it; none of what is no image."""
@@ -38,8 +46,9 @@ def stands_for(words: Any, block: Any) -> bool:
 
 
 def sendable(block: Json, image: WritesImage, *, in_result: bool = False) -> Json | None:
-    """A block that the user may send, without the marks of a cache; none if it is not whole."""
-    plain = copied_fields({name: block[name] for name in block if name != "cache_control"})
+    """A block that the user may send, without what it may not have; none if it is not whole."""
+    kept = without_library_fields(block)
+    plain = copied_fields({name: kept[name] for name in kept if name not in _LEFT_OUT})
     if "citations" in plain and not _is_setting("citations", plain["citations"]):
         return None
     match plain:
@@ -54,6 +63,18 @@ def sendable(block: Json, image: WritesImage, *, in_result: bool = False) -> Jso
             return _document(plain, image)
         case _:
             return None
+
+
+def words_of(block: Any) -> str:
+    """Words for a document whose own would be the bytes of its pictures: all that it says between them."""
+    held = fields_in(block)
+    title = mended(words_in(held.get("title")))
+    parts = entries_in(fields_in(held.get("source")).get("content"))
+    texts = [text["text"] for part in parts if (text := _text(part))]
+    if not texts:
+        return f"[file {title}]" if title else "[file]"
+    told = (text["text"] if (text := _text(part)) else PICTURE for part in parts)
+    return mended(in_file(title or None, "\n".join(told)))
 
 
 def _document(plain: Json, image: WritesImage) -> Json | None:

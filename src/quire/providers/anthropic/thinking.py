@@ -14,6 +14,7 @@ import msgspec
 from quire.items import Item, Opaque, Reasoning
 from quire.providers.block_thoughts import ASKED, CONTAINER, is_served
 from quire.providers.json_values import fields_in
+from quire.providers.library_fields import without_library_fields
 from quire.providers.openai_chat.wishes import BLANK
 from quire.providers.sheet import Json
 from quire.providers.thinkers import is_unsealed
@@ -34,7 +35,7 @@ def block_of(item: Reasoning) -> Json | None:
         case {"redacted": str(redacted)} if redacted:
             return {"type": "redacted_thinking", "data": redacted}
         case {"block": {"type": str(kind)} as block} if kind in _KEPT or is_served(kind):
-            return cast(Json, block)
+            return without_library_fields(cast(Json, block))
         case _:
             return None
 

@@ -66,6 +66,11 @@ class Fields:
         """What is there, of whatever type, or None."""
         return self._values.get(key)
 
+    def names(self) -> list[str]:
+        """The names of the fields that hold something."""
+        named = cast("Mapping[Any, Any]", self._values).items()
+        return [name for name, value in named if isinstance(name, str) and value is not None]
+
     def at(self, key: str) -> str:
         """The place of a field."""
         return f"{self.place}.{key}" if self.place else key

@@ -41,7 +41,7 @@ def manners_of(model: str | None) -> Manners:
     """
     facts = facts_for(model) if model else UNKNOWN
     features = frozenset[str](facts.features)
-    own = _is_own(model, facts)
+    own = is_own(model, facts)
     instructions = "user" if "no_instructions" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
@@ -77,7 +77,7 @@ def _media(model: str | None, facts: ModelFacts, own: bool) -> frozenset[str]:
     return seen | {"audio_input"} if model is None else seen
 
 
-def _is_own(model: str | None, facts: ModelFacts) -> bool:
+def is_own(model: str | None, facts: ModelFacts) -> bool:
     """Whether a model is OpenAI's, served by it alone; those too that came after the table."""
     if facts.provider is None:
         return _version(model) is not None

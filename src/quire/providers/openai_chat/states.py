@@ -1,6 +1,6 @@
 """Chat Completions: what services that speak this wire want back from whoever calls their models.
 
-OpenAI's own models give none of it here, so none is kept for them. Others give thoughts beside a message
+OpenAI's own models give none of it here, and none goes to them. Others give thoughts beside a message
 under one of two names, blocks of thoughts, thoughts in the content, or a signature on a call, and some answer
 400 to a message that comes back without. It is kept as state and goes back under the names that it came by,
 to the same model.
@@ -15,7 +15,7 @@ from quire.items import Opaque, Reasoning, ToolCall
 from quire.providers.binding import unusable
 from quire.providers.json_values import entries_in, fields_in, json_text
 from quire.providers.openai_chat.chunks import CONTENT, is_thinking, thinking_in, thought_in
-from quire.providers.openai_chat.wishes import THOUGHTS, in_place_of, wishes_of
+from quire.providers.openai_chat.wishes import THOUGHTS, Wishes, in_place_of, wishes_of
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json, Sheet
 
@@ -30,6 +30,7 @@ _SIGNATURE, _SIGNATURES = "thought_signature", "thought_signatures"
 _IN_ID = "__thought__"
 """What LiteLLM has between the id of a call and the signature of it, for clients that keep nothing else."""
 _NO_WAY = "this wire carries only what a service of its own wants back"
+_NOT_TAKEN = "the model gives no such thoughts, and takes none"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -82,17 +83,25 @@ def goes_back(item: Reasoning | ToolCall, sheet: Sheet, has_calls: bool) -> Json
         if isinstance(item, Reasoning):
             sheet.unsent(item, _NO_WAY)
         return {}
-    fields = _unpacked(item, state)
+    wishes, held = wishes_of(sheet.asked.name), _unpacked(item, state)
+    fields = _taken(held, wishes)
     fault = unusable(state, NAME, sheet.asked, lambda: _before(sheet), sheet.doubt(state))
     if fault is None and not fields:
-        fault = "reasoning_left_out", "its state cannot be read"
+        fault = "reasoning_left_out", _NOT_TAKEN if held else "its state cannot be read"
     if fault is not None:
         sheet.note(item, *fault)
         return in_place_of(fields) if fault[0] == "state_stale" and has_calls else {}
-    if not has_calls and wishes_of(sheet.asked.name).only_with_calls:
+    if not has_calls and wishes.only_with_calls:
         sheet.note(item, "thoughts_left_out", "its service takes them back only beside calls")
         return {}
     return fields
+
+
+def _taken(fields: Json, wishes: Wishes) -> Json:
+    """The fields that a service takes back; a history may say that a model made what another did."""
+    if wishes.nothing:
+        return {}
+    return {name: value for name, value in fields.items() if name != CONTENT or wishes.in_chunks}
 
 
 def _packed(fields: Json, maker: Maker, path: str) -> Opaque:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, cast
 
 from quire.errors import InvalidValue
 from quire.providers.gemini.signing import PLACEHOLDER
+from quire.providers.openai_chat.manners import is_own
 from quire.providers.sheet import Json
-from quire.tokens.facts import facts_for
+from quire.tokens.facts import UNKNOWN, facts_for
 from quire.tokens.families import bare_name
 
 BLANK = " "
@@ -39,6 +40,11 @@ class Wishes(NamedTuple):
     only_with_calls: bool = False
     """No thoughts beside a message without calls: the first of these services answered 400 to them."""
 
+    nothing: bool = False
+    """No thoughts and no signatures at all: OpenAI's own models give none here, by names of no gateway."""
+    in_chunks: bool = True
+    """Thoughts in the content too, which only Mistral's models give, and maybe some that nobody knows."""
+
     @property
     def any(self) -> bool:
         """Whether a message with calls is more here than on OpenAI's own service."""
@@ -51,15 +57,18 @@ def wishes_of(model: str | None) -> Wishes:
     if model is None:
         return Wishes()
     try:
-        features, name = facts_for(model).features, bare_name(model).rpartition("/")[2]
+        facts, name = facts_for(model), bare_name(model).rpartition("/")[2]
     except InvalidValue:
         return Wishes()  # there is no name in it
+    features = facts.features
     return Wishes(
         "thoughts_with_calls" in features,
         "thoughts_with_answers" in features,
         "thought_signatures" in features,
         _OF_A_GATEWAY.search(model) is None,
         _ONLY_WITH_CALLS.match(name) is not None,
+        is_own(model, facts) and "/" not in model,
+        facts is UNKNOWN or "heard_results" in features,
     )
 
 

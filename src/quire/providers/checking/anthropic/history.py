@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from quire.providers.checking.anthropic.foreign import check_block_fields, check_message_fields
 from quire.providers.checking.faults import Findings
 from quire.providers.checking.reading import Fields, as_list, as_object, each, opened, short, type_of
 
@@ -56,6 +57,8 @@ def read_messages(findings: Findings, value: Any) -> list[Message]:
         if role not in ROLES:
             fields.add("role", "role", f"role {short(role)} is none of {', '.join(ROLES)}")
             role = ""
+        else:
+            check_message_fields(fields, str(role))
         directive = role == "system" and fields.get("output_config") is not None
         found.append(Message(place, str(role), _blocks(fields, index), directive))
     if as_list(value) == []:
@@ -80,6 +83,7 @@ def read_blocks(findings: Findings, place: str, value: Any, index: int) -> Itera
         fields = opened(findings, at, item)
         kind = fields.text("type") if fields else None
         if fields and kind is not None:
+            check_block_fields(fields, kind)
             yield Block(at, kind, fields, index)
 
 

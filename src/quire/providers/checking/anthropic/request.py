@@ -7,6 +7,7 @@ from quire.providers.checking.anthropic.blocks import check_block, check_blocks
 from quire.providers.checking.anthropic.caching import check_caching
 from quire.providers.checking.anthropic.calls import Pairing
 from quire.providers.checking.anthropic.clouds import check_clouds
+from quire.providers.checking.anthropic.foreign import check_request_fields
 from quire.providers.checking.anthropic.history import Message, in_turns, read_blocks, read_messages
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.anthropic.order import check_emptiness, check_order, check_thinking_first
@@ -45,6 +46,7 @@ def check(payload: Mapping[str, Any] | Sequence[Any], model: str | None = None) 
     messages = _check_messages(body, known, contained=contained)
     _check_system(body)
     check_tools(body)
+    check_request_fields(body)
     _check_budget(body)
     check_edits(body)
     check_caching(findings, values, messages)

@@ -11,6 +11,8 @@ RULES: dict[str, str] = {
     "empty_content": "A message has content, except a last one of the assistant; an empty one is refused.",
     "empty_text": "A text block holds more than whitespace; an empty one is refused with 400.",
     "unknown_block": "A block is of a type that the API documents: no audio, no video, no types of others.",
+    "unknown_field": "A message has its role and content and no more, a block nothing that libraries leave "
+    "in it, such as index, and a request no fields of OpenAI's: what the API does not know is refused.",
     "block_role": "Calls and thinking come from the assistant, results and images from the user.",
     "system_unsupported": "Only some models, from Opus 4.8 on, take system messages within the conversation.",
     "system_place": "A system message follows a user message (or a server tool use) and comes last or before "
