@@ -170,6 +170,14 @@ CHOSEN: dict[str, tuple[Any, str, Any]] = {
         "        p['salary'] = least[p['team']]\noutput = sum(p['salary'] for p in ps)",
         6.0,
     ),
+    "filled by a name with many others behind it": (
+        float,
+        "n0 = 1.0\n"
+        + "".join(f"n{layer + 1} = n{layer}\n" * 20 for layer in range(8))
+        + "ps = await people()\nfor p in ps:\n    if p['salary'] is None:\n        p['salary'] = n8\n"
+        "output = sum(p['salary'] for p in ps)",
+        6.0,
+    ),
     "added to": (
         float,
         PAID + "for p in paid:\n    p['salary'] += 1\n" + SUM,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from quire.programs.sandbox.field_blocks import LEAVING as LEAVING
 from quire.programs.sandbox.field_blocks import Block
 from quire.programs.sandbox.fields import Comprehension, Field, binds
 from quire.programs.sandbox.functions import Function
@@ -84,11 +83,11 @@ class Places:
         return self._is_placed(node, other, lambda place, at: place < at)
 
     def _is_placed(self, node: ast.AST, other: ast.AST, how: Callable[[int, int], bool]) -> bool:
-        block, at = self._place_of(other)
+        block, at = self._stands_at(other)
         around = (self._block_at.get(part) for part, _ in self.outwards(node))
         return any(one is not None and one[0] is block and how(one[1], at) for one in around)
 
-    def _place_of(self, node: ast.AST) -> tuple[Block | None, int]:
+    def _stands_at(self, node: ast.AST) -> tuple[Block | None, int]:
         parts = (part for part, _ in self.outwards(node) if part in self._block_at)
         return next((self._block_at[part] for part in parts), (None, 0))
 
@@ -112,12 +111,9 @@ class Places:
             yield part, around
             part, around = around, self.around.get(around)
 
-    def before(self, statement: ast.AST) -> list[ast.stmt]:
-        """The statements that come before one among those it stands with, the last of them first."""
-        if statement not in self._block_at:
-            return []
-        block, at = self._block_at[statement]
-        return [*reversed(block.statements[:at])]
+    def place_of(self, statement: ast.AST) -> tuple[Block, int] | None:
+        """The statements that one stands among, and at which place; None for what is no statement."""
+        return self._block_at.get(statement)
 
     def is_in(self, node: ast.AST | None, whole: ast.AST) -> bool:
         """Whether a node stands within another."""

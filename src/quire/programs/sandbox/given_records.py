@@ -21,7 +21,6 @@ from quire.programs.sandbox.written_parts import parts_of, place_of, values_of
 _DEEPEST = 50
 """A program may hand things on from name to name for longer than anybody has time to follow."""
 
-
 _BY_KEY = (".get", ".pop", ".setdefault")
 """What finds by a key, and gives what is given with it where nothing is found."""
 
@@ -136,9 +135,6 @@ class Given:
         read = read_by(value)
         return _Are.GIVEN if read is None or self.has(read) else _Are.CHOSEN
 
-    def _any(self, values: Iterable[Value], key: str) -> _Are:
-        return max((self._are(one, key) for one in values), default=_Are.NONE)
-
     def _all(self, values: Iterable[Value], key: str) -> _Are:
         return _lowest(self._are(one, key) for one in values)
 
@@ -151,7 +147,7 @@ class Given:
             return self._all(self._handed.returned_by(name), key)
         if name == "filter" and call.args:
             is_chosen = key in self._tests.kept_by(call.args[0])
-            return _Are.CHOSEN if is_chosen else self._any(call.args[1:], key)
+            return _Are.CHOSEN if is_chosen else self._all(call.args[1:], key)
         taken = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         others = call.args[1:] if taken and name in _BY_KEY else call.args
         return self._all([*taken, *others, *(one.value for one in call.keywords)], key)

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 from quire.programs.sandbox.field_places import Places
 from quire.programs.sandbox.functions import Function, functions_in, standing_in
-from quire.programs.sandbox.loose_flow import Value
-
-_ADDING = ("add", "append", "appendleft", "extend", "extendleft", "insert")
 
 
 class Handed:
@@ -25,7 +22,6 @@ class Handed:
         self.unpacked = defaultdict[str, list[ast.expr]](list)
         self.attributes = defaultdict[str, list[ast.expr]](list)
         self._uses = defaultdict[str, list[ast.expr]](list)
-        self._added = set[ast.expr]()
         for node in ast.walk(tree):
             self._note(node)
 
@@ -40,8 +36,6 @@ class Handed:
                     self._unpack(row, value)
             case ast.Assign(targets=[ast.Attribute(attr=name)], value=value):
                 self.attributes[name].append(value)
-            case ast.Call(func=ast.Attribute(value=ast.Name(), attr=method), args=args) if method in _ADDING:
-                self._added.update(args)
             case _:
                 pass
 
@@ -54,10 +48,6 @@ class Handed:
                 continue
             for name in (part.id for part in ast.walk(one) if isinstance(part, ast.Name)):
                 self.unpacked[name].append(value)
-
-    def is_added(self, value: Value) -> bool:
-        """Whether a value, or what it is a part of, is added to others like it in a list or a set."""
-        return value in self._added or (isinstance(value, ast.Subscript) and value.value in self._added)
 
     def returned_by(self, name: str) -> Iterator[ast.expr]:
         """What a function gives."""

@@ -4,7 +4,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from quire.programs.sandbox.field_places import LEAVING, Binder, Loop, Places
+from quire.programs.sandbox.field_blocks import LEAVING, Block
+from quire.programs.sandbox.field_places import Binder, Loop, Places
 from quire.programs.sandbox.functions import Function
 from quire.programs.sandbox.handed_in import Handed
 from quire.programs.sandbox.loose_flow import Flow, Value
@@ -17,24 +18,42 @@ class Names:
         self._flow, self._handed, self._places = flow, handed, places
         outer = (node for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal))
         self._of_several = {name for node in outer for name in node.names}
-        self._taken = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        taken = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
         self._within = defaultdict[tuple[ast.AST, str], list[ast.expr]](list)
-        for name in {*flow.given, *handed.unpacked}:
-            for value in filter(None, self._given(name)):
-                for _, around in places.outwards(_written(value)):
-                    self._within[around, name].append(value)
+        self._giving = defaultdict[tuple[Block, str], dict[int, ast.stmt]](dict)
+        self._given = {name: [*self._given_to(name)] for name in {*flow.given, *handed.unpacked}}
+        self._unsure = {name for name, given in self._given.items() if None in given} - taken
+        for name, given in self._given.items():
+            for value in filter(None, given):
+                self._note(name, value)
+
+    def _note(self, name: str, value: ast.expr) -> None:
+        """Note what a name is given by all that this stands in, and by which statements."""
+        for part, around in self._places.outwards(_written(value)):
+            self._within[around, name].append(value)
+            place = self._places.place_of(part)
+            if place is not None:
+                block, at = place
+                self._giving[block, name][at] = block.statements[at]
+
+    def _before(self, part: ast.AST, name: str) -> Iterator[ast.stmt]:
+        """The statements before one, the last first, that may give a name something."""
+        place = self._places.place_of(part)
+        if place is not None:
+            block, end = place
+            giving = self._giving.get((block, name), {})
+            yield from (giving[at] for at in sorted(giving, reverse=True) if at < end)
 
     def ever(self, name: str) -> list[Value]:
         """All that a name is given anywhere, with what is put into it."""
-        return [*self._given(name), *self._put(name)]
+        return [*self._given.get(name, ()), *self._put(name)]
 
     def at(self, node: ast.Name, binder: Binder | None) -> tuple[list[Value], bool]:
         """What a name may hold where it is used, and whether that may be what it has from its binder, too.
 
         Where it has none, that is what it holds anywhere.
         """
-        is_unsure = node.id not in self._taken and None in self._given(node.id)
-        if is_unsure or node.id in self._of_several:
+        if node.id in self._unsure or node.id in self._of_several:
             return [], True
         given, is_open = self._reaching(node, binder)
         if not given:
@@ -45,7 +64,7 @@ class Names:
     def _reaching(self, node: ast.Name, binder: Binder | None) -> tuple[list[ast.expr], bool]:
         found = list[ast.expr]()
         for part, around in self._places.outwards(node):
-            if any(self._is_given_by(one, node.id, found) for one in self._places.before(part)):
+            if any(self._is_given_by(one, node.id, found) for one in self._before(part, node.id)):
                 return found, False
             if around is binder:
                 return found, True
@@ -100,7 +119,7 @@ class Names:
         is_apart = self._places.function_of(at) is not self._places.function_of(node)
         return (is_later and not is_apart) or all(self._places.is_ahead(at, _written(one)) for one in given)
 
-    def _given(self, name: str) -> Iterator[Value]:
+    def _given_to(self, name: str) -> Iterator[Value]:
         for one in (*self._flow.given.get(name, ()), *self._handed.unpacked.get(name, ())):
             is_written = one is None or _written(one) in self._places.around  # or it holds what it held
             if is_written and one not in self._flow.within:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from quire.programs.sandbox.field_places import Places
@@ -31,6 +31,7 @@ class NeverNone:
     places: Places
     flow: Flow
     handed: Handed
+    _found: dict[tuple[ast.expr, bool], bool] = field(default_factory=dict[tuple[ast.expr, bool], bool])
     _deep: int = 0
 
     @cached_property
@@ -40,14 +41,16 @@ class NeverNone:
         )
         return {one.name: one.returns for one in functions}
 
-    def has(self, value: Value) -> bool:
-        """Whether a value is never None."""
+    def has(self, value: Value, within: bool = False) -> bool:
+        """Whether a value is never None; `within` asks whether nothing is that a program put in it itself."""
         if value is None or self._deep >= _DEEPEST:
             return False
-        self._deep += 1
-        found = self._is_something(value)
-        self._deep -= 1
-        return found
+        if (value, within) not in self._found:
+            self._found[value, within] = False  # what is made of itself may be anything
+            self._deep += 1
+            self._found[value, within] = self._has_within(value) if within else self._is_something(value)
+            self._deep -= 1
+        return self._found[value, within]
 
     def _is_something(self, value: ast.expr) -> bool:
         match value:
@@ -76,9 +79,9 @@ class NeverNone:
         read = read_by(value)
         if read is not None and read.key in {*self.keys, *self.places.known_at(value, read.field.name)}:
             return True
-        return isinstance(value, ast.Subscript) and self._has_within(value.value)
+        return isinstance(value, ast.Subscript) and self.has(value.value, within=True)
 
-    def _has_within(self, whole: Value) -> bool:
+    def _has_within(self, whole: ast.expr) -> bool:
         """Whether a program made something itself that has None nowhere in it."""
         match whole:
             case ast.Dict(values=several) | ast.List(elts=several) | ast.Tuple(elts=several):
@@ -86,14 +89,11 @@ class NeverNone:
             case ast.DictComp(value=one) | ast.ListComp(elt=one):
                 return self.has(one)
             case ast.Call(args=[inner, *_]) if called_as(whole) in _IN_ORDER:
-                return self._has_within(inner)
-            case ast.Name(id=name) if self._deep < _DEEPEST:
+                return self.has(inner, within=True)
+            case ast.Name(id=name):
                 given = self.flow.given.get(name, [])
-                put = [one for _, one in self.flow.put.get(name, ())]
-                self._deep += 1
-                are_made = bool(given) and all(self._has_within(one) for one in given)
-                self._deep -= 1
-                return are_made and all(self.has(one) for one in put)
+                are_made = bool(given) and all(self.has(one, within=True) for one in given)
+                return are_made and all(self.has(one) for _, one in self.flow.put.get(name, ()))
             case _:
                 return False
 

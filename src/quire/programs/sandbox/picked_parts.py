@@ -22,6 +22,7 @@ class Picked:
         self._flow, self._handed = flow, handed
         self._put = defaultdict[tuple[str, Place], list[ast.expr]](list)
         self._counted = defaultdict[str, int](int)
+        self._found: dict[tuple[ast.expr, Place], Several] = {}
         for node in ast.walk(tree):
             self._note(node)
 
@@ -42,6 +43,12 @@ class Picked:
         """What is at a place of something."""
         if deep > _DEEPEST:
             return None
+        if (whole, place) not in self._found:
+            self._found[whole, place] = None  # what is made of itself may have anything there
+            self._found[whole, place] = self._looked_up(whole, place, deep)
+        return self._found[whole, place]
+
+    def _looked_up(self, whole: ast.expr, place: Place, deep: int) -> Several:
         match whole:
             case ast.Await(value=inner) | ast.NamedExpr(value=inner):
                 return self.at(inner, place, deep + 1)
