@@ -29,6 +29,7 @@ Feature = Literal[
     "instructions_anywhere",  # on OpenAI's wire, of others: instructions stand where they were given
     "nine_letter_ids",  # Mistral: the id of a call is nine letters or digits
     "heard_results",  # Mistral: what follows a result is said by the model, and what it answers by another
+    "thoughts_in_chunks",  # Mistral: they stand among the words of an answer
     "read_ids",  # Kimi: the model reads the ids of calls, and made them
     "thoughts_with_calls",  # DeepSeek, Kimi, MiMo: calls go back with what was thought before them
     "thoughts_with_answers",  # DeepSeek: so do plain answers, where there are tools
@@ -128,7 +129,7 @@ _ANYWHERE = _features("instructions_anywhere")
 _THINKS = _features("thoughts_with_calls")
 _REMEMBERS = _THINKS | _features("thoughts_with_answers")
 _KIMI = _ANYWHERE | _features("read_ids")
-_MISTRAL = _features("nine_letter_ids", "heard_results")
+_MISTRAL = _features("nine_letter_ids", "heard_results", "thoughts_in_chunks")
 _TAKES_IN = _PICTURES | _HEARS | _SHAPED
 _EARLY = _ALL | _UNSHAPED
 _FETCHING = _ALL | _SHAPED | _features("web_addresses")

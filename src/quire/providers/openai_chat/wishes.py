@@ -39,7 +39,6 @@ class Wishes(NamedTuple):
     """These thoughts under no other name: whoever made the model serves it, by what the model is called."""
     only_with_calls: bool = False
     """No thoughts beside a message without calls: the first of these services answered 400 to them."""
-
     nothing: bool = False
     """No thoughts and no signatures at all: OpenAI's own models give none here, by names of no gateway."""
     in_chunks: bool = True
@@ -68,7 +67,7 @@ def wishes_of(model: str | None) -> Wishes:
         _OF_A_GATEWAY.search(model) is None,
         _ONLY_WITH_CALLS.match(name) is not None,
         is_own(model, facts) and "/" not in model,
-        facts is UNKNOWN or "heard_results" in features,
+        facts is UNKNOWN or "thoughts_in_chunks" in features,
     )
 
 
