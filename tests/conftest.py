@@ -27,7 +27,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     derandomize=DRAWS_THE_SAME,
-    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "30")),
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "25")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
 )
