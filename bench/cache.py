@@ -22,8 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from quire.context.policies import KEEP_ALL, POLICIES, compactor_for
-from quire.context.replaying import Replay, replay
+from quire.context import KEEP_ALL, POLICIES, Replay, compactor_for, replay
 from quire.items import Item
 from quire.providers import PROVIDERS
 from quire.tokens import counter_for

@@ -10,7 +10,7 @@ from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import CLOSING, OPENING
 from quire.memory.quoting import quote_of
 from quire.memory.recall import told_block
-from quire.sections.quote import Quote
+from quire.sections import Quote
 from quire.tokens.exact import exact
 
 BUDGETS = (512, 1024, 2048, 4096)

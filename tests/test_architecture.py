@@ -1,30 +1,205 @@
-"""The design, held by tests: floors, the purity line, sizes, names that are not used.
+"""The structure of the library: layers, purity above the I/O line, no import circles, banned words.
 
-The rules are in `tests/architecture`, with tests of their own.
+Imports inside functions and under `TYPE_CHECKING` count like any other.
 """
 
-import pytest
+import ast
+import re
+from functools import cache
+from pathlib import Path
 
-from tests.architecture.floors import going_down
-from tests.architecture.purity import ALLOWED_IN, untouched
-from tests.architecture.shapes import few_verbs, honest_names, small, told
-from tests.architecture.source import Rule, library
+SOURCE = Path(__file__).parent.parent / "src" / "quire"
 
-RULES: dict[str, Rule] = {
-    "imports go down and never sideways": going_down,
-    "above the line nothing touches the world": untouched,
-    "rooms are small": small,
-    "classes have few verbs": few_verbs,
-    "names are honest": honest_names,
-    "every module says what it is": told,
+# From the ground up. Packages on one line do not import each other.
+LAYERS = [
+    {"errors"},
+    {"items"},
+    {"tokens"},
+    {"state"},
+    {"compactors", "sections", "providers"},
+    {"context"},
+    {"stores", "models"},
+    {"memory"},
+    {"session"},
+    {"agent"},
+    {"programs"},
+    {"node"},
+    {"bridges"},
+    {"integrations"},
+    {"inspector", "service"},
+    {"testing"},
+    {"cli"},
+]
+LAYER = {package: level for level, packages in enumerate(LAYERS) for package in packages}
+PURE = {package for packages in LAYERS[:6] for package in packages}
+
+# What pure packages may import from outside, and what a single file of them may.
+COMPUTING = {
+    *("abc", "array", "base64", "binascii", "bisect", "collections", "contextlib", "dataclasses", "enum"),
+    *("functools", "hashlib", "html", "itertools", "json", "logging", "math", "operator", "re", "types"),
+    *("typing", "msgspec"),
 }
+EXCEPTIONS = {
+    "items/clock.py": {"os", "time"},
+    "items/foreign.py": {"pydantic_core"},
+    "tokens/exact.py": {"splintr"},
+    "providers/checking/plugin.py": {"pytest"},
+}
+IMPURE_NAMES = {"open", "print", "breakpoint", "exec", "eval", "__import__"}
+
+# Circles in packages that are still to be rebuilt; nothing is added here.
+CIRCLES_LEFT = {"agent", "bridges", "cli", "memory", "models", "node", "programs", "session", "stores"}
+
+BANNED_ANYWHERE = ("manager", "handler", "helper", "utils", "processor", "_v2")
+BANNED_ALONE = {"base", "v2"}
+_WORDS = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_the_design_holds(rule: Rule) -> None:
-    found = [f"src/quire/{file.path}:{line} {wrong}" for file in library() for line, wrong in rule(file)]
-    assert not found, "\n".join(found)
+@cache
+def files() -> dict[str, ast.Module]:
+    """Every file of the library by its path below `quire`."""
+    return {
+        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
 
 
-def test_exceptions_are_for_files_that_exist() -> None:
-    assert set(ALLOWED_IN) <= {file.path.as_posix() for file in library()}
+def package_of(path: str) -> str:
+    return path.partition("/")[0].removesuffix(".py")
+
+
+@cache
+def imports(path: str) -> list[str]:
+    """The modules that a file imports, names that are modules included."""
+    found: list[str] = []
+    for node in ast.walk(files()[path]):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}:{node.lineno} imports by a relative path"
+            found += [imported_module(node.module, alias.name) for alias in node.names]
+    return found
+
+
+def imported_module(module: str, name: str) -> str:
+    """What `from module import name` depends on: an inner module, unless the package binds the name."""
+    package = file_of(module)
+    is_inner = file_of(f"{module}.{name}") and package and name not in bound_names(package)
+    return f"{module}.{name}" if is_inner else module
+
+
+@cache
+def bound_names(path: str) -> set[str]:
+    imported = (node for node in files()[path].body if isinstance(node, ast.ImportFrom))
+    return {alias.asname or alias.name for node in imported for alias in node.names}
+
+
+def file_of(module: str) -> str | None:
+    """The file that holds a module of the library, if there is one."""
+    inner = module.removeprefix("quire").removeprefix(".").replace(".", "/")
+    candidates = (f"{inner}.py", f"{inner}/__init__.py".removeprefix("/"))
+    return next((path for path in candidates if path in files()), None) if is_ours(module) else None
+
+
+def is_ours(module: str) -> bool:
+    return module == "quire" or module.startswith("quire.")
+
+
+def test_imports_go_to_lower_layers_only() -> None:
+    wrong: list[str] = []
+    for path in files():
+        package = package_of(path)
+        if package in ("__init__", "__main__"):
+            continue
+        assert package in LAYER, f"{package} has no layer"
+        for module in filter(is_ours, imports(path)):
+            other = module.removeprefix("quire").removeprefix(".").partition(".")[0]
+            if other != package and LAYER.get(other, len(LAYERS)) >= LAYER[package]:
+                wrong.append(f"{path} imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_of_pure_packages_go_through_their_root() -> None:
+    wrong = [
+        f"{path} imports {module}: import it from quire.{other}"
+        for path in files()
+        for module in filter(is_ours, imports(path))
+        if (other := module.removeprefix("quire.").partition(".")[0]) in PURE
+        and other != package_of(path)
+        and module != f"quire.{other}"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pure_packages_do_no_io() -> None:
+    wrong: list[str] = []
+    for path, tree in files().items():
+        if package_of(path) not in PURE:
+            continue
+        allowed = COMPUTING | EXCEPTIONS.get(path, set())
+        roots = {module.partition(".")[0] for module in imports(path) if not is_ours(module)}
+        wrong += [f"{path} imports {root}" for root in sorted(roots - allowed)]
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        wrong += [f"{path} uses {name}" for name in sorted(names & IMPURE_NAMES)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_exceptions_name_files_that_exist() -> None:
+    assert set(EXCEPTIONS) <= set(files())
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    found = [circle for circle in circles() if not {package_of(path) for path in circle} <= CIRCLES_LEFT]
+    assert not found, "\n".join(" <-> ".join(circle) for circle in found)
+
+
+def circles() -> list[list[str]]:
+    """The groups of files that import each other, by Tarjan's algorithm."""
+    graph = {path: [f for m in imports(path) if (f := file_of(m)) and f != path] for path in files()}
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(path: str) -> None:
+        index[path] = low[path] = len(index)
+        stack.append(path)
+        for other in graph[path]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[path] = min(low[path], low[other])
+        if low[path] == index[path]:
+            circle = stack[stack.index(path) :]
+            del stack[stack.index(path) :]
+            if len(circle) > 1:
+                found.append(circle)
+
+    for path in graph:
+        if path not in index:
+            visit(path)
+    return found
+
+
+def test_names_avoid_the_banned_words() -> None:
+    """Bridges carry their frameworks' own names, so only their files are checked."""
+    wrong: list[str] = []
+    for path, tree in files().items():
+        wrong += [path for part in path.removesuffix(".py").split("/") if is_banned(part)]
+        if package_of(path) == "bridges":
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if is_banned(node.name):
+                wrong.append(f"{path}:{node.lineno} {node.name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def is_banned(name: str) -> bool:
+    words = {word.lower() for word in _WORDS.findall(name)}
+    return bool(words & BANNED_ALONE) or any(word in name.lower() for word in BANNED_ANYWHERE)
+
+
+def test_every_module_has_a_docstring() -> None:
+    assert not [path for path, tree in files().items() if not ast.get_docstring(tree)]

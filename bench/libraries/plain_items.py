@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quire.items import Content, Opaque, new_id, now
-from quire.items.kinds import Address, Wording
+from quire.items import Address, Content, Opaque, Wording, new_id, now
 
 FIXED = {"frozen": True, "kw_only": True, "tag_field": "kind", "omit_defaults": True, "gc": False}
 

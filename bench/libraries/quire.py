@@ -10,8 +10,7 @@ from quire.context import Context, Template
 from quire.items import JSON, Hide, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, Rendered
 from quire.sections import Ask, History
-from quire.state import Transcript
-from quire.state.growing import memos
+from quire.state import Transcript, memos
 from quire.tokens import Budget
 from transcript import ONE_MORE, Entry, add_all
 

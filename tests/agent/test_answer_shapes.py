@@ -15,8 +15,7 @@ from quire.models import Scripted
 from quire.providers import Parsed, Rendered
 from quire.sections import History
 from quire.stores import MemoryStore
-from quire.tokens import Budget, Usage, counter_for
-from quire.tokens.schemas import answer_tokens
+from quire.tokens import Budget, Usage, answer_tokens, counter_for
 
 WIRES = ("openai", "openai-responses", "anthropic", "gemini")
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire import Agent, Session, tool
 from quire.agent.builtin import recall_tools

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from quire import Agent, Note, Session, tool
 from quire.errors import InvalidValue

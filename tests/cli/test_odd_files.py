@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from quire.providers import PROVIDERS
-from quire.providers.checking import HISTORY
+from quire.providers import HISTORY, PROVIDERS
 from tests.providers.odd_values import HISTORIES, changed, deep
 
 testing: Any = pytest.importorskip("typer.testing", reason="the command line needs the extra quire[cli]")

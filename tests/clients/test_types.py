@@ -4,8 +4,7 @@ from types import GenericAlias
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
 
 from quire.providers import PROVIDERS, CachePlan

@@ -3,8 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.compactors import Compactor, Plan, Room, Summarize, record
 from quire.errors import EditRefused, Irreducible

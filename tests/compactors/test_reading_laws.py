@@ -1,11 +1,18 @@
 """What is told at once can be read at once, and whatever the past, it is told in the end."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from quire.compactors import Cascade, ClearToolResults, Compactor, Plan, Room, Summarize, TruncateOldest
-from quire.compactors.plan import Request
+from quire.compactors import (
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Plan,
+    Request,
+    Room,
+    Summarize,
+    TruncateOldest,
+)
 from quire.errors import InvalidLimit, Irreducible
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.state import Transcript

@@ -1,8 +1,7 @@
 """Laws 5 to 8, held by every compactor over random histories."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.compactors import (
     Cascade,

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.context import Template
 from quire.items import Message, ToolCall, ToolResult

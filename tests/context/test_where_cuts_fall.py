@@ -6,8 +6,7 @@ That holds for histories of which some is left out, or changed, as it does for o
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.context import Context, Template
 from quire.errors import OverBudget

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from quire.context import Context, Template, fit, replay
-from quire.context.policies import compactor_for
+from quire.context import Context, Template, compactor_for, fit, replay
 from quire.errors import InvalidLimit, WrongType
 from quire.items import Message
 from quire.models import Scripted, compact

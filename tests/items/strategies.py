@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from quire.items import (
     Address,

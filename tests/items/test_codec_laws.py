@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import JSON, KINDS, MSGPACK, Codec, Item, Message, Note, ToolCall, kind_of
 from tests.items.strategies import FEW, FIELDS, batches, free_values, items, of_kind, same

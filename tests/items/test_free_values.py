@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidValue, Unencodable
 from quire.items import (
     JSON,
+    MAX_DEPTH,
     MSGPACK,
     Address,
     Audio,
@@ -31,7 +31,6 @@ from quire.items import (
     Unknown,
     Wording,
 )
-from quire.items.frozen import MAX_DEPTH
 
 pytestmark = pytest.mark.laws
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import Damaged, Unencodable
 from quire.items import (
     JSON,
+    MAX_DEPTH,
     MSGPACK,
     Codec,
     Image,
@@ -22,7 +22,6 @@ from quire.items import (
     kind_of,
     use_clock,
 )
-from quire.items.frozen import MAX_DEPTH
 from tests.items.strategies import FEW, json_values, newer_values, of_kind, same, texts
 
 pytestmark = pytest.mark.laws

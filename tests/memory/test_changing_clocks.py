@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.index import Question
 from quire.memory.times import Span, shown_at, time_of_clock, zone_of

@@ -1,8 +1,7 @@
 """What happened lately: bounded, each once, found by any of its labels."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import Item, Message, Note

@@ -4,8 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Leaf, Memory

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.context import Context, Template
 from quire.items import ToolCall, ToolResult

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from quire import Session

@@ -4,8 +4,7 @@ from pathlib import Path
 from weakref import ref
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory import Memory, memory
 from quire.memory.index import opening

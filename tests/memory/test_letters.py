@@ -1,8 +1,7 @@
 """Direct messages: by priority, then newest; what has expired is not read."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Address, Item, Message, Note
 from quire.memory.letters import USUAL_PRIORITY, in_order, is_good

@@ -3,8 +3,7 @@
 from math import isclose, sqrt
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidValue, WrongType
 from quire.memory.nearest import Nearest

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire import Session
 from quire.agent import Agent

@@ -4,8 +4,7 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire import Session
 from quire.agent import Agent

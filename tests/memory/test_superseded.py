@@ -4,8 +4,7 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.compactors import Summarize, TruncateOldest
 from quire.context import Template

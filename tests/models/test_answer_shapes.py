@@ -8,8 +8,7 @@ import pytest
 from quire.items import Message
 from quire.models import Scripted
 from quire.models.answer_shapes import AnswerShape, shape_for, told, with_words
-from quire.state import Transcript
-from quire.state.scroll import Scroll
+from quire.state import Scroll, Transcript
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.models.requests import request_for
-from quire.providers.rendering import Rendered
+from quire.providers import Rendered
 
 SKILLS = {"skills": [{"type": "anthropic", "skill_id": "xlsx", "version": "latest"}]}
 

@@ -10,7 +10,7 @@ from quire.agent.answer_types import answer_type
 from quire.models import Model
 from quire.models.answer_shapes import AnswerShape, shape_for
 from quire.models.model import shape_of
-from quire.providers.pointers import schemas_in
+from quire.providers import schemas_in
 
 Json = dict[str, Any]
 

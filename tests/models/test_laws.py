@@ -5,16 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item, Message
 from quire.models import AnyModel, Scripted
-from quire.providers import PROVIDERS, CachePlan, provider_for
-from quire.providers.provider import Finish
-from quire.state import Transcript
-from quire.state.scroll import Scroll
+from quire.providers import PROVIDERS, CachePlan, Finish, provider_for
+from quire.state import Scroll, Transcript
 from tests.models.answerers import LENGTH, MODELS, QUESTION, text_of, threads_of, wait_until_idle
 from tests.providers.conversations import STEPS, TOOLS, Step, Talk
 

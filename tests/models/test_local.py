@@ -15,8 +15,7 @@ import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
 from quire.items import Image, Message, ToolCall
-from quire.models import Local
-from quire.models import weights as weights_room
+from quire.models import Local, weights as weights_room
 from tests.clients.servers import weights
 from tests.models.answerers import NEEDS_LOCAL, QUESTION, shared_local, text_of, wait_until_idle
 from tests.providers.conversations import TOOLS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quire.compactors.plan import Plan, Request
+from quire.compactors import Plan, Request
 from quire.errors import InvalidValue, ModelFailed, OutOfRange, OverBudget
 from quire.items import Mask, Message, Note, Span, Summary, ToolCall, ToolResult
 from quire.models import Scripted, asking, compact, summarized

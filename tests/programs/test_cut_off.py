@@ -10,8 +10,7 @@ from quire.models import Scripted
 from quire.programs import ProgramFailed, Task
 from quire.programs.checking import code_in
 from quire.programs.faults import ProgramFault
-from quire.providers import Parsed
-from quire.providers.provider import Finish
+from quire.providers import Finish, Parsed
 from tests.programs.coding import coder_of, fenced, run, said
 
 WHOLE = "```python\nfor n in [1, 2000]:\n    output = await pay(n) if n < 1000 else 'not paid'\n```\n"

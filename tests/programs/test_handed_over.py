@@ -6,8 +6,7 @@ from datetime import date
 from typing import Any, TypedDict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire import Session, tool
 from quire.models import Scripted
@@ -20,8 +19,7 @@ from quire.programs.replaying import MadeCalls
 from quire.programs.sandbox import Sandbox
 from quire.programs.sandbox.handing import Handed
 from quire.programs.sandbox.plain import DEEPEST, MOST_PARTS, NotPlain, TooLarge, plain
-from quire.programs.values import as_text, size_of
-from quire.programs.values import plain as programs_plain
+from quire.programs.values import as_text, plain as programs_plain, size_of
 from quire.stores import MemoryStore
 from tests.programs.coding import calculator, coder_of, solving
 

@@ -5,8 +5,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.programs import ProgramFault, Sandbox, Task
 from quire.programs.sandbox.source import answering

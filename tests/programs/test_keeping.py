@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from quire import Session, ToolCall
-from quire.agent import Agent, tool
-from quire.agent import run as run_tool
+from quire.agent import Agent, run as run_tool, tool
 from quire.errors import InvalidValue, OutOfRange
 from quire.models import Scripted
 from quire.programs import Event, Found, KeptProgram, NotKept, ProgramFailed, ProgramFault, SetAside, Task

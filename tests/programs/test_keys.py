@@ -3,8 +3,7 @@
 import json
 from typing import Any, Literal, TypedDict
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.agent import tool
 from quire.programs import Task

@@ -2,8 +2,7 @@
 
 import ast
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.programs.sandbox.loose_calls import LOOSE
 from quire.programs.sandbox.loose_spread import LOOSE_GIVEN

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.programs.faults import ProgramFault
 from quire.programs.pricing import Cost, Price, cost_of_model, price_of

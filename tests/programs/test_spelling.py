@@ -13,8 +13,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, model_validator
 
 from quire.agent import Tool, tool

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Union
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
 from quire.agent import Tool, tool

@@ -7,8 +7,7 @@ from unicodedata import normalize
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.agent import tool
 from quire.errors import InvalidValue, WrongType

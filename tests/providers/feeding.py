@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from quire.providers.provider import Parsed, Provider
+from quire.providers import Parsed, Provider
 
 
 def fed(wire: Provider, events: Iterable[Mapping[str, Any]]) -> Parsed:

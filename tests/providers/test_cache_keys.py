@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Message
-from quire.providers import PROVIDERS, CachePlan
-from quire.providers.rendering import Rendered
+from quire.providers import PROVIDERS, CachePlan, Rendered
 
 ASKED = [Message("user", "Hi.")]
 ADDRESS = "ana@example.com/q3"

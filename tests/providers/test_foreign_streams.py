@@ -6,8 +6,7 @@ import pytest
 
 from quire.errors import ModelFailed, NotAuthorized
 from quire.models.whole import unfinished
-from quire.providers import PROVIDERS
-from quire.providers.provider import Parsed
+from quire.providers import PROVIDERS, Parsed
 from tests.providers.feeding import fed
 
 Json = dict[str, Any]

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall, ToolResult
-from quire.providers import PROVIDERS
-from quire.providers.rendering import Rendered
+from quire.providers import PROVIDERS, Rendered
 from quire.state import Transcript
 
 LISTS = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}

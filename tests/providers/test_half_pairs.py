@@ -4,13 +4,11 @@ import json
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import JSON, Item, Message, Reasoning, ToolCall
-from quire.providers import PROVIDERS, Parsed
+from quire.providers import PROVIDERS, Parsed, mended
 from quire.providers.halves import without_halves
-from quire.providers.wording import mended
 from tests.providers.answers import answer
 
 pytestmark = pytest.mark.laws

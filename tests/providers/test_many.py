@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.errors import Downgraded, InvalidValue
 from quire.items import File, Image, Item, Message, Part, ToolCall, ToolResult

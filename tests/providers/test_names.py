@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS

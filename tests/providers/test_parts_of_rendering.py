@@ -6,22 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Audio, File, Image, Item, Message, Opaque, ToolCall, ToolResult
-from quire.providers import PROVIDERS
+from quire.providers import PROVIDERS, CachePlan, media_type, mended, read_tools
 from quire.providers.binding import Asked, Prefix, same_model, unusable
-from quire.providers.caching import CachePlan
-from quire.providers.definitions import read_tools
 from quire.providers.dialogue import Dialogue
 from quire.providers.downgrades import CHANGES
-from quire.providers.media import inline_data, media_type, split
+from quire.providers.media import inline_data, split
 from quire.providers.names import Names, alphabet
-from quire.providers.wording import mended
-from quire.state import Transcript
-from quire.state.growing import memos
+from quire.state import Transcript, memos
 
 LETTERS = alphabet(20)
 texts = st.text(max_size=40).filter(bool)

@@ -8,15 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.errors import Downgraded
 from quire.items import Image, Item, Message, ToolCall, ToolResult
-from quire.providers import PROVIDERS, CachePlan
-from quire.providers.downgrades import HARMLESS
-from quire.state import Transcript, View
-from quire.state.growing import memos
+from quire.providers import HARMLESS, PROVIDERS, CachePlan
+from quire.state import Transcript, View, memos
 from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, many_steps
 
 pytestmark = pytest.mark.laws

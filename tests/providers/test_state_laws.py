@@ -6,8 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Hide, Item, Mask, Message, Opaque, Reasoning, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Message
 from quire.providers import PROVIDERS, CachePlan

@@ -172,7 +172,7 @@ def test_an_input_that_is_not_recorded_or_answers_a_call_changes_nothing() -> No
 
 
 def test_what_is_worked_out_is_kept_for_a_few_histories_only() -> None:
-    from quire.state.growing import memos
+    from quire.state import memos
 
     transcript = talk()
     for _ in range(20):

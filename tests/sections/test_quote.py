@@ -3,7 +3,7 @@
 import pytest
 
 from quire.items import Image, Message, ToolResult
-from quire.sections.quote import Heard, Quote
+from quire.sections import Heard, Quote
 
 VAT = "Our VAT number is NO-4455."
 

@@ -1,12 +1,10 @@
 """Quotes are packed by worth within their tokens, told in the order of time, each heading once."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Item, Message
-from quire.sections.quote import Quote
-from quire.sections.quotes import Quotes
+from quire.sections import Quote, Quotes
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc."]), min_size=1, max_size=20).map(" ".join)
 drawn = st.lists(st.tuples(WORDS, st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=12)

@@ -6,15 +6,13 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.errors import QuireError
 from quire.items import KINDS, Item, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import History, Section, settings_of
-from quire.state import Transcript, View, instructions, structural
-from quire.state.growing import added_since, memos
+from quire.state import Transcript, View, added_since, instructions, memos, structural
 from tests.histories import OPS, Author, Op
 from tests.providers.conversations import MODELS, STEPS, Step, Talk
 from tests.sections.asking import HISTORIES, SECTIONS, ask_about, asked, items_from, shorter

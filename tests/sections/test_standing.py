@@ -8,7 +8,7 @@ import pytest
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item, Message, ToolResult
 from quire.sections import Additional, Ask, Custom, Inbox, Input, Instructions, ToolGuide
-from quire.tokens.counter import Definition
+from quire.tokens import Definition
 from tests.sections.asking import INBOX, asked, items_from
 
 LOOK: Definition = {"name": "look", "description": "Look it up.\nSlowly."}

@@ -14,7 +14,7 @@ from quire.models import Scripted
 from quire.providers import Parsed
 from quire.stores import Entry, MemoryStore, Place
 from quire.stores.streams import MAIN
-from quire.tokens.usage import Usage
+from quire.tokens import Usage
 from tests.providers.answers import answer
 from tests.session.opened import session, texts
 

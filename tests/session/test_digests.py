@@ -5,8 +5,7 @@ from random import Random
 from typing import Any
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.providers import PROVIDERS, CachePlan
 from quire.session.digests import Digests

@@ -4,8 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire import Session
 from quire.errors import Forgotten

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import EditRefused
 from quire.items import Hide, Item, Mask, Message, Note, Span, ToolCall, ToolResult, Undo

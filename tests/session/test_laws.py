@@ -4,8 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire import Budget, Template
 from quire.errors import InvalidValue, QuireError, UnknownId

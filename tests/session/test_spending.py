@@ -5,8 +5,7 @@ from copy import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.context import Template
 from quire.errors import CapReached, InvalidValue, WrongType

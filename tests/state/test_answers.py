@@ -3,14 +3,12 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import SplitsGroup
 from quire.items import Hide, Item, Message, Reasoning, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.state import Transcript, groups, merge_all, pending_calls
-from quire.state.groups import answers
+from quire.state import Transcript, answers, groups, merge_all, pending_calls
 from tests.oracle import PlainTranscript
 
 MODELS = {

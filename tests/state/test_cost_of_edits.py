@@ -7,9 +7,7 @@ import pytest
 
 from quire.errors import DuplicateId
 from quire.items import Hide, Item, Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, fork_scoped, truncate
-from quire.state.log import Log, Segment
-from quire.state.truncation import newest
+from quire.state import Log, Segment, Transcript, fork_scoped, newest, truncate
 from tests.counting import Items
 
 MANY = 300

@@ -1,8 +1,7 @@
 """A result that was recorded before its call: the two stand together where the call is shown first."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import QuireError, SplitsGroup
 from quire.items import Hide, Item, Message, Pin, Reasoning, Span, Summary, ToolCall, ToolResult, Undo

@@ -1,12 +1,11 @@
 """Summaries that hold others and summaries that meet, as a plain comparison of each with all finds them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Message, Span, Summary, Undo
-from quire.state import Transcript, folding
-from quire.state.folding import held_by_later, some_meet
+from quire.state import Transcript, folding, held_by_later
+from quire.state.folding import some_meet
 from quire.state.shape import Interval, united
 
 AREAS = st.lists(

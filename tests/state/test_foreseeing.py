@@ -1,14 +1,11 @@
 """What is foreseen is what comes: the view after some edits, and nothing else has changed."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import DuplicateId, EditRefused, LastUserMessage, UnknownId, WrongType
 from quire.items import Edit, Hide, Item, Mask, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
-from quire.state import Transcript, View
-from quire.state.foreseeing import foreseen
-from quire.state.groups import is_edit
+from quire.state import Transcript, View, foreseen, is_edit
 from tests.counting import FourCharacters
 from tests.histories import CONTENT_OPS, EDIT_OPS, OPS, Author, Op
 from tests.oracle import PlainTranscript

@@ -6,8 +6,7 @@ import pytest
 
 from quire.errors import QuireError, WrongType
 from quire.items import Message, parts_of, text_of
-from quire.state import Pool, Transcript, Window, config_at, truncate
-from quire.state.scroll import Scroll
+from quire.state import Pool, Scroll, Transcript, Window, config_at, truncate
 from quire.tokens import Budget, Usage
 from tests.counting import Items
 

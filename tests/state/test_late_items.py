@@ -4,13 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import QuireError
 from quire.items import Hide, Item, Mask, Message, Note, Span, ToolCall, ToolResult
-from quire.state import Transcript, merge_all
-from quire.state.log import EDIT, Log
+from quire.state import EDIT, Log, Transcript, merge_all
 from quire.state.positions import natural_before, natural_from
 from tests.counting import Items
 from tests.histories import OPS, Author, Op

@@ -3,8 +3,7 @@
 from itertools import count
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import EditRefused
 from quire.items import (
@@ -23,8 +22,7 @@ from quire.items import (
     Undo,
     Unknown,
 )
-from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary
-from quire.state.groups import is_edit
+from quire.state import Transcript, brief, fork_scoped, is_edit, merge_all, merge_result, plan_summary
 
 pytestmark = pytest.mark.usefixtures("lineage")
 

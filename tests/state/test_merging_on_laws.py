@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 
 from quire.items import Hide, Message, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, merge_all
-from quire.state.log import EDIT
+from quire.state import EDIT, Transcript, merge_all
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
 from tests.state.chains import play

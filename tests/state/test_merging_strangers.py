@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from quire.errors import DuplicateId
 from quire.items import JSON, ConfigChange, Item, Mask, Message, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, brief, config_at, merge_all, merge_result, plan_summary
-from quire.state.judging import last_user
+from quire.state import Transcript, brief, config_at, last_user, merge_all, merge_result, plan_summary
 from quire.state.merging import own_items
 
 pytestmark = pytest.mark.usefixtures("lineage")

@@ -1,8 +1,7 @@
 """Room that is made before a note comes, undone when it does not; pools that come back whole."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit
 from quire.items import Note

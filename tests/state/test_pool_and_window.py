@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
 from quire.items import Message, Note

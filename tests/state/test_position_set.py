@@ -1,8 +1,7 @@
 """A set of positions behaves as a set, keeps its order, and leaves what it was made from as it was."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.state.position_set import NO_POSITIONS, PositionSet
 

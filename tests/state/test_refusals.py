@@ -9,6 +9,7 @@ from quire.errors import InvalidLimit, InvalidValue, QuireError, UnknownId, Unkn
 from quire.items import Hide, Message, Span
 from quire.state import (
     Pool,
+    Scroll,
     Transcript,
     Where,
     Window,
@@ -28,7 +29,6 @@ from quire.state import (
     truncate,
     using_tool,
 )
-from quire.state.scroll import Scroll
 from tests.counting import Gives, Items
 
 

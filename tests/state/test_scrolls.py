@@ -1,15 +1,11 @@
 """A scroll reads like the list of what is on it, and what truncating would leave is what it leaves."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import Irreducible, OutOfRange
 from quire.items import Message
-from quire.state import Transcript, truncate
-from quire.state.growing import keep, memos
-from quire.state.scroll import Scroll
-from quire.state.truncation import newest
+from quire.state import Scroll, Transcript, keep, memos, newest, truncate
 from tests.counting import FourCharacters
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript

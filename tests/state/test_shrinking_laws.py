@@ -1,8 +1,7 @@
 """Laws 5 and 6 on the way to shrink that needs no words, and on forks and merges, over random histories."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import Irreducible
 from quire.items import ConfigChange, Item, Message, Pin, Summary, ToolCall, ToolResult

@@ -4,8 +4,7 @@ import copy
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Item, Message, Summary, ToolCall, ToolResult, Undo
 from quire.state import Transcript

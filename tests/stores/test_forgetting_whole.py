@@ -8,8 +8,7 @@ import pytest
 
 from quire import Session
 from quire.errors import StoreFailed
-from quire.stores import MemoryStore, Place, Store
-from quire.stores import beside as beside_stores
+from quire.stores import MemoryStore, Place, Store, beside as beside_stores
 from tests.session.opened import Twin
 from tests.session.recalling import SECRET, looked_up, quoted, results
 from tests.stores.every import SHELVES

@@ -4,8 +4,7 @@ import threading
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.errors import Conflict, InvalidValue, StoreFailed
 from quire.items import JSON, Item

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from quire.errors import Conflict, InvalidValue, MissingExtra, OutOfRange, StoreDamaged
-from quire.items import JSON, Message
-from quire.items.unknown import Unknown
+from quire.items import JSON, Message, Unknown
 from quire.stores import Entry, MemoryStore, Place, Store
 from quire.stores.sealing import Sealed
 from quire.stores.sqlite import SQLiteStore

@@ -4,8 +4,7 @@ import json
 from html import escape
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.stores.spelt import as_read
 

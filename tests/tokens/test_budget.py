@@ -4,12 +4,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, WrongType
-from quire.tokens import Budget, Share
-from quire.tokens.budget import share_out
+from quire.tokens import Budget, Share, share_out
 
 NAMES = ["system", "history", "notes", "recall", "input"]
 

@@ -9,8 +9,7 @@ import textwrap
 import uuid
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit
 from quire.items import Message

@@ -5,8 +5,7 @@ import sys
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidValue
 from quire.items import Message

@@ -5,23 +5,23 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
-from quire.tokens import FAMILIES, family_of
-from quire.tokens.facts import (
+from quire.tokens import (
     AS_OF,
+    FAMILIES,
     MODELS,
     UNKNOWN,
-    Feature,
     ImageLimits,
     ModelFacts,
     Prices,
     Usage,
     cost,
     facts_for,
+    family_of,
 )
+from quire.tokens.facts import Feature
 
 PROVIDER_OF_FRAMING = {
     **{"openai": "openai", "openai-gpt-4": "openai", "anthropic": "anthropic"},

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import Message

@@ -5,12 +5,10 @@ import zlib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, WrongType
-from quire.items import Audio, File, Image
-from quire.items.parts import Detail
+from quire.items import Audio, Detail, File, Image
 from quire.tokens import MEDIA, media_tokens, size_of
 from quire.tokens.images import USUAL_SIZE, Budgeted, Crops, Grid, Patches, Tiles
 from quire.tokens.media import MOST_PAGES, MOST_SECONDS

@@ -1,12 +1,10 @@
 """Names of models as clouds, routers and frameworks write them, and the name that tables know them by."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidValue
-from quire.tokens import FAMILIES, MODELS, counter_for, facts_for, family_of
-from quire.tokens.families import UNKNOWN, Family, bare_name
+from quire.tokens import FAMILIES, MODELS, UNKNOWN, Family, bare_name, counter_for, facts_for, family_of
 
 NAMES = [
     # as they are

@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire import Message, Transcript
 from quire.errors import InvalidLimit
-from quire.tokens import Calibrated, Calibration, Estimate, schema_tokens
-from quire.tokens.lines import LEAST, MOST, Line, fitted, tells_overhead
+from quire.tokens import MOST_SCALE, Calibrated, Calibration, Estimate, schema_tokens
+from quire.tokens.lines import LEAST_SCALE, Line, fitted, tells_overhead
 
 COUNTER = Estimate()
 OVERHEADS = st.integers(0, 30_000)
@@ -88,19 +87,19 @@ def test_over_many_rows_the_bound_holds_more_than_nine_times_in_ten() -> None:
 def test_no_line_is_senseless(points: list[tuple[int, int]], held: float) -> None:
     line = fitted(points, held)
     assert line.overhead >= 0
-    assert LEAST <= line.factor <= MOST
+    assert LEAST_SCALE <= line.factor <= MOST_SCALE
 
 
 @given(POINTS.filter(lambda points: not tells_overhead(points)))
 def test_too_few_or_too_similar_requests_fit_a_factor_alone(points: list[tuple[int, int]]) -> None:
     line = fitted(points)
-    assert line.overhead == 0 or line.factor in (LEAST, MOST)
+    assert line.overhead == 0 or line.factor in (LEAST_SCALE, MOST_SCALE)
 
 
 def test_one_small_request_with_many_tools_is_no_reason_to_believe_any_factor() -> None:
     calibrated = Calibrated(COUNTER)
     calibrated.learn(500, reported=20_500)
-    assert calibrated.factor == MOST
+    assert calibrated.factor == MOST_SCALE
     assert calibrated.total(2_500) < 1.3 * 22_500
 
 

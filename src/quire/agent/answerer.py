@@ -27,7 +27,7 @@ from quire.items import ToolCall
 from quire.models import AnyModel, Model
 from quire.session import Session
 from quire.stores import MemoryStore
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 logger = logging.getLogger("quire.agent")
 

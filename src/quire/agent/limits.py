@@ -11,7 +11,7 @@ from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Scripted
 from quire.providers import Parsed
 from quire.session import Session, Spending
-from quire.tokens.numbers import number, whole
+from quire.tokens import number, whole
 
 Limit = Literal["requests", "seconds", "calls", "cost"]
 """What is limited."""

@@ -23,8 +23,7 @@ from quire.errors import Forgotten, OverBudget, WindowExceeded
 from quire.items import Item, ToolCall
 from quire.models.answer_shapes import AnswerShape
 from quire.models.model import shape_of
-from quire.providers import Parsed, Rendered
-from quire.providers.provider import Finish
+from quire.providers import Finish, Parsed, Rendered
 from quire.session import Session
 
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}

@@ -7,12 +7,10 @@ from functools import partial
 
 from quire.agent.speaker import Speaker
 from quire.agent.tools.capping import Room, ends
-from quire.compactors import Offload
-from quire.compactors import Room as HistoryRoom
+from quire.compactors import Offload, Room as HistoryRoom
 from quire.items import ToolResult
 from quire.session import Session
-from quire.state import View
-from quire.state.staying import must_stay
+from quire.state import View, must_stay
 from quire.tokens import Counter, counter_for
 
 _ONE = 4

@@ -13,8 +13,7 @@ from quire.items import EDITS, Handoff, Item, ToolCall
 from quire.models import AnyModel
 from quire.sections import History, Instructions
 from quire.state import View
-from quire.tokens import Budget, facts_for
-from quire.tokens.counter import Definition
+from quire.tokens import Budget, Definition, facts_for
 
 _WINDOW = 32_000
 """The window of a model of which nothing is known."""

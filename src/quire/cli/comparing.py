@@ -15,7 +15,7 @@ from quire.cli.plotting import chart
 from quire.cli.progress import progress
 from quire.cli.simulating import model_for, played, report, simulated, with_keep_all
 from quire.cli.telling import clear_errors
-from quire.context.policies import POLICIES
+from quire.context import POLICIES
 from quire.errors import cut
 
 

@@ -9,8 +9,7 @@ from quire.agent import Began, Delta, Ended, Recorded, Words
 from quire.cli.escaping import beginning, readable
 from quire.cli.stage import Stage
 from quire.cli.words import glimpse, several
-from quire.context import Context
-from quire.context.context import shared_prefix
+from quire.context import Context, shared_prefix
 from quire.items import Item, Message, ToolCall
 from quire.session import Built, Compacted
 from quire.tokens import counter_for

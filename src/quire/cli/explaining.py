@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from quire.context import Entry
 from quire.errors import UnknownId, cut
-from quire.items import JSON, Item, Message, Reasoning, Summary, ToolCall, ToolResult, kind_of
-from quire.items.parts import parts_of
+from quire.items import JSON, Item, Message, Reasoning, Summary, ToolCall, ToolResult, kind_of, parts_of
 from quire.tokens import Counter
 
 _MOST_NAMED = 5

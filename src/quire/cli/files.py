@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from quire.errors import Damaged, Unencodable
-from quire.providers.checking import HISTORY
+from quire.providers import HISTORY
 
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")

@@ -11,16 +11,13 @@ from quire.cli.explaining import named_parts
 from quire.cli.files import History
 from quire.cli.fixing import outgrown, said_of, shaped
 from quire.compactors import Plan, Room, Summarize, record
-from quire.context import Context, Piece, Template
-from quire.context.policies import POLICIES, compactor_for
+from quire.context import POLICIES, Context, Piece, Template, compactor_for
 from quire.errors import InvalidValue, Irreducible, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
-from quire.sections import Ask
-from quire.sections import History as HistorySection
+from quire.sections import Ask, History as HistorySection
 from quire.state import Pool, Transcript
-from quire.tokens import Budget, counter_for, schema_tokens
-from quire.tokens.spoken import summarized
+from quire.tokens import Budget, counter_for, schema_tokens, summarized
 
 COUNTED_AS = "gpt-5.6"
 """The model that is counted for where nobody says which one it is."""

@@ -4,8 +4,7 @@ from typing import Any, cast
 
 from quire.cli.files import fields_of
 from quire.cli.formats import READ
-from quire.providers.checking import HISTORY
-from quire.providers.downgrades import Downgrade
+from quire.providers import HISTORY, Downgrade
 
 _MADE_UP = ("tools", "tool_choice")
 """Fields that a list of messages has not, and that are only added so that calls in it have their tools."""

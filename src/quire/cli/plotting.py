@@ -6,8 +6,7 @@ from typing import Any
 
 from quire.cli.chart import Line, Panel, drawn
 from quire.cli.simulating import Simulation, prices_of
-from quire.context.policies import KEEP_ALL, POLICIES
-from quire.context.replaying import Call, Replay
+from quire.context import KEEP_ALL, POLICIES, Call, Replay
 
 _FEW = 40
 """Histories whose beginnings are marked; with more there would be marks and little else."""

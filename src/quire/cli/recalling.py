@@ -16,7 +16,7 @@ from quire.items import Message
 from quire.tokens import counter_for
 
 if TYPE_CHECKING:
-    from quire.sections.quote import Quote
+    from quire.sections import Quote
     from quire.stores import Place, Store
 
 Scope = Annotated[str, typer.Option(help="the scope to look in; that without a name if left out")]

@@ -8,9 +8,8 @@ from quire.cli import formats
 from quire.cli.counting import read_items
 from quire.cli.files import History
 from quire.cli.fitting import COUNTED_AS
-from quire.compactors.rates import RATIOS, known_prices
-from quire.context.policies import KEEP_ALL, compactor_for
-from quire.context.replaying import Replay, replay
+from quire.compactors import RATIOS, known_prices
+from quire.context import KEEP_ALL, Replay, compactor_for, replay
 from quire.errors import InvalidValue
 from quire.items import Item
 from quire.tokens import Prices, counter_for, facts_for

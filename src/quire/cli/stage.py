@@ -12,10 +12,8 @@ from quire.errors import ModelFailed
 from quire.items import Message, ToolCall, new_id
 from quire.models import Answering, Asks, Local, Scripted, Terms
 from quire.models.replies import RepliesReader, thoughts_in
-from quire.providers import Parsed, Rendered
-from quire.providers.checking import HISTORY
-from quire.tokens import Definition, Usage
-from quire.tokens.schemas import read_definition
+from quire.providers import HISTORY, Parsed, Rendered
+from quire.tokens import Definition, Usage, read_definition
 
 _SENTENCE_ENDS = ".!?"
 

@@ -7,9 +7,8 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.results import Results, clearable, saving
 from quire.errors import InvalidValue
 from quire.items import Mask, ToolResult
-from quire.state import View
-from quire.state.view import checked_view
-from quire.tokens.numbers import named, whole
+from quire.state import View, checked_view
+from quire.tokens import named, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
 

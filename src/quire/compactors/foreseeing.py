@@ -1,9 +1,7 @@
 """What edits would do, without recording them and without counting again what was counted."""
 
 from quire.items import Item
-from quire.state import View
-from quire.state.foreseeing import foreseen
-from quire.state.shape import Run
+from quire.state import Run, View, foreseen
 from quire.tokens import Counter
 
 __all__ = ["foreseen", "shown_tokens"]

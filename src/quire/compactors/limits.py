@@ -8,8 +8,7 @@ from quire.compactors.plan import Room
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item, Message, Reasoning, Unknown
 from quire.state import structural
-from quire.tokens import Counter
-from quire.tokens.numbers import whole
+from quire.tokens import Counter, whole
 
 Unit = Literal["tokens", "messages", "turns"]
 """What is counted: tokens as the room has them, what was said and done, or messages of the user."""

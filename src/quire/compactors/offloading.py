@@ -12,11 +12,8 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.results import Results, clearable, is_clearable, newest_results, saving
 from quire.errors import cut
 from quire.items import Mask, Note, ToolResult
-from quire.state import View
-from quire.state.staying import must_stay
-from quire.state.view import checked_view
-from quire.tokens import Counter
-from quire.tokens.numbers import whole
+from quire.state import View, checked_view, must_stay
+from quire.tokens import Counter, whole
 
 HANDLE = "output-"
 """What the key of a note begins with that holds a long output."""

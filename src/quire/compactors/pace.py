@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from quire.items import Item
-from quire.state import View
-from quire.state.groups import is_output
+from quire.state import View, is_output
 from quire.tokens import Counter
 
 

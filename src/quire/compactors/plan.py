@@ -10,9 +10,7 @@ import msgspec
 from quire.errors import WrongType
 from quire.items import Edit, Item, Note, Span
 from quire.state import View
-from quire.tokens import Counter
-from quire.tokens.asking import checked_counter
-from quire.tokens.numbers import whole
+from quire.tokens import Counter, checked_counter, whole
 
 
 class Room(msgspec.Struct, frozen=True):

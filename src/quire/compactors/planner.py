@@ -17,10 +17,8 @@ from quire.compactors.plan import Compactor, Forecast, Plan, Room
 from quire.compactors.rates import RATIOS, known_prices, rates_of
 from quire.compactors.rewriting import unchanged_tokens
 from quire.errors import InvalidLimit, Irreducible
-from quire.state import View
-from quire.state.view import checked_view
-from quire.tokens import Prices, facts_for
-from quire.tokens.numbers import number
+from quire.state import View, checked_view
+from quire.tokens import Prices, facts_for, number
 
 _LOOKS = 64
 """How often, while a room fills up, it is worked out whether to compact early."""

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from quire.compactors.plan import Room
 from quire.compactors.telling import line_of
 from quire.items import Item, Message, Summary
-from quire.state import View
-from quire.state.log import EDIT
+from quire.state import EDIT, View
 
 _FEWEST = 4_096
 """Tokens that every model reads, however small the room is that a conversation is kept in."""

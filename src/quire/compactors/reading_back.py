@@ -6,9 +6,7 @@ from collections.abc import Callable
 from quire.errors import InvalidLimit, WrongType, cut
 from quire.items import ToolResult
 from quire.state import Pool
-from quire.tokens import Counter, Definition
-from quire.tokens.numbers import whole
-from quire.tokens.spoken import note_text
+from quire.tokens import Counter, Definition, note_text, whole
 
 READ_BACK: Definition = {
     "name": "read_back",

@@ -9,8 +9,7 @@ from quire.compactors.foreseeing import foreseen
 from quire.compactors.plan import Plan, Request
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
 from quire.items import Edit, Note, Summary
-from quire.state import Pool, Transcript, View
-from quire.state.positions import positions
+from quire.state import Pool, Transcript, View, positions
 
 logger = logging.getLogger("quire.compactors")
 

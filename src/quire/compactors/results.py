@@ -8,11 +8,7 @@ import msgspec
 
 from quire.compactors.foreseeing import shown_tokens
 from quire.items import Item, Mask, ToolResult, Undo
-from quire.state import View
-from quire.state.growing import keep as remember
-from quire.state.growing import memos
-from quire.state.judging import one_per_group
-from quire.state.positions import positions
+from quire.state import View, keep as remember, memos, one_per_group, positions
 from quire.tokens import Counter
 
 

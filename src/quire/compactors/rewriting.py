@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from quire.compactors.plan import Plan
 from quire.items import Mask, Pin, Undo
-from quire.state import View
-from quire.state.shape import Run
+from quire.state import Run, View
 from quire.tokens import Counter
 
 

@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quire.items import Hide, Item, Message, Span, Summary
-from quire.state import View, structural
-from quire.state.spanning import spans_over
-from quire.state.view import checked_view
-from quire.tokens.numbers import whole
+from quire.state import View, checked_view, spans_over, structural
+from quire.tokens import whole
 
 
 class Stretch(NamedTuple):

@@ -14,10 +14,8 @@ from quire.compactors.stretches import Stretch, may_be_told, old_turns, stretch_
 from quire.compactors.telling import CONVERSATION, USUAL_SIZE, told
 from quire.errors import InvalidValue, Irreducible
 from quire.items import Item, Summary
-from quire.state import View
-from quire.state.view import checked_view
-from quire.tokens import Counter
-from quire.tokens.numbers import named, whole
+from quire.state import View, checked_view
+from quire.tokens import Counter, named, whole
 
 _ANY = "-"
 """What stands for words that nobody has written yet."""

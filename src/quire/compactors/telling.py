@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from quire.items import Audio, File, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
 from quire.state import instructions
-from quire.tokens.spoken import note_text
+from quire.tokens import note_text
 
 LONGEST_OUTPUT = 1_000
 """Characters of a call, a result or a note that are worth a summarizer's time."""

@@ -8,8 +8,7 @@ from quire.compactors.cutting import cut
 from quire.compactors.foreseeing import foreseen
 from quire.compactors.limits import Limits
 from quire.compactors.plan import Plan, Room
-from quire.state import View
-from quire.state.view import checked_view
+from quire.state import View, checked_view
 
 
 class TruncateOldest(Limits, frozen=True, kw_only=True):

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from quire.context.cutting import Count
 from quire.context.gathering import Content
 from quire.items import ToolCall, ToolResult
-from quire.providers.wording import NO_RESULT
-from quire.sections.sifted import Sifted
-from quire.state import View
-from quire.state.groups import answers
+from quire.providers import NO_RESULT
+from quire.sections import Sifted
+from quire.state import View, answers
 
 
 def answers_counted(content: Content, count: Count) -> int:

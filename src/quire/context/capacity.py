@@ -2,9 +2,7 @@
 
 from bisect import bisect_right
 
-from quire.tokens import Counter
-from quire.tokens.asking import total_by
-from quire.tokens.numbers import MOST
+from quire.tokens import MOST, Counter, total_by
 
 _PARTS, _FEWEST = 16, 11
 """Parts of a budget, and the fewest that a sum has: what a counter learns moves no cut up to one of these."""

@@ -10,10 +10,8 @@ from quire.context.cutting import staying_ids
 from quire.context.gathering import Content, Piece
 from quire.context.repeats import Seen, apart, by_say, without_twins
 from quire.items import Item
-from quire.sections.quote import Quote
-from quire.sections.quotes import Quotes
-from quire.state import View, groups
-from quire.state.scroll import Scroll
+from quire.sections import Quote, Quotes
+from quire.state import Scroll, View, groups
 
 
 class Claims:

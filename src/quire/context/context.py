@@ -10,9 +10,8 @@ from quire.context.receipt import Receipt
 from quire.errors import UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
-from quire.state.scroll import Scroll
-from quire.tokens.counter import Definition
-from quire.tokens.numbers import named
+from quire.state import Scroll
+from quire.tokens import Definition, named
 
 Heard = Callable[["Context", Provider, str | None, Rendered], None]
 """Is told of each rendering of a context: by whom, for which model, and what it gave."""

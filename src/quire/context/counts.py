@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quire.items import Item
-from quire.tokens import Calibrated, Counter, schema_tokens
-from quire.tokens.counter import Definition
-from quire.tokens.schemas import answer_tokens
+from quire.tokens import Calibrated, Counter, Definition, answer_tokens, schema_tokens
 
 _MOST = 4_096
 

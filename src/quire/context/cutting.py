@@ -13,12 +13,8 @@ from typing import NamedTuple
 from quire.context.gathering import Content, Piece
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
-from quire.sections.sifted import Sifted
-from quire.state import Group, View, groups, structural
-from quire.state.positions import positions
-from quire.state.scroll import Scroll
-from quire.state.staying import must_stay
-from quire.state.truncation import newest
+from quire.sections import Sifted
+from quire.state import Group, Scroll, View, groups, must_stay, newest, positions, structural
 
 Count = Callable[[Item], int]
 

@@ -7,10 +7,8 @@ from typing import Literal, NamedTuple
 
 from quire.context.fit import Fitted
 from quire.items import Item, kind_of
-from quire.sections.quote import Quote
-from quire.sections.quotes import Quotes
-from quire.state import View
-from quire.state.log import EDIT
+from quire.sections import Quote, Quotes
+from quire.state import EDIT, View
 from quire.tokens import Counter
 
 Shown = Literal["shown", "pinned", "masked", "summarised", "hidden", "left out"]

@@ -27,15 +27,9 @@ from quire.context.gathering import Content, Piece
 from quire.context.repeats import once
 from quire.errors import Irreducible, OverBudget, WrongType
 from quire.items import Item
-from quire.sections import Input
-from quire.sections.quote import Heard
-from quire.sections.quotes import Quotes, Told
-from quire.sections.sifted import Sifted
-from quire.state import View
-from quire.state.scroll import Scroll
-from quire.tokens import Budget, Counter, Share
-from quire.tokens.asking import checked_counter
-from quire.tokens.budget import share_out
+from quire.sections import Heard, Input, Quotes, Sifted, Told
+from quire.state import Scroll, View
+from quire.tokens import Budget, Counter, Share, checked_counter, share_out
 
 _OLDEST = "oldest left out"
 _REPEATED = "shown elsewhere"

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from quire.errors import WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, History, Input, Section, Settings, items_of, settings_of
-from quire.sections.quotes import Quotes
-from quire.sections.sifted import Sifted
+from quire.sections import Ask, History, Input, Quotes, Section, Settings, Sifted, items_of, settings_of
 from quire.state import View
 
 logger = logging.getLogger("quire.context")

@@ -2,7 +2,7 @@
 
 from quire.compactors import Cascade, ClearToolResults, Compactor, Planner, Summarize, TruncateOldest
 from quire.errors import InvalidValue, cut
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 KEEP_ALL = "keep-all"
 _CHOICE = (ClearToolResults(), TruncateOldest())

@@ -15,7 +15,7 @@ from quire.context.fit import Fitted
 from quire.context.printing import Row, as_html, as_table
 from quire.errors import UnknownId, WrongType, cut
 from quire.items import Item
-from quire.sections.quote import Quote
+from quire.sections import Quote
 from quire.tokens import Counter
 
 

@@ -10,13 +10,8 @@ from typing import NamedTuple, TypeGuard
 
 from quire.context.gathering import Content, Piece
 from quire.items import Item
-from quire.sections.quote import Heard, Quote
-from quire.sections.quotes import Quotes
-from quire.sections.sifted import Sifted
-from quire.state import View
-from quire.state.growing import keep, memos
-from quire.state.log import Segment
-from quire.state.scroll import Scroll
+from quire.sections import Heard, Quote, Quotes, Sifted
+from quire.state import Scroll, Segment, View, keep, memos
 
 
 def is_history(content: object) -> TypeGuard[View | Sifted]:

@@ -8,9 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from quire.compactors import Compactor, Plan, Request, Room, record
-from quire.compactors.plan import checked_compactor
-from quire.compactors.rates import RATIOS, rates_of
+from quire.compactors import RATIOS, Compactor, Plan, Request, Room, checked_compactor, rates_of, record
 from quire.context.answers import answers_counted
 from quire.context.context import Context
 from quire.context.gathering import Piece
@@ -18,14 +16,9 @@ from quire.context.template import Template
 from quire.errors import Irreducible, OverBudget
 from quire.items import Item, Message, Summary
 from quire.providers import Provider, provider_for
-from quire.sections import Ask, History, Settings
-from quire.sections.waiting import function
-from quire.state import Pool, Transcript
-from quire.state.groups import checked_items, is_output
-from quire.tokens import Budget, Counter, Prices, schema_tokens
-from quire.tokens.asking import checked_counter
-from quire.tokens.counter import Definition
-from quire.tokens.numbers import whole
+from quire.sections import Ask, History, Settings, function
+from quire.state import Pool, Transcript, checked_items, is_output
+from quire.tokens import Budget, Counter, Definition, Prices, checked_counter, schema_tokens, whole
 
 UNBOUNDED = 2**40
 """A window that nothing fills, for keeping everything."""

@@ -13,9 +13,7 @@ from quire.context.gathering import Piece, checked_ask, gather
 from quire.context.receipt import Receipt
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.sections import Ask, Section, Settings, settings_of
-from quire.tokens import Budget, Counter, counter_for
-from quire.tokens.asking import checked_counter
-from quire.tokens.numbers import named
+from quire.tokens import Budget, Counter, checked_counter, counter_for, named
 
 COMMON = "gpt-5.6"
 """Counted for where nobody says which model it is for."""

@@ -4,8 +4,9 @@ from quire.items.clock import new_id, now, use_clock
 from quire.items.codec import JSON, MSGPACK, Codec
 from quire.items.edits import Hide, Mask, Pin, Span, Summary, Undo
 from quire.items.foreign import fit_for_pydantic as _fit_for_pydantic
-from quire.items.frozen import NOTHING, FrozenDict, FrozenList, freeze, thaw
+from quire.items.frozen import MAX_DEPTH as MAX_DEPTH, NOTHING, FrozenDict, FrozenList, freeze, thaw
 from quire.items.kinds import (
+    ROLES as ROLES,
     Address,
     ConfigChange,
     Handoff,
@@ -18,7 +19,9 @@ from quire.items.kinds import (
     ToolResult,
     Wording,
 )
-from quire.items.parts import MAX_DATA, Audio, Content, File, Image, Part, parts_of, text_of
+from quire.items.parts import MAX_DATA, Audio, Content, Detail as Detail, File, Image, Part, parts_of, text_of
+from quire.items.portable import DICT as DICT, portable as portable, restored as restored
+from quire.items.record import FAR_PAST as FAR_PAST
 from quire.items.settle import MAX_TEXT
 from quire.items.union import EDITS, KINDS, Edit, Item, kind_of
 from quire.items.unknown import Unknown

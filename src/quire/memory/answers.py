@@ -14,8 +14,8 @@ from quire.memory.memory import Memory
 from quire.memory.quoting import Quoted, quote_of, quote_of_episode
 from quire.memory.tiers import Tier, checked_tiers
 from quire.memory.times import zone_of
-from quire.sections.quote import Heard, Key, Quote
-from quire.tokens.numbers import whole
+from quire.sections import Heard, Key, Quote
+from quire.tokens import whole
 
 _MOST = 200
 """How many are looked for where only tokens say how many are told: more have no room in a usual budget."""

@@ -12,7 +12,7 @@ from quire.memory.importance import importance_of
 from quire.memory.leaf import Kind, Leaf
 from quire.memory.past import Past
 from quire.memory.telling import kind_of_group, speaker_of, words_of
-from quire.state.groups import Answers, is_edit
+from quire.state import Answers, is_edit
 from quire.stores.streams import POOL
 from quire.stores.tombstones import is_tombstone
 

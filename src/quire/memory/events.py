@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from quire.errors import WrongType
 from quire.items import KINDS, Item
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 Label = tuple[str, str]
 """Of what sort a label is, and what it says: `("agent", "ana")`."""

@@ -11,7 +11,7 @@ from quire.memory.quoted_text import BAR, one_line
 from quire.memory.ranking import Weights
 from quire.memory.ranking.scoring import stand_ins
 from quire.memory.words import terms
-from quire.sections.quote import Shorter
+from quire.sections import Shorter
 
 LONG = 600
 """Letters up to which a text is told whole or not at all."""

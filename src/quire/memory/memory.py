@@ -20,7 +20,7 @@ from quire.memory.tiers import DOCUMENTS, Tier, checked_tiers, only_in
 from quire.memory.times import zone_of
 from quire.stores import Store
 from quire.stores.place import place_at
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 RECENT, WORKING, EPISODES = 10, 100, 500
 """How many each tier of a conversation holds unless others are asked for; the rest has given way."""

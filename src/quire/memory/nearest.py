@@ -5,7 +5,7 @@ from heapq import nlargest
 from math import dist, hypot, isfinite
 
 from quire.errors import InvalidValue, WrongType
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 Unit = tuple[float, ...]
 """A vector of length one. A tuple is larger than an array, and is compared five times as fast."""

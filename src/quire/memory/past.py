@@ -7,7 +7,7 @@ room, and that it comes back when it is asked for is what recall is for.
 from collections.abc import Iterator
 
 from quire.items import Hide, Item, Note, Span, Summary, Undo
-from quire.state.folding import held_by_later
+from quire.state import held_by_later
 
 RECALL = "recall"
 """The key of `extras` by which a `Hide` says, with `False`, that what it hides is not recalled either."""

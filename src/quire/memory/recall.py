@@ -14,11 +14,9 @@ from quire.memory.memory import Memory
 from quire.memory.quoted_text import CLOSING, OPENING, opening_of
 from quire.memory.tiers import Tier, checked_tiers
 from quire.memory.times import zone_of
-from quire.sections import Ask, Options, Settings
-from quire.sections.quote import Quote
-from quire.sections.quotes import Quotes
+from quire.sections import Ask, Options, Quote, Quotes, Settings
 from quire.stores.threads import RECALLING
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 Role = Literal["system", "developer", "user"]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from quire.compactors.telling import part_in_words
+from quire.compactors import part_in_words
 from quire.items import Item, Message, Note, Summary, ToolCall, ToolResult
 from quire.memory.leaf import Kind
-from quire.tokens.spoken import note_text
+from quire.tokens import note_text
 
 RECALLING = frozenset(("recall", "search_knowledge"))
 """The names of the tools by which a model asks for what is remembered."""

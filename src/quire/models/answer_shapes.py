@@ -8,18 +8,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quire.items import Item, Message
-from quire.providers.anthropic.strict_room import StrictRoom
-from quire.providers.definitions import Tool, read_tools
-from quire.providers.json_values import entries_in, exact_copy, json_text
-from quire.providers.keywords import COUNTS, NUMBERS, is_number
-from quire.providers.parameters import parameters_of
-from quire.providers.pointers import is_recursive, schemas_in
-from quire.providers.routes import cloud_of
-from quire.providers.strictness import is_open, refusals
-from quire.state import View
-from quire.state.scroll import Scroll
-from quire.tokens.counter import Definition
-from quire.tokens.facts import facts_for
+from quire.providers import (
+    COUNTS,
+    NUMBERS,
+    StrictRoom,
+    Tool,
+    cloud_of,
+    entries_in,
+    exact_copy,
+    is_number,
+    is_open,
+    is_recursive,
+    json_text,
+    parameters_of,
+    read_tools,
+    refusals,
+    schemas_in,
+)
+from quire.state import Scroll, View
+from quire.tokens import Definition, facts_for
 
 _Json = dict[str, Any]
 _Schema = Mapping[str, Any]

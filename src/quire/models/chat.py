@@ -6,8 +6,7 @@ from typing import Any, cast
 from quire.errors import WrongType
 from quire.items import Item
 from quire.models.replies import words_of
-from quire.providers import Parsed, provider_for
-from quire.providers.provider import Finish
+from quire.providers import Finish, Parsed, provider_for
 from quire.tokens import Usage, cost, facts_for
 
 

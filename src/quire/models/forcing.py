@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from quire.items import new_id
-from quire.providers.definitions import read_tools
+from quire.providers import read_tools
 
 _Json = dict[str, Any]
 

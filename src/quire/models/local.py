@@ -17,7 +17,7 @@ from quire.models.requests import request_for
 from quire.models.terms import Terms
 from quire.models.weights import weights_at
 from quire.providers import Rendered, provider_for
-from quire.tokens.numbers import number, whole
+from quire.tokens import number, whole
 
 _LEAST_CONTEXT = 256
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from quire.errors import InvalidValue, cut
 from quire.models.aliases import ALIASES
-from quire.tokens.facts import facts_for
-from quire.tokens.numbers import named
+from quire.tokens import facts_for, named
 
 LOCAL = "local"
 

@@ -5,7 +5,7 @@ import random
 import msgspec
 
 from quire.errors import InvalidLimit, WrongType
-from quire.tokens.numbers import number, whole
+from quire.tokens import number, whole
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):

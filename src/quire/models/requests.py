@@ -6,11 +6,8 @@ from typing import Any, cast
 from quire.errors import InvalidValue, cut
 from quire.models.answer_shapes import AnswerShape, shape_for
 from quire.models.terms import CHOICES, Terms, checked
-from quire.providers import Rendered
-from quire.providers.openai_chat.breakpoints import without_breakpoints
-from quire.tokens.counter import Definition
-from quire.tokens.facts import facts_for
-from quire.tokens.schemas import single_definitions
+from quire.providers import Rendered, without_breakpoints
+from quire.tokens import Definition, facts_for, single_definitions
 
 _Json = dict[str, Any]
 

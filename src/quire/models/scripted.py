@@ -12,9 +12,7 @@ from quire.models.model import Asks
 from quire.models.replies import RepliesReader, Reply, anew, check_reply, parsed_reply, pieces_of, thoughts_in
 from quire.models.terms import Terms, checked
 from quire.providers import Parsed, Rendered, provider_for
-from quire.tokens import Usage, counter_for, schema_tokens
-from quire.tokens.numbers import named
-from quire.tokens.schemas import answer_tokens
+from quire.tokens import Usage, answer_tokens, counter_for, named, schema_tokens
 
 Answers = Callable[[Rendered], Reply | Awaitable[Reply]]
 Script = Reply | Answers

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from quire.compactors.plan import Plan, Request
-from quire.compactors.recording import Outcome, record
+from quire.compactors import Outcome, Plan, Request, record
 from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, Refused, WrongType
 from quire.items import Item, Message
 from quire.models.model import AnyModel

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 CHOICES = ("auto", "required", "none")
 """What `tool_choice` may be beside the name of a tool."""

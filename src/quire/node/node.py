@@ -22,7 +22,7 @@ from quire.node.worker import Worker
 from quire.session import Session
 from quire.session.opening import shared_store
 from quire.stores import Store, place_at
-from quire.tokens.numbers import named, number
+from quire.tokens import named, number
 
 logger = logging.getLogger("quire.node")
 

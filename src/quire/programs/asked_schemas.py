@@ -5,10 +5,7 @@ from typing import Any, cast
 
 from quire.errors import cut
 from quire.programs.values import size_of
-from quire.providers.checking.faults import Findings
-from quire.providers.checking.reading import Fields
-from quire.providers.checking.schemas import check_within
-from quire.providers.keywords import HOLDS, INNER
+from quire.providers import HOLDS, INNER, Fields, Findings, check_within
 
 _RULE = "tool_schema"
 _NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))

@@ -14,8 +14,7 @@ from quire.items import Item, ToolCall, ToolResult
 from quire.models import Answering, AnyModel
 from quire.models.answer_shapes import AnswerShape
 from quire.models.model import shape_of
-from quire.providers import Parsed, Rendered
-from quire.providers.provider import Finish
+from quire.providers import Finish, Parsed, Rendered
 from quire.sections import History
 from quire.session import Session
 

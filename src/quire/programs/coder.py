@@ -28,7 +28,7 @@ from quire.session import Session
 from quire.stores import MemoryStore
 from quire.stores.streams import MAIN, checked_name
 from quire.stores.threads import COMPUTING
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 
 class Answer(NamedTuple):

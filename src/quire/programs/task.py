@@ -18,7 +18,7 @@ from quire.programs.schemas import Given, Shaped, given_by, returned_by
 from quire.programs.stubs import Declared, stubs_of
 from quire.programs.values import legal_name, plain
 from quire.stores.streams import free_name
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 _FORM = 1
 """Of what a version is made; another where programs have to be written anew."""

@@ -12,7 +12,7 @@ import msgspec
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Audio, File, Image, Note
 from quire.programs.written import ready
-from quire.providers.wording import mended
+from quire.providers import mended
 
 _OWN = frozenset(("output", "Output"))
 """Names that mean something in every program."""

@@ -9,7 +9,7 @@ from quire.agent import Outcome, Tool
 from quire.agent.acted import has_acted, having_acted
 from quire.agent.tools.arguments import read_json
 from quire.agent.tools.signature import Signature
-from quire.items.parts import text_of
+from quire.items import text_of
 from quire.programs.values import LARGE, TOLD, plain
 from quire.stores.threads import COMPUTING
 

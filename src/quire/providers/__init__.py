@@ -2,20 +2,63 @@
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.anthropic import Anthropic
+from quire.providers.anthropic.strict_room import StrictRoom as StrictRoom
 from quire.providers.caching import CachePlan
-from quire.providers.checking import RULES, Fault, check
+from quire.providers.changed_names import Changed as Changed
+from quire.providers.checking import HISTORY as HISTORY, RULES, Fault, check
 from quire.providers.checking.asserting import (
     assert_valid_anthropic,
     assert_valid_gemini,
     assert_valid_openai,
     assert_valid_openai_responses,
 )
-from quire.providers.downgrades import Downgrade
+from quire.providers.checking.faults import Findings as Findings
+from quire.providers.checking.reading import Fields as Fields
+from quire.providers.checking.schemas import check_within as check_within
+from quire.providers.definitions import Tool as Tool, read_tools as read_tools
+from quire.providers.downgrades import HARMLESS as HARMLESS, Downgrade
 from quire.providers.gemini import Gemini
+from quire.providers.gemini.signing import sealed as sealed
+from quire.providers.json_values import (
+    entries_in as entries_in,
+    exact_copy as exact_copy,
+    json_text as json_text,
+    nests_deeper as nests_deeper,
+)
+from quire.providers.keywords import (
+    COUNTS as COUNTS,
+    HOLDS as HOLDS,
+    INNER as INNER,
+    NUMBERS as NUMBERS,
+    is_number as is_number,
+)
+from quire.providers.media import (
+    base64_of as base64_of,
+    data_address as data_address,
+    media_type as media_type,
+)
 from quire.providers.openai_chat import OpenAIChat
+from quire.providers.openai_chat.breakpoints import without_breakpoints as without_breakpoints
+from quire.providers.openai_chat.events import told_by as told_by
 from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.provider import Parsed, Provider, StreamReader
+from quire.providers.parameters import parameters_of as parameters_of
+from quire.providers.pointers import is_recursive as is_recursive, schemas_in as schemas_in
+from quire.providers.provider import (
+    Finish as Finish,
+    Parsed,
+    Provider,
+    StreamReader,
+    plain_json as plain_json,
+)
 from quire.providers.rendering import Rendered
+from quire.providers.routes import cloud_of as cloud_of
+from quire.providers.strictness import is_open as is_open, refusals as refusals
+from quire.providers.wording import (
+    NO_RESULT as NO_RESULT,
+    described as described,
+    mended as mended,
+    said as said,
+)
 
 __all__ = [
     "PROVIDERS",

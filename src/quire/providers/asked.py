@@ -5,8 +5,7 @@ from typing import NamedTuple, cast
 
 from quire.items import Item, Opaque
 from quire.providers.binding import Asked, same_model
-from quire.state.growing import keep, memos
-from quire.state.scroll import Scroll
+from quire.state import Scroll, keep, memos
 
 
 class _Spoken(NamedTuple):

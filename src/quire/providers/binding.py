@@ -10,7 +10,7 @@ import msgspec
 
 from quire.items import Opaque
 from quire.providers.downgrades import Change
-from quire.tokens.families import bare_name
+from quire.tokens import bare_name
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _HOME = frozenset(

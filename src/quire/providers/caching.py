@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from quire.errors import InvalidValue, WrongType
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 
 class CachePlan(msgspec.Struct, frozen=True, kw_only=True):

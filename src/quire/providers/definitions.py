@@ -12,8 +12,7 @@ from quire.providers.parameters import parameters_of
 from quire.providers.patterns import Vetted
 from quire.providers.properties import Narrow
 from quire.providers.strictness import Refusals
-from quire.tokens.counter import Definition
-from quire.tokens.schemas import read_definition, single_definitions
+from quire.tokens import Definition, read_definition, single_definitions
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 _READ = frozenset(("name", "description", "strict", "type", "function", *_SCHEMAS))

@@ -26,8 +26,7 @@ from quire.items import (
 from quire.providers.native import BESIDE, FORM, fields_beside, form_of, note_letters
 from quire.providers.one_answer import answers_in, of_two_answers
 from quire.providers.sheet import Sheet
-from quire.state.editing import MASKED
-from quire.state.groups import answered, answers, merge_of
+from quire.state import MASKED, answered, answers, merge_of
 
 Output = Message | Reasoning | ToolCall
 

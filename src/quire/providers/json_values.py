@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from quire.errors import Damaged, InvalidValue
-from quire.items.frozen import MAX_DEPTH
+from quire.items import MAX_DEPTH
 from quire.providers.wording import mended
 
 Json = dict[str, Any]

@@ -8,8 +8,7 @@ from quire.items import Audio, File, Image, Part
 from quire.providers.beginnings import begun
 from quire.providers.json_values import entries_in
 from quire.providers.wording import mended
-from quire.tokens.spoken import in_file
-from quire.tokens.text_files import is_text, is_utf8
+from quire.tokens import in_file, is_text, is_utf8
 
 _LONG = 1000  # characters; what is shorter may be an id or a key
 _WIDTH = 64  # characters; the shorter of the two widths that base64 is broken at

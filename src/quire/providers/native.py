@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary, ToolCall, ToolResult
-from quire.items.frozen import thaw
+from quire.items import Audio, Content, File, Image, Item, Message, Note, Summary, ToolCall, ToolResult, thaw
 from quire.providers import wording
 from quire.providers.media import is_garbled, without_bytes
 from quire.providers.sheet import Json, Sheet

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from quire.items import Message, Reasoning, ToolCall, ToolResult
-from quire.state.editing import MASKED
+from quire.state import MASKED
 
 _Output = Message | Reasoning | ToolCall
 

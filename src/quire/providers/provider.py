@@ -9,8 +9,7 @@ from quire.providers.caching import CachePlan
 from quire.providers.checking.faults import Fault
 from quire.providers.json_values import dumped
 from quire.providers.rendering import Rendered
-from quire.tokens.counter import Definition
-from quire.tokens.usage import Usage
+from quire.tokens import Definition, Usage
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
 """Why a model stopped: it was done, it wants tools run, it ran out of room, it was not to say more, or its

@@ -11,10 +11,8 @@ from quire.providers.caching import CachePlan
 from quire.providers.definitions import Reading, Tool, reading
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
 from quire.providers.downgrades import Downgrade, refuse_losses
-from quire.state import View
-from quire.state.growing import keep, memos
-from quire.state.scroll import Scroll
-from quire.tokens.counter import Definition
+from quire.state import Scroll, View, keep, memos
+from quire.tokens import Definition
 
 
 class Marks(NamedTuple):

@@ -13,7 +13,7 @@ from quire.providers.halves import Words, without_halves
 from quire.providers.provider import Answer, Parsed, StreamReader, answer_to
 from quire.providers.rendering import Begin, Rendered, render
 from quire.providers.wording import mended
-from quire.tokens.counter import Definition
+from quire.tokens import Definition
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 

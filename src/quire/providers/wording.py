@@ -1,8 +1,7 @@
 """Words for what has none, or none on this wire; constant, so that the same items stay the same bytes."""
 
-from quire.items import Audio, File, Image, Message, Note, Part, Summary, ToolCall, text_of
-from quire.items.parts import Content
-from quire.tokens.spoken import FAILED, NO_OUTPUT, noted, summarized
+from quire.items import Audio, Content, File, Image, Message, Note, Part, Summary, ToolCall, text_of
+from quire.tokens import FAILED, NO_OUTPUT, noted, summarized
 
 __all__ = [
     "BEGIN",

@@ -9,9 +9,16 @@ from quire.sections.history import History
 from quire.sections.inbox import Inbox, Input
 from quire.sections.instructions import Instructions
 from quire.sections.pooled import Catalogue, Pooled
+from quire.sections.quote import Heard as Heard, Key as Key, Quote as Quote, Shorter as Shorter
+from quire.sections.quotes import Quotes as Quotes, Told as Told
 from quire.sections.reading import items_of
 from quire.sections.section import Ask, Content, Options, Section, Settings, Stability, settings_of
+from quire.sections.sifted import Sifted as Sifted
+from quire.sections.sifting import Question as Question
+from quire.sections.speech import content_of as content_of
 from quire.sections.tool_guide import ToolGuide
+from quire.sections.unshown import unshown as unshown
+from quire.sections.waiting import awaited as awaited, function as function
 
 __all__ = [
     "Additional",

@@ -9,7 +9,7 @@ from quire.errors import WrongType
 from quire.items import Message
 from quire.sections.section import Ask
 from quire.sections.waiting import awaited, function
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 _PROMPT = """\
 These notes are at hand, each with its key in brackets:

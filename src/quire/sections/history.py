@@ -11,9 +11,8 @@ from quire.sections.shown import without_last
 from quire.sections.sifted import Sifted
 from quire.sections.sifting import Change, Question, Sift, is_users
 from quire.sections.waiting import function
-from quire.state import View
-from quire.state.growing import keep, memos
-from quire.tokens.numbers import named, whole
+from quire.state import View, keep, memos
+from quire.tokens import named, whole
 
 
 class _Key:

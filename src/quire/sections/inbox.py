@@ -5,7 +5,7 @@ from typing import Unpack
 from quire.errors import InvalidValue
 from quire.items import Item, Message, ToolResult
 from quire.sections.section import Ask, Options, Settings
-from quire.tokens.numbers import named, whole
+from quire.tokens import named, whole
 
 _USUAL_PRIORITY = 0.5
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from quire.errors import InvalidValue, QuireError, WrongType, cut
-from quire.items import KINDS, Item, Message, ToolCall, ToolResult
-from quire.items.kinds import ROLES
+from quire.items import KINDS, ROLES, Item, Message, ToolCall, ToolResult
 from quire.sections.digests import Names
 from quire.sections.shown import NEVER_SHOWN
 from quire.sections.speech import content_of

@@ -8,9 +8,7 @@ import msgspec
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import KINDS, Item, Message
 from quire.state import Pool, View
-from quire.tokens import Share
-from quire.tokens.counter import Definition
-from quire.tokens.numbers import named
+from quire.tokens import Definition, Share, named
 
 Stability = Literal["static", "slow", "volatile"]
 """How a section changes from one turn to the next: never, only by growing at its end, or anyhow."""

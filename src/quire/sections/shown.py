@@ -3,9 +3,7 @@
 from typing import NamedTuple
 
 from quire.items import Hide, Item, Mask, Pin, Undo
-from quire.state import View
-from quire.state.judging import last_user
-from quire.state.shape import Run
+from quire.state import Run, View, last_user
 
 NEVER_SHOWN = (Hide, Mask, Pin, Undo)
 """Edits that are recorded and have no words."""

@@ -6,9 +6,7 @@ from itertools import chain
 
 from quire.items import Item
 from quire.sections.rows import Row
-from quire.state import View
-from quire.state.row import ItemRow
-from quire.state.staying import must_stay
+from quire.state import ItemRow, View, must_stay
 from quire.tokens import Counter
 
 

@@ -15,9 +15,7 @@ from quire.items import KINDS, Item, Message, ToolResult
 from quire.sections.rows import Chosen, Row
 from quire.sections.shown import NEVER_SHOWN, Shown, last_shown, last_user_position, members
 from quire.sections.sifted import Sifted
-from quire.state import View
-from quire.state.groups import answers
-from quire.state.growing import added_since
+from quire.state import View, added_since, answers
 
 T = TypeVar("T")
 Question = Callable[[Item], bool]

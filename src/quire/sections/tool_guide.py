@@ -8,8 +8,7 @@ from quire.sections.instructions import system_message
 from quire.sections.reading import items_of
 from quire.sections.section import Ask, Content, Options, Settings
 from quire.sections.waiting import awaited, function
-from quire.tokens.counter import Definition
-from quire.tokens.schemas import read_definition, single_definitions
+from quire.tokens import Definition, read_definition, single_definitions
 
 Told = str | Content
 Telling = Callable[[Sequence[Definition]], Told | Awaitable[Told]]

@@ -6,8 +6,7 @@ from typing import Any
 
 from quire.errors import ModelFailed
 from quire.items import Content
-from quire.providers import Parsed
-from quire.providers.wording import mended
+from quire.providers import Parsed, mended
 from quire.session.reading import Reading
 from quire.session.responses import is_stream
 

@@ -4,15 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quire.context import Context, Piece
-from quire.context.gathering import asked, enabled
+from quire.context import Context, Piece, asked, enabled
 from quire.errors import UnknownId
 from quire.items import Item
 from quire.providers import Rendered
 from quire.sections import Ask, Section, settings_of
 from quire.state import View
-from quire.tokens import Calibrated
-from quire.tokens.lines import LEAST, MOST
+from quire.tokens import LEAST_SCALE, MOST_SCALE, Calibrated
 
 
 class Sent(NamedTuple):
@@ -34,7 +32,7 @@ class Sent(NamedTuple):
         if self.counter is None or not counted:
             return
         expected = self.counter.counter.total(counted)
-        if LEAST * expected <= reported <= MOST * expected:
+        if LEAST_SCALE * expected <= reported <= MOST_SCALE * expected:
             self.counter.learn(counted, reported)
 
 

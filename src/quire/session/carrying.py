@@ -5,8 +5,7 @@ import logging
 from contextlib import suppress
 from functools import partial
 
-from quire.compactors import Compactor, Outcome, Plan, Request, record
-from quire.compactors.recording import TOO_LONG
+from quire.compactors import TOO_LONG, Compactor, Outcome, Plan, Request, record
 from quire.errors import QuireError, StoreError
 from quire.models import AnyModel
 from quire.session.events import Compacted, Compacting

@@ -7,8 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from quire.compactors import READ_BACK
-from quire.compactors.offloading import handle_for
+from quire.compactors import READ_BACK, handle_for
 from quire.items import Item, Mask, Note, ToolCall, ToolResult
 from quire.session.handles import PLAIN_HANDLE, handle_of, outputs_of
 from quire.session.workspace import Written

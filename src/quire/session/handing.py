@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.compactors.telling import line_of
+from quire.compactors import line_of
 from quire.items import Handoff, Message, Note, ToolCall, ToolResult
 from quire.session.handles import handle_of, outputs_of
 from quire.session.workspace import Written

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from quire.compactors.offloading import HANDLE, HANDLE_DIGITS
+from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.items import Item, Mask, Note, ToolResult
 from quire.state import Transcript, View
 

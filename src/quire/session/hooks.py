@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from quire.errors import CancelledWithin, InvalidValue, UnknownHook, WrongType, cut
 from quire.session.events import BEFORE, EVENTS, PAIRS, Event
 from quire.session.stopping import is_told_to_stop
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 logger = logging.getLogger("quire.session")
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from quire.compactors.telling import in_words
+from quire.compactors import in_words
 from quire.errors import Conflict, cut
 from quire.items import Item, Note, Summary, ToolCall, ToolResult
 from quire.session.receipts import bare, is_receipt, shifted

@@ -7,7 +7,7 @@ from quire.session.handles import handle_of, named_in
 from quire.session.workspace import Workspace, Written
 from quire.state import Pool
 from quire.stores.streams import POOL
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 
 def outputs_named(merged: Iterable[Item], theirs: Pool, ours: Pool) -> list[Note]:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from quire.providers import Parsed, Rendered, StreamReader, provider_for
-from quire.providers.openai_chat.events import told_by
+from quire.providers import Parsed, Rendered, StreamReader, provider_for, told_by
 from quire.session.payloads import rendering_of
 from quire.session.requests import Read, Requests, likeliest
 from quire.session.responses import wire_of

@@ -7,7 +7,7 @@ conversations only digests are noted, and of items their ids.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from quire.items import Item, Note
-from quire.sections.quote import Quote
+from quire.sections import Quote
 from quire.stores.recalls import digest_of
 from quire.stores.tombstones import is_tombstone
 

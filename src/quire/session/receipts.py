@@ -17,8 +17,7 @@ from quire.errors import Forgotten, StoreDamaged
 from quire.items import Item, Note
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.workspace import Workspace, Written, mark_of
-from quire.state import Transcript, View
-from quire.state.scroll import Scroll
+from quire.state import Scroll, Transcript, View
 from quire.stores.streams import RECEIPTS
 from quire.stores.tombstones import is_tombstone
 

@@ -11,11 +11,9 @@ from threading import Lock
 
 from quire.context import Piece
 from quire.items import Item
-from quire.sections.quotes import Quotes
-from quire.sections.sifted import Sifted
+from quire.sections import Quotes, Sifted
 from quire.session.writing import Redact, redacted
-from quire.state import Transcript, View
-from quire.state.log import Log
+from quire.state import Log, Transcript, View
 
 _MOST_LOGS = 16
 """How many logs are remembered, the latest used: drafts and forks go on from what they share."""

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.items import Item, Note, ToolCall
-from quire.providers import Parsed, Rendered, provider_for
-from quire.providers.changed_names import Changed
+from quire.providers import Changed, Parsed, Rendered, provider_for
 from quire.session.building import Sent
 from quire.session.ledger import Ledger
 from quire.session.receipts import is_receipt

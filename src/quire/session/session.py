@@ -8,8 +8,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from quire.compactors import Compactor, Outcome, Room
-from quire.compactors.plan import checked_compactor
+from quire.compactors import Compactor, Outcome, Room, checked_compactor
 from quire.context import Template
 from quire.errors import InvalidValue
 from quire.models import AnyModel

@@ -5,8 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.compactors import Room
-from quire.context import Context, Template
-from quire.context.template import COMMON
+from quire.context import COMMON, Context, Template
 from quire.errors import Forgotten, OverBudget, WrongType
 from quire.items import Item, Message, now
 from quire.providers import Provider, Rendered
@@ -31,8 +30,7 @@ from quire.session.workspace import Workspace, Written
 from quire.state import View
 from quire.stores.streams import MAIN, RECEIPTS
 from quire.stores.threads import STORE
-from quire.tokens import Calibrated, Counter, counter_for
-from quire.tokens.counter import Definition
+from quire.tokens import Calibrated, Counter, Definition, counter_for
 
 if TYPE_CHECKING:
     from quire.memory import Memory

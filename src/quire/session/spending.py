@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from quire.errors import CapReached, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.stores.tombstones import is_tombstone
-from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for
-from quire.tokens.facts import model_named
+from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 
 OwnPrices = Mapping[str, Prices]
 """What models cost by one's own account, by name."""

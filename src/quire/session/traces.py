@@ -10,8 +10,7 @@ from quire.session.gone_outputs import Outputs
 from quire.session.handing import Handing
 from quire.session.recalled import listed_of, lists
 from quire.session.workspace import Workspace, Written
-from quire.state import Transcript
-from quire.state.active import area_of_summary
+from quire.state import Transcript, area_of_summary
 from quire.stores import Place
 from quire.stores.copies import Sought, Told, values_in
 from quire.stores.recalls import digest_of

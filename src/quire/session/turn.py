@@ -3,11 +3,9 @@
 from typing import NamedTuple
 
 from quire.compactors import Room
-from quire.context import Piece
-from quire.context.cutting import Sums, core
+from quire.context import Piece, Sums, core
 from quire.errors import OverBudget
-from quire.sections import Ask
-from quire.sections.sifted import Sifted
+from quire.sections import Ask, Sifted
 from quire.session.since import Shown, Since
 from quire.state import View
 from quire.stores.streams import MAIN

@@ -31,7 +31,7 @@ from quire.stores.streams import (
     is_own,
 )
 from quire.stores.tombstones import is_tombstone
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 
 class Written(NamedTuple):

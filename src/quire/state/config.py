@@ -11,7 +11,7 @@ from quire.items import ConfigChange, Item, Message
 from quire.state.log import EDIT
 from quire.state.positions import positions
 from quire.state.view import View, checked_view
-from quire.tokens.numbers import digits, whole
+from quire.tokens import digits, whole
 
 
 class Config(NamedTuple):

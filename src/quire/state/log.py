@@ -14,8 +14,7 @@ from quire.items import Edit, Item
 from quire.state.ids import Strays
 from quire.state.reaches import Reaches
 from quire.state.shape import Interval, Place, Shape
-from quire.tokens import Counter
-from quire.tokens.asking import count_by
+from quire.tokens import Counter, count_by
 
 EDIT = 0xFFFFFFFF
 """Stands in `heads` for an item that belongs to no group, because it is an edit."""

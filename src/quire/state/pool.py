@@ -7,7 +7,7 @@ from enum import Enum
 
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Note
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 
 class Inherit(Enum):

@@ -6,7 +6,7 @@ from typing import overload
 
 from quire.errors import InvalidValue, OutOfRange, WrongType
 from quire.items import Item
-from quire.tokens.numbers import digits, whole
+from quire.tokens import digits, whole
 
 
 def slice_of(index: slice, length: int) -> tuple[int, int, int]:

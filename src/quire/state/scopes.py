@@ -13,13 +13,12 @@ from quire.state.astride import shown_astride
 from quire.state.bounds import bounds
 from quire.state.judging import last_user
 from quire.state.positions import last_positions, positions
-from quire.state.selection import instructions as instructions_of
-from quire.state.selection import of_kind
+from quire.state.selection import instructions as instructions_of, of_kind
 from quire.state.shape import Interval, Place, contains, first_after, subtracted, united
 from quire.state.told import TASK
 from quire.state.transcript import Transcript, checked_transcript
 from quire.state.view import View
-from quire.tokens.numbers import named, whole
+from quire.tokens import named, whole
 
 _TRAFFIC = (ToolCall, ToolResult)
 _IN_EVERY_SCOPE = instructions_of | of_kind(ConfigChange)

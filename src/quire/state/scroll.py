@@ -14,8 +14,7 @@ from quire.state.row import ItemRow
 from quire.state.shape import Branch, Interval, Run, contains, subtracted
 from quire.state.view import View, checked_view
 from quire.state.weighing import branch_sums, leaf_sums
-from quire.tokens import Counter
-from quire.tokens.numbers import digits, whole
+from quire.tokens import Counter, digits, whole
 
 
 class Scroll(ItemRow):

@@ -6,10 +6,20 @@ Small questions that can be joined with `&`, `|` and `~`, instead of flags.
 from collections.abc import Callable, Iterable
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.items import KINDS, ConfigChange, Handoff, Item, Message, Reasoning, Summary, ToolCall, ToolResult
-from quire.items.kinds import ROLES
+from quire.items import (
+    KINDS,
+    ROLES,
+    ConfigChange,
+    Handoff,
+    Item,
+    Message,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
 from quire.state.groups import checked_items
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 
 def checked_question(asks: Callable[[Item], bool]) -> Callable[[Item], bool]:

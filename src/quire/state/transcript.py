@@ -15,7 +15,7 @@ from quire.state.groups import is_edit
 from quire.state.growth import Growth
 from quire.state.shape import Shape
 from quire.state.view import View
-from quire.tokens.numbers import digits, whole
+from quire.tokens import digits, whole
 
 
 def checked_transcript(transcript: object) -> "Transcript":

@@ -18,9 +18,7 @@ from quire.state.scroll import Scroll, without
 from quire.state.shape import Interval, first_after, subtracted, united
 from quire.state.staying import must_stay
 from quire.state.view import View, checked_view
-from quire.tokens import Counter
-from quire.tokens.asking import total_by
-from quire.tokens.numbers import whole
+from quire.tokens import Counter, total_by, whole
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:

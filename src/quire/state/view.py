@@ -17,9 +17,7 @@ from quire.state.row import ItemRow, place_of
 from quire.state.shape import Run, Shape, contains, find_run
 from quire.state.waiting import waiting_at
 from quire.state.weighing import branch_sums, run_tokens
-from quire.tokens import Counter
-from quire.tokens.asking import checked_counter, total_by
-from quire.tokens.numbers import count_of, digits, whole
+from quire.tokens import Counter, checked_counter, count_of, digits, total_by, whole
 
 
 class Fate(NamedTuple):

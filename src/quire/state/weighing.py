@@ -5,8 +5,7 @@ from itertools import accumulate
 
 from quire.state.log import Log
 from quire.state.shape import Branch, Leaf, Run
-from quire.tokens import Counter
-from quire.tokens.asking import count_by
+from quire.tokens import Counter, count_by
 
 Sums = tuple[int, ...]
 """What is shown before each part of a node, and last what all of it shows."""

@@ -21,9 +21,7 @@ from quire.items import (
     parts_of,
     text_of,
 )
-from quire.state.closing import CLOSED
-from quire.state.groups import MERGED
-from quire.state.told import TASK
+from quire.state import CLOSED, MERGED, TASK
 from quire.stores.copies import Content, contents_of
 from quire.stores.spelt import as_read
 

@@ -6,7 +6,7 @@ from itertools import combinations
 from math import log
 from typing import NamedTuple
 
-LEAST, MOST = 0.25, 4.0
+LEAST_SCALE, MOST_SCALE = 0.25, 4.0
 """Factors beyond these are not believed: what they would explain is taken for overhead."""
 
 _FEWEST = 4
@@ -62,9 +62,9 @@ def fitted(points: Sequence[Point], held: float = 0.0) -> Line:
 
 def _factor_alone(points: Sequence[Point], overhead: float) -> Line:
     factor = _median((reported - overhead) / expected for expected, reported in points)
-    if LEAST <= factor <= MOST:
+    if LEAST_SCALE <= factor <= MOST_SCALE:
         return Line(overhead, factor)
-    factor = MOST if factor > MOST else LEAST
+    factor = MOST_SCALE if factor > MOST_SCALE else LEAST_SCALE
     return Line(max(0.0, _median(reported - factor * expected for expected, reported in points)), factor)
 
 
@@ -72,7 +72,7 @@ def _through_pairs(points: Sequence[Point]) -> Iterator[Line]:
     for (one, first), (other, second) in combinations(points, 2):
         factor = (second - first) / (other - one) if other != one else 0.0
         line = Line(first - factor * one, factor)
-        if LEAST <= factor <= MOST and line.overhead >= 0:
+        if LEAST_SCALE <= factor <= MOST_SCALE and line.overhead >= 0:
             yield line
 
 

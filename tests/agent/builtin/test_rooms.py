@@ -5,8 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from quire.agent.builtin.files.changing import Changing
 from quire.agent.builtin.files.limits import FileLimits

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.agent.tools import Outcome, Tool, run, tool
 from quire.items import Item, Message, ToolCall, ToolResult

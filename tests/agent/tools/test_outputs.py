@@ -12,11 +12,9 @@ from typing import Any
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from quire.agent.tools import Outcome, run, tool
-from quire.agent.tools import gathering as gathering_module
+from quire.agent.tools import Outcome, gathering as gathering_module, run, tool
 from quire.items import MAX_TEXT, Image, Note, ToolResult
 from quire.session import Session
 from quire.stores import MemoryStore

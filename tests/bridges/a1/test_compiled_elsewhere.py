@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from pydantic import create_model
 
-from quire import Agent as EngineAgent
-from quire import Session
+from quire import Agent as EngineAgent, Session
 from quire.bridges.a1 import Agent, Compiled, Runtime, Strategy, Tool, get_context
 from quire.items import ToolCall
 from quire.models import Scripted

@@ -7,8 +7,7 @@ import pytest
 
 from quire.bridges.a1 import Context, Message, get_context, no_context
 from quire.errors import DuplicateId, WrongType
-from quire.items import Message as Words
-from quire.items import Summary, ToolCall, ToolResult, use_clock
+from quire.items import Message as Words, Summary, ToolCall, ToolResult, use_clock
 from tests.bridges.a1.talks import call, is_paired, said, talk
 
 

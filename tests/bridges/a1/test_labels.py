@@ -7,8 +7,7 @@ import pytest
 
 from quire.bridges.a1 import Context, Message, Runtime, get_context, new_context
 from quire.errors import InvalidValue
-from quire.items import Message as Words
-from quire.items import use_clock
+from quire.items import Message as Words, use_clock
 from tests.bridges.a1.talks import call, said, talk
 
 

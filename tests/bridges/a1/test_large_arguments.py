@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from quire import Session
-from quire import tool as engine_tool
+from quire import Session, tool as engine_tool
 from quire.bridges.a1 import LLM, Agent, Runtime, Tool, tool
 from quire.models import Scripted
 from quire.programs import Coder, Task

@@ -6,8 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.bridges.a1 import Context, Message, Runtime, TruncateOldest, get_context, new_context
 from quire.bridges.a1.messages import ROLES

@@ -10,8 +10,7 @@ from quire.agent.acted import has_acted
 from quire.bridges.a1 import LLM, Context, Runtime, get_context, no_context, tool
 from quire.bridges.a1.llm import LLM as SAME
 from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
-from quire.items import Message as Words
-from quire.items import ToolCall
+from quire.items import Message as Words, ToolCall
 from quire.models import Scripted
 from quire.session import Caps, Session
 from tests.bridges.a1.coded import Quote, llm, multiply, run, shown

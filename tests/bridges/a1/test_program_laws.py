@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.bridges.a1 import Runtime, Strategy
 from quire.errors import QuireError

@@ -7,8 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from quire.bridges.a1 import LLM, Compact, Context, Runtime, Strategy, TruncateOldest, tool
-from quire.items import Message as Words
-from quire.items import ToolCall, ToolResult
+from quire.items import Message as Words, ToolCall, ToolResult
 from quire.models import Scripted
 from tests.bridges.a1.coded import (
     ASKING,

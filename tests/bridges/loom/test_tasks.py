@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.bridges.loom import Task, TaskStatus
 from quire.bridges.loom.items import item_of, task_in

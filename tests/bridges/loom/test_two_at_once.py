@@ -6,8 +6,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.bridges.loom import LoomMemory, Task
 from quire.session import Session

@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.bridges.pygents import ContextItem, ContextQueue
 from quire.bridges.pygents.context import ContextQueue as SameQueue

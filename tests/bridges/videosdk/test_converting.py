@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from quire.bridges.videosdk import ChatContext, ChatMessage, ChatRole, ImageContent
-from quire.providers.anthropic import Anthropic
-from quire.providers.gemini import Gemini
+from quire.providers import Anthropic, Gemini, OpenAIChat
 from quire.providers.gemini.signing import PLACEHOLDER
-from quire.providers.openai_chat import OpenAIChat
 from tests.bridges.videosdk.talks import Streaming, talk
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from quire.bridges.videosdk import ChatContext, ChatMessage, ChatRole
-from quire.bridges.videosdk import speaking as room
+from quire.bridges.videosdk import ChatContext, ChatMessage, ChatRole, speaking as room
 from quire.bridges.videosdk.choosing import frame
 from quire.items import Item, Message
-from quire.providers.anthropic import Anthropic
-from quire.providers.caching import CachePlan
-from quire.providers.gemini import Gemini
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import Anthropic, CachePlan, Gemini, OpenAIChat
 from quire.state import config_at
 from tests.bridges.videosdk.strategies import histories
 from tests.bridges.videosdk.talks import talk

@@ -3,8 +3,7 @@
 from collections import Counter as Tally
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from quire.errors import InvalidLimit, WrongType

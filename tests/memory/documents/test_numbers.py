@@ -5,8 +5,7 @@ from collections import Counter as Tally
 from itertools import count
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory import Memory
 from quire.memory.documents import chunks, read_document

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import Damaged, InvalidValue, MissingExtra, TooLarge, WrongType
 from quire.memory.documents import Block, Document, read_document, reading

@@ -3,8 +3,7 @@
 from collections.abc import Generator, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit
 from quire.memory.index import Gone, Index, Only, Question

@@ -4,8 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from quire.memory.index import Found, Index, InProcess, Only, Question
 from quire.memory.leaf import Leaf

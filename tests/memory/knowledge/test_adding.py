@@ -9,8 +9,7 @@ import pytest
 from quire.errors import InvalidLimit, InvalidValue, NewerStore, StoreDamaged, UnknownKey, WrongType
 from quire.items import JSON, Note, use_clock
 from quire.memory.documents import Document, read_document
-from quire.memory.knowledge import KNOWLEDGE, Knowledge, Remark, Report, is_reserved
-from quire.memory.knowledge import knowledge as verbs
+from quire.memory.knowledge import KNOWLEDGE, Knowledge, Remark, Report, is_reserved, knowledge as verbs
 from quire.stores import Entry, MemoryStore, Place, Store, Stored
 from tests.memory.knowledge.folders import all_said, guide, written
 

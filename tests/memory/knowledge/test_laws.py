@@ -5,8 +5,7 @@ import sys
 from threading import Thread
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.documents import Chunk, chunks, read_document
 from quire.memory.knowledge import Knowledge

@@ -1,8 +1,7 @@
 """Counts of words are exact: after any coming and going they are those of what is left, counted anew."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.ranking import Weights
 from quire.memory.ranking.postings import Postings, Row

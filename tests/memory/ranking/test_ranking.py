@@ -3,8 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.expansion import kinds, near_words, same_words
 from quire.memory.ranking import Question, Weights

@@ -1,8 +1,7 @@
 """Yes, no and thanks ask for nothing, in whatever language; whatever else is said with them is looked for."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.index import InProcess, Question
 from quire.memory.words import asks_for_nothing, terms

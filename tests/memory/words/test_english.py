@@ -1,8 +1,7 @@
 """English words meet in all their forms, contractions and possessives fall away, numbers are kept."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.words import terms
 from quire.memory.words.english import stem

@@ -4,8 +4,7 @@ import unicodedata
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.words import dialect, terms
 from quire.memory.words.languages import FUNCTION_WORDS, language_of

@@ -4,8 +4,7 @@ import string
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.memory.words import terms
 from quire.memory.words.indexing import _CUTS, _KEPT  # pyright: ignore[reportPrivateUsage]

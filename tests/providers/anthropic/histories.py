@@ -17,7 +17,7 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
-from quire.providers.caching import CachePlan
+from quire.providers import CachePlan
 from tests.items.strategies import contents, items, texts
 
 STEERED = "claude-opus-4-8"

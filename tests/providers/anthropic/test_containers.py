@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from quire.items import Image, Message, Reasoning, ToolResult
-from quire.providers.provider import Parsed
-from quire.providers.rendering import Rendered
+from quire.providers import Parsed, Rendered
 from quire.state import Transcript
 from tests.providers.anthropic.test_deferred import (
     CALLER,
     CODE,
     CONTAINER,
+    FOUND as OPEN_FOUND,
     GO,
     MODEL,
     RAN,
@@ -23,9 +23,6 @@ from tests.providers.anthropic.test_deferred import (
     changes,
     gave,
     use,
-)
-from tests.providers.anthropic.test_deferred import (
-    FOUND as OPEN_FOUND,
 )
 from tests.providers.anthropic.test_writing import assistant, text
 

@@ -3,13 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import PROVIDERS
-from quire.providers.anthropic import Anthropic
-from quire.providers.rendering import Rendered
+from quire.providers import PROVIDERS, Anthropic, Rendered
 from quire.state import Transcript
 from tests.providers.anthropic.test_writing import assistant, result, text
 

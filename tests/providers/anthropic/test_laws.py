@@ -7,15 +7,12 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import QuireError
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall
-from quire.providers.anthropic import Anthropic
+from quire.providers import Anthropic, CachePlan, Rendered
 from quire.providers.anthropic.writing import MessagesWriter
-from quire.providers.caching import CachePlan
-from quire.providers.rendering import Rendered
 from quire.state import Transcript
 from tests.histories import OPS, Author, Op
 from tests.providers.anthropic.histories import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall, ToolResult
-from quire.providers.caching import CachePlan
+from quire.providers import CachePlan
 from tests.providers.anthropic.histories import OLDER, STEERED
 from tests.providers.anthropic.test_writing import TOOL, WIRE
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.items import Audio, File, Image, Item, Message, Part, ToolCall, ToolResult
-from quire.providers.rendering import Rendered
+from quire.providers import Rendered
 from tests.providers.anthropic.histories import BOUND, OLDER, PNG
 from tests.providers.anthropic.test_writing import HI, WIRE, assistant, messages, rendered, result, text, use
 

@@ -7,8 +7,7 @@ import pytest
 
 from quire.errors import Downgraded
 from quire.items import File, Item, Message
-from quire.providers.anthropic import Anthropic
-from quire.providers.rendering import Rendered
+from quire.providers import Anthropic, Rendered
 from tests.providers.anthropic.histories import BOUND
 from tests.providers.anthropic.test_writing import TOOL, assistant, result, text, use
 

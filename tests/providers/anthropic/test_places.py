@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from quire.items import Message, Reasoning, ToolCall
-from quire.providers.anthropic import Anthropic
-from quire.providers.provider import Parsed
+from quire.providers import Anthropic, Parsed
 from tests.providers.feeding import fed
 
 WIRE = Anthropic()

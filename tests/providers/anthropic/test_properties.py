@@ -4,12 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.providers import PROVIDERS
-from quire.providers.rendering import Rendered
+from quire.providers import PROVIDERS, Rendered
 from quire.state import Transcript
 
 ANTHROPIC = PROVIDERS["anthropic"]

@@ -6,8 +6,8 @@ import pytest
 
 from quire.errors import Damaged, WrongType
 from quire.items import Item, Message, Note, Opaque, Reasoning, ToolCall
-from quire.providers.provider import Parsed
-from quire.tokens.usage import Usage
+from quire.providers import Parsed
+from quire.tokens import Usage
 from tests.providers.anthropic.histories import STEERED
 from tests.providers.anthropic.test_writing import HI, TOOL, WIRE
 

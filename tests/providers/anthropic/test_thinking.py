@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall, ToolResult
-from quire.providers.caching import CachePlan
+from quire.providers import CachePlan
 from tests.providers.anthropic.histories import BOUND, OLDER, STEERED
 from tests.providers.anthropic.test_writing import HI, TOOL, WIRE, YES, assistant, result, text, use, user
 

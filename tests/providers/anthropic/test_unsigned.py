@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall, ToolResult
-from quire.providers.anthropic import Anthropic
-from quire.providers.rendering import Rendered
+from quire.providers import Anthropic, Rendered
 from quire.state import Transcript
 from tests.providers.anthropic.test_writing import TOOL, use
 

@@ -6,8 +6,7 @@ import pytest
 
 from quire.errors import Downgraded
 from quire.items import ConfigChange, Handoff, Image, Item, Message, Note, Summary, ToolCall, ToolResult
-from quire.providers.anthropic import Anthropic
-from quire.providers.rendering import Rendered
+from quire.providers import Anthropic, Rendered
 from tests.providers.anthropic.histories import OLDER, STEERED
 
 WIRE = Anthropic()

@@ -2,8 +2,7 @@
 
 import pytest
 
-from quire.providers.anthropic import Anthropic
-from quire.providers.checking.anthropic import RULES, check
+from quire.providers import RULES, Anthropic, check
 from tests.providers.checking.anthropic_bad import (
     ASK,
     BAD,

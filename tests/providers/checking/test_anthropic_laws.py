@@ -5,11 +5,9 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from quire.providers.checking.anthropic import RULES, check
-from quire.providers.checking.faults import Fault
+from quire.providers import RULES, Fault, check
 from quire.providers.checking.reading import as_list
 from tests.items.strategies import json_leaves, json_values
 from tests.providers.checking.anthropic_bad import HAIKU, OPUS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire.providers.checking.anthropic import check
+from quire.providers import check
 
 Json = dict[str, Any]
 ASK: Json = {"role": "user", "content": "What is new?"}

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from anthropic.types import Message, ThinkingBlock, ToolUseBlock
-from anthropic.types import Message as AnthropicMessage
+from anthropic.types import Message, Message as AnthropicMessage, ThinkingBlock, ToolUseBlock
 from google.genai import types
 from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from quire.errors import InvalidValue, QuireError, WrongType
-from quire.providers import PROVIDERS
-from quire.providers.checking import RULES, check
-from quire.providers.checking.asserting import assert_valid_anthropic, assert_valid_openai
+from quire.providers import PROVIDERS, RULES, assert_valid_anthropic, assert_valid_openai, check
 
 pytest_plugins = ["pytester"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quire.providers.checking.gemini import RULES, check
+from quire.providers import RULES, check
 from tests.providers.checking.gemini_bad import ASK, BAD, NEWEST, OLD, Json, call, model, response, user
 from tests.providers.checking.gemini_good import GOOD
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from quire.providers.checking.gemini import RULES, check
+from quire.providers import RULES, check
 from tests.items.strategies import json_values
 from tests.providers.checking.gemini_bad import DRAWS, NEWEST, OLD, THREE
 from tests.providers.checking.gemini_good import GOOD

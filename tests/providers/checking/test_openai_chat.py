@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire.providers.checking.openai_chat import RULES, check
+from quire.providers import RULES, check
 from tests.providers.checking.openai_chat_cases import ALL_BAD, GOOD, USER
 from tests.providers.checking.openai_service_cases import (
     OF_SERVICES,

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from quire.providers import Fault
 from quire.providers.checking import openai_chat, openai_responses
-from quire.providers.checking.faults import Fault
 from quire.providers.checking.reading import as_list, as_object
 from tests.items.strategies import json_values
 from tests.providers.checking import openai_chat_cases, openai_responses_cases

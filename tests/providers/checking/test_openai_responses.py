@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire.providers.checking.openai_responses import RULES, check
+from quire.providers import RULES, check
 from tests.providers.checking.openai_responses_cases import ALL_BAD, GOOD, call, output
 
 

@@ -4,12 +4,10 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Audio, Item, Message, Opaque, ToolCall, ToolResult
-from quire.providers import CachePlan
-from quire.providers.downgrades import HARMLESS
+from quire.providers import HARMLESS, CachePlan
 from quire.state import Transcript
 from tests.providers.gemini.wire import GEMINI, NEW, Json, changes, rendered, user
 

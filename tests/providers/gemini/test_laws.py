@@ -8,14 +8,12 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.errors import QuireError
 from quire.items import Image, Item, Message, Opaque, Reasoning, ToolCall, ToolResult, text_of
-from quire.providers.caching import CachePlan
+from quire.providers import CachePlan, Rendered
 from quire.providers.gemini.writing import ContentWriter
-from quire.providers.rendering import Rendered
 from quire.state import Transcript
 from tests.histories import OPS, Author, Op
 from tests.items.strategies import items as any_items

@@ -6,8 +6,8 @@ import pytest
 
 from quire.errors import Damaged, WrongType
 from quire.items import File, Image, Message, Opaque, Reasoning, ToolCall
-from quire.providers.provider import Parsed
-from quire.tokens.usage import Usage
+from quire.providers import Parsed
+from quire.tokens import Usage
 from tests.providers.gemini.wire import GEMINI, NEW, PNG, PNG64, Json, rendered
 
 

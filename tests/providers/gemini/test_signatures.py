@@ -5,8 +5,8 @@ import json
 import pytest
 
 from quire.items import Image, Item, Message, Opaque, Reasoning, ToolCall, ToolResult
-from quire.providers.caching import CachePlan
-from quire.providers.gemini.signing import PLACEHOLDER, sealed, unsealed
+from quire.providers import CachePlan, sealed
+from quire.providers.gemini.signing import PLACEHOLDER, unsealed
 from tests.providers.gemini.wire import (
     GEMINI,
     NEW,

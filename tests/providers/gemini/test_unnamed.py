@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Hide, Image, Item, Message, Span, ToolCall, ToolResult
 from quire.providers.gemini.signing import PLACEHOLDER

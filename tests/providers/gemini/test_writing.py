@@ -6,8 +6,8 @@ import pytest
 
 from quire.errors import Downgraded
 from quire.items import ConfigChange, Handoff, Item, Message, Note, Summary, ToolCall, ToolResult
-from quire.providers.caching import CachePlan
-from quire.providers.wording import BEGIN, CONTINUE, NO_RESULT
+from quire.providers import NO_RESULT, CachePlan
+from quire.providers.wording import BEGIN, CONTINUE
 from tests.providers.gemini.wire import GEMINI, NEW, answer, call, changes, contents, model, rendered, user
 
 LOOK = {

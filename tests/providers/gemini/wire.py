@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quire.items import Item
-from quire.providers.gemini import Gemini
-from quire.providers.rendering import Rendered
+from quire.providers import Gemini, Rendered
 
 GEMINI = Gemini()
 OLD, NEW = "gemini-2.5-pro", "gemini-3-pro"

@@ -22,10 +22,7 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
-from quire.providers.caching import CachePlan
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.rendering import Rendered
+from quire.providers import CachePlan, OpenAIChat, OpenAIResponses, Rendered
 from quire.state import Transcript
 from tests.histories import Author, Op
 from tests.items.strategies import items, texts

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Hide, Item, Message, Span, ToolCall, ToolResult
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import OpenAIChat
 from quire.state import Transcript
 
 WIRE = OpenAIChat()

@@ -3,8 +3,7 @@
 import pytest
 
 from quire.items import Image, Item, Message, ToolCall, ToolResult
-from quire.providers import PROVIDERS, CachePlan
-from quire.providers.openai_chat.breakpoints import without_breakpoints
+from quire.providers import PROVIDERS, CachePlan, without_breakpoints
 from tests.providers.conversations import PNG
 
 PLAN = CachePlan(static=1)

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Message, ToolCall
-from quire.providers import PROVIDERS
-from quire.providers.provider import Parsed
+from quire.providers import PROVIDERS, Parsed
 
 WIRE = PROVIDERS["openai"]
 Json = dict[str, Any]

@@ -6,9 +6,7 @@ import pytest
 
 from quire.errors import QuireError
 from quire.items import Item, Message, Note, Reasoning, ToolCall, ToolResult
-from quire.providers import PROVIDERS
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.provider import Parsed
+from quire.providers import PROVIDERS, OpenAIChat, Parsed
 
 WIRE, MODEL = OpenAIChat(), "magistral-medium-latest"
 Json = dict[str, Any]

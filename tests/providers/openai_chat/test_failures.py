@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Content, Image, Item, Message, ToolCall, ToolResult
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import OpenAIChat, OpenAIResponses
 from tests.providers.openai_chat.laws import PNG, Wire
 
 WIRES = [OpenAIChat(), OpenAIResponses()]

@@ -6,7 +6,7 @@ import pytest
 
 from quire.errors import Damaged, WrongType
 from quire.items import Audio, File, Image, Message, Note, Reasoning, ToolCall, ToolResult
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import OpenAIChat
 
 WIRE = OpenAIChat()
 

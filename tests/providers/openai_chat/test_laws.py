@@ -1,12 +1,10 @@
 """Chat Completions: what must hold whatever the history."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Item
-from quire.providers.caching import CachePlan
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import CachePlan, OpenAIChat
 from quire.providers.openai_chat.writing import ChatWriter
 from tests.histories import OPS, Op
 from tests.providers.openai_chat import laws

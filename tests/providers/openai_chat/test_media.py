@@ -3,8 +3,7 @@
 import pytest
 
 from quire.items import File, Image, Message
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import OpenAIChat, OpenAIResponses
 from tests.providers.openai_chat.laws import PNG, Wire
 
 IMAGE, FILE = Image(data=PNG), File(data=b"%PDF-1.7", name="a.pdf")

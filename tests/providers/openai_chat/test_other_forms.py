@@ -6,9 +6,7 @@ import pytest
 
 from quire.errors import Damaged
 from quire.items import Audio, File, Image, Item, Message, Note, Reasoning, ToolCall, ToolResult
-from quire.providers import check
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import OpenAIChat, OpenAIResponses, check
 
 WIRE = OpenAIChat()
 PNG, PDF = b"\x89PNG\r\n\x1a\n", b"%PDF-"

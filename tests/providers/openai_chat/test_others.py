@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from quire.items import Item
-from quire.providers import PROVIDERS
-from quire.providers.rendering import Rendered
+from quire.providers import PROVIDERS, Rendered
 
 CHAT = PROVIDERS["openai"]
 OTHERS = ["mistral-large-latest", "groq/llama-3.3-70b-versatile", "qwen3", "deepseek-chat", "in-house"]

@@ -7,8 +7,7 @@ import pytest
 
 from quire.errors import Damaged
 from quire.items import Image, Item, Message, Note, ToolCall, ToolResult
-from quire.providers import check, provider_for
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import OpenAIChat, check, provider_for
 
 WIRE = OpenAIChat()
 MODEL = "google/gemini-2.5-flash-image"

@@ -6,9 +6,8 @@ import pytest
 
 from quire.errors import Damaged, WrongType
 from quire.items import Audio, Item, Message, Reasoning, ToolCall
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.provider import Parsed
-from quire.tokens.usage import Usage
+from quire.providers import OpenAIChat, Parsed
+from quire.tokens import Usage
 
 WIRE = OpenAIChat()
 USAGE = {

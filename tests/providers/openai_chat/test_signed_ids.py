@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.providers import check
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import OpenAIChat, check
 
 WIRE = OpenAIChat()
 PRO, FLASH = "gemini/gemini-3-pro", "gemini/gemini-3-flash"

@@ -7,8 +7,7 @@ import pytest
 
 from quire.errors import Downgraded
 from quire.items import Hide, Item, Mask, Message, Reasoning, Span, ToolCall, ToolResult
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.provider import Parsed
+from quire.providers import OpenAIChat, Parsed
 from quire.state import Transcript
 
 WIRE = OpenAIChat()

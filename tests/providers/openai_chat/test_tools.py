@@ -6,10 +6,7 @@ import pytest
 
 from quire.errors import Downgraded
 from quire.items import Message
-from quire.providers.anthropic import Anthropic
-from quire.providers.definitions import read_tools
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import Anthropic, OpenAIChat, OpenAIResponses, read_tools
 from tests.providers.openai_chat.laws import Wire
 
 WIRES = [OpenAIChat(), OpenAIResponses()]

@@ -20,8 +20,7 @@ from quire.items import (
     ToolCall,
     ToolResult,
 )
-from quire.providers.caching import CachePlan
-from quire.providers.openai_chat import OpenAIChat
+from quire.providers import CachePlan, OpenAIChat
 
 WIRE = OpenAIChat()
 PNG, PDF, WAV = b"\x89PNG\r\n\x1a\n", b"%PDF-1.7", b"RIFF\0\0\0\0WAVE"

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import PROVIDERS
+from quire.providers import PROVIDERS, OpenAIResponses, Rendered
 from quire.providers.names import alphabet
-from quire.providers.openai_responses import OpenAIResponses
 from quire.providers.openai_responses.calling import Programs
-from quire.providers.rendering import Rendered
 from quire.providers.sheet import Sheet
 from quire.state import Transcript
 

@@ -7,7 +7,7 @@ import pytest
 
 from quire.errors import Damaged, WrongType
 from quire.items import Audio, File, Image, Message, Note, Reasoning, ToolCall, ToolResult
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import OpenAIResponses
 
 WIRE = OpenAIResponses()
 THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed"}

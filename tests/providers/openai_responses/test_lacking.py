@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Message, ToolCall
-from quire.providers.provider import Parsed
+from quire.providers import Parsed
 from tests.providers.feeding import fed
 from tests.providers.openai_responses.test_places import PLACES, WIRE, Json, Place, ended, placed, shown
 from tests.providers.openai_responses.test_reading import call, said

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire.items import Message, Reasoning, ToolResult
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import OpenAIResponses
 from quire.state import Transcript
 
 WIRE = OpenAIResponses()

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire.items import Message, ToolCall
-from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.provider import Parsed
+from quire.providers import OpenAIResponses, Parsed
 from tests.providers.feeding import fed
 from tests.providers.openai_responses.test_reading import THOUGHT, call, said
 

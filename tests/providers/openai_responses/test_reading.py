@@ -7,9 +7,8 @@ import pytest
 
 from quire.errors import Damaged, WrongType
 from quire.items import Image, Message, Reasoning, ToolCall
-from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.provider import Parsed
-from quire.tokens.usage import Usage
+from quire.providers import OpenAIResponses, Parsed
+from quire.tokens import Usage
 
 WIRE = OpenAIResponses()
 PNG = b"\x89PNG\r\n\x1a\n"

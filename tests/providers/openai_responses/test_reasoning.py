@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from quire.items import Item, Message, Opaque, Reasoning, ToolCall, ToolResult
-from quire.providers.openai_responses import NAME, OpenAIResponses
-from quire.providers.provider import Parsed
+from quire.providers import OpenAIResponses, Parsed
+from quire.providers.openai_responses import NAME
 
 WIRE = OpenAIResponses()
 MODEL = "gpt-5.6"

@@ -18,8 +18,7 @@ from quire.items import (
     ToolCall,
     ToolResult,
 )
-from quire.providers.caching import CachePlan
-from quire.providers.openai_responses import OpenAIResponses
+from quire.providers import CachePlan, OpenAIResponses
 
 WIRE = OpenAIResponses()
 PNG, PDF = b"\x89PNG\r\n\x1a\n", b"%PDF-1.7"

@@ -3,11 +3,10 @@
 from quire.agent.tools import Tool, tool
 from quire.agent.tools.capping import Allowance
 from quire.compactors import READ_BACK, read_back
-from quire.context.template import COMMON
+from quire.context import COMMON
 from quire.items import Item, ToolResult
 from quire.session import Session
-from quire.tokens import Counter, counter_for
-from quire.tokens.numbers import whole
+from quire.tokens import Counter, counter_for, whole
 
 _TOKENS = 2_000
 

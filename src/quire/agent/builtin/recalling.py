@@ -8,16 +8,11 @@ from msgspec import Meta
 
 from quire.agent.tools import Tool, tool
 from quire.agent.tools.capping import Allowance
-from quire.context.repeats import Seen
-from quire.context.template import COMMON
+from quire.context import COMMON, Seen
 from quire.items import Item, Message
-from quire.sections.quote import Quote, Shorter
-from quire.sections.quotes import Quotes, Told
-from quire.sections.unshown import unshown
+from quire.sections import Quote, Quotes, Shorter, Told, unshown
 from quire.session import Session
-from quire.tokens import Counter, counter_for
-from quire.tokens.asking import checked_counter
-from quire.tokens.numbers import whole
+from quire.tokens import Counter, checked_counter, counter_for, whole
 
 RECALL, SEARCH_KNOWLEDGE = "recall", "search_knowledge"
 

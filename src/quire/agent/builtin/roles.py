@@ -8,7 +8,7 @@ import msgspec
 from quire.agent.agent import Agent
 from quire.errors import InvalidValue, WrongType
 from quire.session import Session
-from quire.tokens.numbers import named, whole
+from quire.tokens import named, whole
 
 Make = Callable[[Session], Agent]
 """Makes an agent for a conversation."""

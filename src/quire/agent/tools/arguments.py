@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from quire.agent.tools.shapes import Misfit, called
 from quire.errors import cut
-from quire.items.frozen import MAX_DEPTH
-from quire.providers.json_values import nests_deeper
+from quire.items import MAX_DEPTH
+from quire.providers import nests_deeper
 
 MAX_ARGUMENTS = 8 * 1024 * 1024
 """Characters of arguments: more than any model writes in one reply."""

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
-from quire.compactors.offloading import handle_for
+from quire.compactors import handle_for
 from quire.errors import cut
 from quire.items import MAX_TEXT, Note, new_id
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Unpack, cast, overload
 from quire.agent.tools.options import Chosen, Options
 from quire.agent.tools.tool import Tool
 from quire.errors import InvalidValue, WrongType, cut
-from quire.providers.definitions import read_tools
-from quire.tokens.counter import Definition
+from quire.providers import read_tools
+from quire.tokens import Definition
 
 
 @overload

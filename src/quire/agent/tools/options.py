@@ -7,7 +7,7 @@ import msgspec
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import MAX_TEXT
-from quire.tokens.numbers import named, number, whole
+from quire.tokens import named, number, whole
 
 MAX_OUTPUT = 50_000
 """Characters of output that a model is given, unless a tool says otherwise."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from quire.items import Audio, File, Image, Note, Part
-from quire.providers.wording import mended
+from quire.providers import mended
 
 Piece = Part | Note | bytes
 

@@ -20,10 +20,10 @@ from quire.agent.tools.shapes import Misfit
 from quire.agent.tools.signature import Bound
 from quire.agent.tools.tool import Tool
 from quire.errors import WrongType
-from quire.providers.wording import mended
+from quire.providers import mended
 from quire.session import Session
 from quire.state import Pool
-from quire.tokens.numbers import number
+from quire.tokens import number
 
 logger = logging.getLogger("quire.agent")
 

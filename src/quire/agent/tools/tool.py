@@ -19,8 +19,7 @@ from quire.agent.tools.signature import Signature, read_signature, underneath, w
 from quire.agent.tools.turnstile import Turnstile
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import freeze
-from quire.tokens.counter import Definition
-from quire.tokens.numbers import named
+from quire.tokens import Definition, named
 
 _BOUND = (FunctionType, classmethod, staticmethod)
 """What an object fills its own place in of."""

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 from quire.agent.tools import StopReason
 from quire.errors import Damaged, cut
-from quire.items import JSON, Note
-from quire.items.portable import DICT, portable, restored
+from quire.items import DICT, JSON, Note, portable, restored
 
 
 class Fields(NamedTuple):

@@ -6,9 +6,8 @@ from typing import Any, Self
 from quire.agent.tools import StopReason, Tool
 from quire.agent.turns.saving import OUTPUTS, read_turn
 from quire.errors import InvalidLimit, TurnBusy, WrongType, cut
-from quire.items import now
-from quire.items.portable import portable
-from quire.tokens.numbers import named, number
+from quire.items import now, portable
+from quire.tokens import named, number
 
 
 class Turn:

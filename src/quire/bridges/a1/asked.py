@@ -5,8 +5,7 @@ from contextlib import aclosing
 from copy import copy
 from typing import Any
 
-from quire.agent import Agent as Answering
-from quire.agent import Done, Ended, Limits
+from quire.agent import Agent as Answering, Done, Ended, Limits
 from quire.agent.answer_types import AnswerType
 from quire.context import Template
 from quire.errors import ModelFailed

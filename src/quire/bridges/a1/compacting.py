@@ -4,12 +4,11 @@ import logging
 
 from quire.bridges.a1.conversation import Context
 from quire.bridges.a1.items import is_part, is_shown
-from quire.compactors import Room, leaving_out
-from quire.compactors import TruncateOldest as Truncation
+from quire.compactors import Room, TruncateOldest as Truncation, leaving_out
 from quire.errors import Irreducible
 from quire.items import Edit, Item
 from quire.state import View, truncate
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 logger = logging.getLogger("quire.bridges.a1")
 

@@ -14,8 +14,7 @@ from quire.bridges.a1.showing import Shown, ShownMessages
 from quire.errors import DuplicateId, EditRefused
 from quire.items import ConfigChange, Hide, Item, Summary
 from quire.session import Session
-from quire.state import Transcript, View
-from quire.state.spanning import spans_over
+from quire.state import Transcript, View, spans_over
 
 _MAIN = "main"
 

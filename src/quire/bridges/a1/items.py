@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from quire.bridges.a1.messages import Message
 from quire.bridges.a1.naming import item_id_of, local_time, message_id_of
-from quire.items import Item, Role, Summary, ToolCall, ToolResult, thaw
-from quire.items import Message as Words
+from quire.items import Item, Message as Words, Role, Summary, ToolCall, ToolResult, thaw
 from quire.programs.recording import PROGRAM
 
 OURS = "a1"

@@ -8,8 +8,7 @@ from quire.bridges.a1.items import is_shown, join
 from quire.bridges.a1.messages import Message
 from quire.errors import WrongType
 from quire.items import Item
-from quire.state import View
-from quire.state.growing import added_since
+from quire.state import View, added_since
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:

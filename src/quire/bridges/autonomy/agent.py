@@ -11,7 +11,7 @@ from quire.errors import WrongType
 from quire.items import new_id
 from quire.models import AnyModel
 from quire.node import Node
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 logger = logging.getLogger("quire.bridges.autonomy")
 

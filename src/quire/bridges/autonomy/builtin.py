@@ -14,9 +14,7 @@ from quire.bridges.autonomy.models import model_of
 from quire.errors import InvalidValue, QuireError, WrongType, cut
 from quire.models import AnyModel
 from quire.session import Session
-from quire.tokens.counter import Definition
-from quire.tokens.numbers import named
-from quire.tokens.schemas import read_definition, single_definitions
+from quire.tokens import Definition, named, read_definition, single_definitions
 
 _HEADING = "These tools come with you; use them where they help:"
 _NO_EFFECT = frozenset(("auto_start", "runner_filter", "subagent_runner_filter"))

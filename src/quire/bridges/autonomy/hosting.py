@@ -26,11 +26,9 @@ from quire.context import Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel
 from quire.node import Node
-from quire.sections import Section as EngineSection
-from quire.sections import settings_of
+from quire.sections import Section as EngineSection, settings_of
 from quire.session import Session
-from quire.tokens import Share
-from quire.tokens.numbers import number, whole
+from quire.tokens import Share, number, whole
 
 _LEFT = 4  # of a history that was cut, three parts in so many are left
 

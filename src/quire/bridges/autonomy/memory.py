@@ -12,11 +12,10 @@ from quire.errors import EditRefused, InvalidValue, WrongType
 from quire.items import EDITS, Hide, Item, Message, ToolCall, now
 from quire.sections import Ask
 from quire.session import Session
-from quire.state import View
-from quire.state.spanning import spans_over
+from quire.state import View, spans_over
 from quire.stores import MemoryStore, Store, place_at
 from quire.stores.tombstones import is_tombstone
-from quire.tokens.counter import Definition
+from quire.tokens import Definition
 
 Opening = Callable[[str, str], Session]
 """Opens the session of a scope and a conversation."""

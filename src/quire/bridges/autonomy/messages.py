@@ -23,9 +23,8 @@ from quire.items import (
     parts_of,
     thaw,
 )
-from quire.providers.wording import said
-from quire.sections import items_of
-from quire.sections.speech import content_of
+from quire.providers import said
+from quire.sections import content_of, items_of
 
 OURS = "autonomy"
 """The key of `extras` under which the bridge keeps what the engine has no field for."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.state.groups import answers
+from quire.state import answers
 
 _DONE = "(This was run; what it gave is left out here.)"
 _FAILED = "(This failed; what was said of it is left out here.)"

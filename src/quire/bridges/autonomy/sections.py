@@ -10,11 +10,9 @@ from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.messages import items_in, messages_of
 from quire.errors import WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.sections import Ask, Content, History, Instructions, ToolGuide
-from quire.sections.sifting import Question
-from quire.sections.waiting import awaited, function
+from quire.sections import Ask, Content, History, Instructions, Question, ToolGuide, awaited, function
 from quire.state import View
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 Messages = list[dict[str, Any]]
 Provider = Callable[[str, str, dict[str, Any]], Messages | Awaitable[Messages]]

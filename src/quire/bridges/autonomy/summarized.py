@@ -10,9 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Chat, model_of
 from quire.bridges.autonomy.sections import HISTORY, Messages, Reads
-from quire.compactors import Messages as Counted
-from quire.compactors import Room, Summarize
-from quire.compactors.telling import CONVERSATION
+from quire.compactors import CONVERSATION, Messages as Counted, Room, Summarize
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import Item, Summary
 from quire.models import AnyModel
@@ -20,8 +18,7 @@ from quire.sections import Ask, History
 from quire.session import Session
 from quire.session.background import Background, Metrics
 from quire.state import View
-from quire.tokens import counter_for
-from quire.tokens.numbers import MOST
+from quire.tokens import MOST, counter_for
 
 FLOOR, CEILING, SIZE = 10, 20, 2048
 _COUNTER = Counted()

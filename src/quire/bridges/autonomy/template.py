@@ -10,8 +10,7 @@ from quire.bridges.autonomy.pairing import paired
 from quire.bridges.autonomy.sections import HISTORY, Section
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, Settings
-from quire.sections import Section as EngineSection
+from quire.sections import Ask, Section as EngineSection, Settings
 
 logger = logging.getLogger("quire.bridges.autonomy")
 

@@ -11,8 +11,8 @@ from quire.errors import WrongType
 from quire.items import Item, now
 from quire.memory.events import MOST_EVENTS, Events, Label
 from quire.memory.letters import in_order
-from quire.sections.waiting import awaited, function
-from quire.tokens.numbers import whole
+from quire.sections import awaited, function
+from quire.tokens import whole
 
 logger = logging.getLogger("quire.bridges.loom")
 

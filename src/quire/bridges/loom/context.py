@@ -16,8 +16,7 @@ from quire.items import Message, now
 from quire.sections import Ask, Custom, History, Input, Instructions, Section
 from quire.state import Transcript
 from quire.stores.threads import RECALLING
-from quire.tokens import Budget
-from quire.tokens.numbers import whole
+from quire.tokens import Budget, whole
 
 _TASK = "loom.task"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from quire.bridges.loom.converting import Said
-from quire.context.template import COMMON
+from quire.context import COMMON
 from quire.errors import WrongType
 from quire.items import Item, Message
 from quire.sections import items_of

@@ -8,7 +8,7 @@ from quire.bridges.loom.task import Action, Task, address_of, words_said
 from quire.errors import WrongType
 from quire.items import NOTHING, Item, Message, Note, thaw
 from quire.memory.importance import IMPORTANCE
-from quire.tokens.numbers import number
+from quire.tokens import number
 
 _TASK, _RESULT = "task", "task_result"
 _USUAL = 0.5

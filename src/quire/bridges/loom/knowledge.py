@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from quire.errors import WrongType
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 _WIDER = 4
 

@@ -10,8 +10,7 @@ from quire.memory.knowledge.records import is_reserved
 from quire.memory.past import RECALL
 from quire.session import Session
 from quire.state import View
-from quire.stores import Place as Address
-from quire.stores import Store
+from quire.stores import Place as Address, Store
 from quire.stores.store import Standing
 
 

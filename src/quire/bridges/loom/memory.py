@@ -21,7 +21,7 @@ from quire.memory.times import zone_of
 from quire.state import View
 from quire.stores import Store
 from quire.stores.threads import RECALLING
-from quire.tokens.numbers import number, whole
+from quire.tokens import number, whole
 
 Fetch = Callable[[int], Sequence[Leaf]]
 

@@ -11,8 +11,7 @@ from quire.items import Hide, Item, new_id
 from quire.memory.past import RECALL
 from quire.session import Session
 from quire.session.opening import shared_store
-from quire.state import View
-from quire.state.spanning import spans_over
+from quire.state import View, spans_over
 from quire.stores import MemoryStore, Store
 
 

@@ -9,8 +9,8 @@ from quire.bridges.loom.items import importance_of
 from quire.bridges.loom.memory import LoomMemory
 from quire.bridges.loom.task import Task, words_said
 from quire.errors import InvalidValue, WrongType, cut
-from quire.sections.waiting import awaited
-from quire.tokens.numbers import named, whole
+from quire.sections import awaited
+from quire.tokens import named, whole
 
 Answer = dict[str, Any]
 Given = Mapping[str, Any]

@@ -6,7 +6,7 @@ from typing import Protocol
 from quire.bridges.loom.bus import EventBus
 from quire.bridges.loom.memory import LoomMemory
 from quire.bridges.loom.task import Action, Task, nodes_of, parent_of
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 MOST = 20
 _MOST_LETTERS = 50

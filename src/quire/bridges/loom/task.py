@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any, Self
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.items import Address, new_id, now
-from quire.items.record import FAR_PAST
-from quire.tokens.numbers import number
+from quire.items import FAR_PAST, Address, new_id, now
+from quire.tokens import number
 
 
 class Action(StrEnum):

@@ -17,7 +17,7 @@ from quire.bridges.pygents.tool import Tool
 from quire.bridges.pygents.turn import Turn
 from quire.errors import InvalidValue, WrongType, cut
 from quire.session.hooks import Failure
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 
 class Agent:

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from quire.errors import WrongType, cut
-from quire.tokens.numbers import named
+from quire.tokens import named
 
 
 class ContextQueueHook(StrEnum):

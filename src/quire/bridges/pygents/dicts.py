@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from quire.errors import Damaged
-from quire.items.portable import portable, restored
+from quire.items import portable, restored
 
 
 def written_fields(key: Any, description: Any, content: Any, path: str) -> dict[str, Any]:

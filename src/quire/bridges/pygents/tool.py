@@ -7,8 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
-from quire.agent.tools import Tool as EngineTool
-from quire.agent.tools import tool as engine_tool
+from quire.agent.tools import Tool as EngineTool, tool as engine_tool
 from quire.agent.tools.turnstile import Turnstile
 from quire.bridges.pygents.declared import DeclaredHook, HookType, ToolHook, fitting, now_of
 from quire.bridges.pygents.hook_lists import checked_hooks

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Self
 
-from quire.agent.turns import Beginning, Completed, Failed, Gave, Player, TimedOut
-from quire.agent.turns import Turn as EngineTurn
+from quire.agent.turns import Beginning, Completed, Failed, Gave, Player, TimedOut, Turn as EngineTurn
 from quire.agent.turns.turn import checked_timeout
 from quire.bridges.pygents.declared import DeclaredHook, HookType, TurnHook, now_of
 from quire.bridges.pygents.errors import SafeExecutionError, WrongRunMethodError

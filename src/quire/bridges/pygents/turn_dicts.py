@@ -10,7 +10,7 @@ from quire.agent.turns.saving import Outputs
 from quire.bridges.pygents.dicts import read_list, read_mapping
 from quire.bridges.pygents.item import ContextItem, item_as_dict
 from quire.errors import CodecError, Damaged, cut
-from quire.items.portable import portable, restored
+from quire.items import portable, restored
 
 T = TypeVar("T")
 

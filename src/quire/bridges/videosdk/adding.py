@@ -18,8 +18,7 @@ from quire.bridges.videosdk.keeping import Holding
 from quire.bridges.videosdk.messages import ChatMessage, ChatRole
 from quire.errors import WrongType
 from quire.items import Hide, Item, new_id
-from quire.state import by_role, select
-from quire.state.spanning import spans_over
+from quire.state import by_role, select, spans_over
 
 Added = TypeVar("Added", bound=ChatItem)
 

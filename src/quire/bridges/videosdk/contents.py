@@ -5,8 +5,7 @@ from typing import Any, Literal, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Audio, Content, File, Image, Part
-from quire.providers.media import data_address, media_type
-from quire.providers.wording import described
+from quire.providers import data_address, described, media_type
 
 Detail = Literal["auto", "low", "high"]
 

@@ -19,8 +19,7 @@ from quire.compactors import Room, Summarize, in_words, old_turns, record, told
 from quire.errors import WrongType
 from quire.items import Item
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, select
-from quire.tokens import Counter, counter_for
-from quire.tokens.numbers import MOST, whole
+from quire.tokens import MOST, Counter, counter_for, whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
 

@@ -12,18 +12,19 @@ import msgspec
 from quire.bridges.videosdk.items import FunctionCall
 from quire.bridges.videosdk.keeping import Kept
 from quire.items import Item, Message, Reasoning, ToolCall
-from quire.providers.anthropic import Anthropic
-from quire.providers.caching import CachePlan
-from quire.providers.downgrades import HARMLESS
-from quire.providers.gemini import Gemini
-from quire.providers.gemini.signing import sealed
-from quire.providers.media import base64_of
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.provider import Provider
-from quire.providers.wording import mended
+from quire.providers import (
+    HARMLESS,
+    Anthropic,
+    CachePlan,
+    Gemini,
+    OpenAIChat,
+    Provider,
+    base64_of,
+    mended,
+    sealed,
+)
 from quire.session.payloads import made_own
-from quire.state import View, config_at
-from quire.state.scroll import Scroll
+from quire.state import Scroll, View, config_at
 
 logger = logging.getLogger("quire.bridges.videosdk")
 

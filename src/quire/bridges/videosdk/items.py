@@ -8,7 +8,7 @@ from quire.bridges.videosdk.messages import ChatMessage
 from quire.bridges.videosdk.tools import names_of
 from quire.errors import WrongType
 from quire.items import ConfigChange, Handoff, Item, Message, Summary, ToolCall, ToolResult
-from quire.providers.media import base64_of
+from quire.providers import base64_of
 
 
 class FunctionCall(Entry[ToolCall]):

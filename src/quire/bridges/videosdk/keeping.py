@@ -11,8 +11,7 @@ from quire.bridges.videosdk.messages import ChatMessage, ChatRole
 from quire.bridges.videosdk.speaking import Change, Speech
 from quire.errors import WrongType
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo
-from quire.state import Transcript, View
-from quire.state.growing import added_since, was_edited
+from quire.state import Transcript, View, added_since, was_edited
 from quire.tokens import Counter
 
 Recorded = TypeVar("Recorded", bound=Item)

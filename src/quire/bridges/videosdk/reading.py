@@ -9,7 +9,7 @@ from quire.bridges.videosdk.keeping import Holding
 from quire.bridges.videosdk.messages import ChatMessage
 from quire.errors import OutOfRange, UnknownId
 from quire.state import config_at
-from quire.tokens.numbers import whole
+from quire.tokens import whole
 
 
 class Reading(Holding):

@@ -11,8 +11,7 @@ import msgspec
 from quire.bridges.videosdk.choosing import frame
 from quire.bridges.videosdk.entry import not_before
 from quire.items import Item, Summary
-from quire.state import Transcript, View
-from quire.state.growing import added_since
+from quire.state import Transcript, View, added_since
 
 Change = Callable[[Item], Item]
 """What is made of an item before it is said; of the same item always the same."""

@@ -11,9 +11,7 @@ from quire.items import Note
 from quire.memory.documents.document import Document
 from quire.memory.documents.filling import Filling, Piece, above_text, shown_text
 from quire.memory.documents.sections import sections
-from quire.tokens import Counter, Estimate
-from quire.tokens.asking import checked_counter, count_by
-from quire.tokens.numbers import whole
+from quire.tokens import Counter, Estimate, checked_counter, count_by, whole
 
 LEAST_TOKENS = 32
 """Tokens that a chunk must have room for, beside what is wrapped around it."""

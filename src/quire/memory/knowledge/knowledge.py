@@ -22,8 +22,7 @@ from quire.memory.knowledge.records import (
 from quire.memory.knowledge.reports import Remark, Report, Source, Tally
 from quire.memory.knowledge.walking import Found, found_at
 from quire.stores import Place, Store
-from quire.tokens import Counter, Estimate
-from quire.tokens.asking import checked_counter
+from quire.tokens import Counter, Estimate, checked_counter
 
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which it was."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from quire.errors import MissingExtra, NotAuthorized, WrongType
 from quire.models.failing import Failure
 from quire.models.patience import Patience
-from quire.providers.provider import plain_json
+from quire.providers import plain_json
 
 Json = dict[str, Any]
 

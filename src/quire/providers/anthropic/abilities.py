@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from quire.providers.routes import Cloud, cloud_of
-from quire.tokens.facts import UNKNOWN, ImageLimits, facts_for
+from quire.tokens import UNKNOWN, ImageLimits, facts_for
 
 NAME = "anthropic"
 

@@ -7,7 +7,7 @@ from quire.providers.anthropic.blocks import Blocks
 from quire.providers.anthropic.thinking import THOUGHTS
 from quire.providers.anthropic.weighing import kept_weight, pictures_in, weight_of, whole_weight
 from quire.providers.sheet import Json
-from quire.tokens.facts import ImageLimits
+from quire.tokens import ImageLimits
 
 _STEPS = 5
 _MEDIA = ("image", "document")

@@ -9,7 +9,7 @@ from quire.providers.library_fields import without_library_fields
 from quire.providers.provider import words_in
 from quire.providers.sheet import Json
 from quire.providers.wording import mended
-from quire.tokens.spoken import in_file
+from quire.tokens import in_file
 
 _SETTINGS = ("citations", "context")  # fields of a document beside its source and title
 PICTURE = "[image]"

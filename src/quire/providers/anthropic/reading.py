@@ -16,7 +16,7 @@ from quire.providers.native import beside
 from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, failed, plain_json, words_in
 from quire.providers.sheet import Json
-from quire.tokens.usage import Usage
+from quire.tokens import Usage
 
 _FINISHES: dict[str, Finish] = {
     "end_turn": "stop",

@@ -7,7 +7,7 @@ from quire.providers import wording
 from quire.providers.beginnings import PDF
 from quire.providers.media import inline_bytes, media_type
 from quire.providers.sheet import Json
-from quire.tokens.pictures import size_of
+from quire.tokens import size_of
 
 _PLACES = ("https://", "http://")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.items.frozen import MAX_DEPTH
+from quire.items import MAX_DEPTH
 from quire.providers.json_values import dumped
 
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))

@@ -25,7 +25,7 @@ from quire.providers.gemini.thoughts import thoughts
 from quire.providers.hearing import Hearing, fault_in
 from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, error_in, plain_json, words_in
-from quire.tokens.usage import Usage
+from quire.tokens import Usage
 
 _REFUSALS = frozenset(
     (

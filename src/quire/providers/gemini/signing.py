@@ -13,13 +13,12 @@ from typing import Any, cast
 import msgspec
 
 from quire.items import Opaque, Part
-from quire.providers.gemini.blocks import PLACEHOLDER as PLACEHOLDER
-from quire.providers.gemini.blocks import field, goes_back, kept
+from quire.providers.gemini.blocks import PLACEHOLDER as PLACEHOLDER, field, goes_back, kept
 from quire.providers.gemini.speech import Speech
 from quire.providers.json_values import entries_in, json_text
 from quire.providers.routes import cloud_of
 from quire.providers.sheet import Json
-from quire.tokens.facts import facts_for
+from quire.tokens import facts_for
 
 NAME = "gemini"
 

@@ -20,7 +20,7 @@ from quire.providers.native import said
 from quire.providers.rendering import Marks
 from quire.providers.routes import cloud_of
 from quire.providers.sheet import Json, Sheet
-from quire.tokens.facts import UNKNOWN, facts_for
+from quire.tokens import UNKNOWN, facts_for
 
 _IDS = alphabet(LONGEST_ID)
 _TOOL_NAMES = Alphabet(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"), 64)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from quire.errors import Damaged, QuireError, WrongType
-from quire.items import Audio, Content, File, Image, Note, Part
-from quire.items.parts import Detail
+from quire.items import Audio, Content, Detail, File, Image, Note, Part
 from quire.providers.block_fields import TEXTS, own_fields, with_fields
 from quire.providers.block_parts import part_of
 from quire.providers.json_values import is_block, json_text

@@ -5,9 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from quire.providers.names import Alphabet, Counted, Exact, alphabet
-from quire.tokens.facts import UNKNOWN, facts_for
-from quire.tokens.families import bare_name
-from quire.tokens.models import ModelFacts
+from quire.tokens import UNKNOWN, ModelFacts, bare_name, facts_for
 
 _VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
 _NINE = Exact(re.compile("[a-zA-Z0-9]{9}"), 9)

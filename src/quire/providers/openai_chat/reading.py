@@ -14,7 +14,7 @@ from quire.providers.openai_chat.usage import read_usage
 from quire.providers.pieces import made_id
 from quire.providers.provider import Answer, Finish, Parsed, error_in, failed, plain_json
 from quire.providers.sheet import Json
-from quire.tokens.usage import Usage
+from quire.tokens import Usage
 
 _FINISHES: dict[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "stop_sequence", "end_turn"), "stop"),

@@ -14,7 +14,7 @@ from quire.providers.openai_chat.states import BLOCKS, signed_in
 from quire.providers.openai_chat.wishes import THOUGHTS
 from quire.providers.provider import Answer, Parsed, error_in, plain_json, words_in
 from quire.providers.sheet import Json
-from quire.tokens.usage import Usage
+from quire.tokens import Usage
 
 _FLOWING = ("text", "summary", "thinking")
 _WORDS = ("refusal", *THOUGHTS)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.tokens.usage import Usage
+from quire.tokens import Usage
 
 _HITS = ("cached_tokens", "prompt_cache_hit_tokens")
 """What was read from the cache, as Moonshot and DeepSeek say it beside all input."""

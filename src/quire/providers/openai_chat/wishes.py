@@ -13,8 +13,7 @@ from quire.errors import InvalidValue
 from quire.providers.gemini.signing import PLACEHOLDER
 from quire.providers.openai_chat.manners import is_own
 from quire.providers.sheet import Json
-from quire.tokens.facts import UNKNOWN, facts_for
-from quire.tokens.families import bare_name
+from quire.tokens import UNKNOWN, bare_name, facts_for
 
 BLANK = " "
 """Stands for thoughts that are gone: a text without any is taken for none."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from quire.errors import InvalidValue
 from quire.providers.routes import Cloud, cloud_of
 from quire.providers.thinkers import is_unsealed
-from quire.tokens.facts import UNKNOWN, ModelFacts, facts_for
+from quire.tokens import UNKNOWN, ModelFacts, facts_for
 
 _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 _PREVIEW = "mythos-preview"

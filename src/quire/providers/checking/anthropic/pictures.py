@@ -11,7 +11,7 @@ from quire.providers.checking.anthropic.media import IMAGE_TYPES
 from quire.providers.checking.anthropic.models import Model
 from quire.providers.checking.faults import Findings
 from quire.providers.checking.reading import as_list, as_object, short
-from quire.tokens.pictures import size_of
+from quire.tokens import size_of
 
 
 def check_pictures(findings: Findings, messages: list[Message], model: Model, images: int) -> None:

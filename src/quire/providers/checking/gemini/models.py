@@ -4,7 +4,7 @@ import re
 
 from quire.errors import InvalidValue
 from quire.providers.routes import cloud_of
-from quire.tokens.facts import model_named
+from quire.tokens import model_named
 
 _NAME = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 

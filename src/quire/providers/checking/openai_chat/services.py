@@ -12,7 +12,7 @@ from quire.errors import InvalidValue
 from quire.providers.checking.gemini.models import Model as Gemini
 from quire.providers.checking.openai_chat.state import check_signatures, check_thoughts
 from quire.providers.checking.reading import Fields, as_list, as_object
-from quire.tokens.facts import UNKNOWN, facts_for
+from quire.tokens import UNKNOWN, facts_for
 
 _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _GROQ = re.compile(r"(?:^|[/:])groq[/:]")
