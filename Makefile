@@ -33,6 +33,8 @@ fuzz: .venv/.test ## the laws with a hundred times the examples
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --write docs/benchmarks.md
+	@$(BIN)/python bench/size.py --page docs/benchmarks.md
+	@$(BIN)/python bench/hops.py --page docs/benchmarks.md
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/writers.py --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
