@@ -28,7 +28,6 @@ from quire.bridges.a1 import (
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import ProgramFailed
-from tests.seeds.loops import in_a_loop
 
 
 @pytest.fixture(autouse=True)
@@ -77,13 +76,7 @@ def writing(*programs: str, **options: Any) -> Runtime:
 
 
 def planner(*tools: Any) -> Agent:
-    return Agent(
-        name="planner",
-        description="Prices a trip",
-        input_schema=Trip,
-        output_schema=Price,
-        tools=list(tools),
-    )
+    return Agent(name="planner", input_schema=Trip, output_schema=Price, tools=list(tools))
 
 
 def llm(*replies: Any) -> LLM:
@@ -101,10 +94,13 @@ def shown(context: Context) -> list[tuple[str, Any]]:
 
 def _short(message: Message) -> Any:
     if message.tool_calls:
-        return " ".join(
-            f"{call['function']['name']} {call['function']['arguments']}" for call in message.tool_calls
-        )
+        called = message.tool_calls[0]["function"]
+        return f"{called['name']} {called['arguments']}"
     return json.loads(message.content) if message.content.startswith("{") else message.content
+
+
+def snow_call(call_id: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": "snow", "arguments": '{"peak": "Eiger"}'}}
 
 
 # Contexts and messages
@@ -116,31 +112,14 @@ def test_get_context_creates_a_context_and_finds_it_again() -> None:
     assert get_context("main") is context is get_context() and len(context) == 1
 
 
-def test_messages_are_counted_iterated_and_indexed_in_order() -> None:
-    context = get_context("main")
-    context.user("Is there snow?")
-    context.assistant("Plenty.")
-    assert len(context) == 2
-    assert [(message.role, message.content) for message in context] == [
-        ("user", "Is there snow?"),
-        ("assistant", "Plenty."),
-    ]
-    assert context[-1].content == "Plenty."
-
-
 def test_a_context_has_messages_of_four_roles() -> None:
     context = get_context("main")
-    call = {
-        "id": "call_9",
-        "type": "function",
-        "function": {"name": "snow", "arguments": '{"peak": "Eiger"}'},
-    }
     context.system("You guide hikers.")
     context.user("Is there snow?")
-    context.assistant("One moment.", tool_calls=[call])
+    context.assistant("One moment.", tool_calls=[snow_call("call_9")])
     context.tool(content='{"depth": 40}', name="snow", tool_call_id="call_9")
     assert [message.role for message in context] == ["system", "user", "assistant", "tool"]
-    assert context[2].tool_calls == [call]
+    assert context[2].content == "One moment." and context[2].tool_calls == [snow_call("call_9")]
     assert (context[3].name, context[3].tool_call_id) == ("snow", "call_9")
 
 
@@ -238,14 +217,12 @@ def test_ctx_gives_all_contexts_by_name(runtime: Runtime) -> None:
 # What lands in main
 
 
-@in_a_loop
 async def test_jit_appends_its_input_and_its_output_to_main_as_json() -> None:
     runtime = writing(PLAIN)
     assert await runtime.jit(planner(), nights=2) == Price(total="160")
     assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
 
 
-@in_a_loop
 async def test_a_failed_jit_raises_and_leaves_main_as_it_was() -> None:
     runtime = writing(BROKEN)
     runtime.get_context("main").user("before")
@@ -254,14 +231,12 @@ async def test_a_failed_jit_raises_and_leaves_main_as_it_was() -> None:
     assert texts(runtime.CTX["main"]) == ["before"]
 
 
-@in_a_loop
 async def test_aot_appends_nothing_to_main() -> None:
     runtime = writing(PLAIN)
     await runtime.aot(planner())
     assert len(runtime.get_context("main")) == 0
 
 
-@in_a_loop
 async def test_a_failed_aot_raises_and_appends_nothing_to_main() -> None:
     runtime = writing("output = missing_name")
     with pytest.raises(ProgramFailed):
@@ -269,23 +244,15 @@ async def test_a_failed_aot_raises_and_appends_nothing_to_main() -> None:
     assert len(runtime.get_context("main")) == 0
 
 
-@in_a_loop
-async def test_calling_a_compiled_tool_appends_nothing_itself() -> None:
+async def test_a_compiled_tool_appends_input_and_output_when_executed_but_not_when_called() -> None:
     with writing(PLAIN) as runtime:
         compiled = await runtime.aot(planner())
         assert await compiled(nights=2) == Price(total="160")
-    assert len(runtime.get_context("main")) == 0
-
-
-@in_a_loop
-async def test_executing_a_compiled_tool_appends_input_and_output() -> None:
-    with writing(PLAIN) as runtime:
-        compiled = await runtime.aot(planner())
+        assert len(get_context("main")) == 0
         assert await compiled.execute(nights=2) == Price(total="160")
     assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
 
 
-@in_a_loop
 async def test_tool_calls_within_compiled_code_are_appended_to_main() -> None:
     with writing(CALLING) as runtime:
         compiled = await runtime.aot(planner(rate))
@@ -293,7 +260,6 @@ async def test_tool_calls_within_compiled_code_are_appended_to_main() -> None:
     assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
 
 
-@in_a_loop
 async def test_execute_appends_the_call_and_its_result() -> None:
     runtime = Runtime()
     assert await runtime.execute(rate, nights=2) == {"euros": 160}
@@ -303,7 +269,6 @@ async def test_execute_appends_the_call_and_its_result() -> None:
     assert result.tool_call_id == call.tool_calls[0]["id"]
 
 
-@in_a_loop
 async def test_a_failed_execute_appends_the_error_as_a_tool_message() -> None:
     runtime = Runtime()
     with pytest.raises(ValueError, match="at least one night"):
@@ -312,14 +277,12 @@ async def test_a_failed_execute_appends_the_error_as_a_tool_message() -> None:
     assert "at least one night" in runtime.CTX["main"][-1].content
 
 
-@in_a_loop
 async def test_executing_an_llm_tool_appends_nothing_to_main() -> None:
     runtime = Runtime()
     assert await runtime.execute(llm("Cold."), content="How is the lake?") == "Cold."
     assert len(runtime.get_context("main")) == 0
 
 
-@in_a_loop
 async def test_being_an_llm_tool_is_not_decided_by_the_name() -> None:
     @tool(name="fulfillment", description="Books a bed")
     async def fulfillment(nights: int) -> int:
@@ -330,7 +293,6 @@ async def test_being_an_llm_tool_is_not_decided_by_the_name() -> None:
     assert [message.role for message in runtime.CTX["main"]] == ["assistant", "tool"]
 
 
-@in_a_loop
 async def test_llm_calls_of_generated_code_go_to_main_and_to_an_intermediate_context() -> None:
     runtime = writing(ASKING)
     await runtime.jit(planner(llm("ninety")), nights=2)
@@ -340,7 +302,6 @@ async def test_llm_calls_of_generated_code_go_to_main_and_to_an_intermediate_con
     assert len(runtime.get_full_context(["main", "intermediate"])) == 4
 
 
-@in_a_loop
 async def test_an_llm_call_of_generated_code_can_have_an_output_schema() -> None:
     reply = json.dumps({"total": "ninety"})
     runtime = writing(
@@ -350,21 +311,18 @@ async def test_an_llm_call_of_generated_code_can_have_an_output_schema() -> None
     assert shown(runtime.CTX["main"])[1:3] == [("user", "Name a price."), ("assistant", {"total": "ninety"})]
 
 
-@in_a_loop
 async def test_a_failed_llm_call_of_generated_code_appends_nothing() -> None:
     runtime = writing(f"try:\n    await llm_a('Name a price.')\nexcept Exception:\n    {PLAIN}")
     await runtime.jit(planner(llm(ModelFailed("out of order"))), nights=2)
     assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
 
 
-@in_a_loop
 async def test_tool_calls_of_generated_code_are_appended_to_main() -> None:
     runtime = writing(CALLING)
     await runtime.jit(planner(rate), nights=2)
     assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
 
 
-@in_a_loop
 async def test_a_failed_tool_call_of_generated_code_is_a_tool_message() -> None:
     runtime = writing(CATCHING)
     await runtime.jit(planner(rate), nights=2)
@@ -373,7 +331,6 @@ async def test_a_failed_tool_call_of_generated_code_is_a_tool_message() -> None:
     assert "at least one night" in main[2].content
 
 
-@in_a_loop
 async def test_retries_and_generated_code_stay_out_of_main() -> None:
     runtime = writing("output = 1 +", BROKEN, PLAIN)
     await runtime.jit(planner(), nights=2)
@@ -381,7 +338,6 @@ async def test_retries_and_generated_code_stay_out_of_main() -> None:
     assert any("```python" in message.content for message in runtime.get_full_context("attempt"))
 
 
-@in_a_loop
 async def test_of_several_candidates_only_the_winner_reaches_main() -> None:
     runtime = writing(CALLING, PLAIN, CALLING, strategy=Strategy(num_candidates=3))
     await runtime.jit(planner(rate), nights=2)
@@ -394,36 +350,25 @@ async def test_of_several_candidates_only_the_winner_reaches_main() -> None:
 
 def test_a_context_with_keep_updated_is_saved_after_each_message() -> None:
     context = Context.from_file("walk.json", keep_updated=True)
+    assert len(context) == 0, "a missing file is an empty context"
     for count, word in enumerate(("left", "right"), start=1):
         context.user(word)
         saved = json.loads(Path("walk.json").read_text())
         assert len(saved) == count and saved[-1]["content"] == word
 
 
-def test_a_context_is_restored_from_its_file() -> None:
+def test_a_context_is_restored_from_its_file_which_is_only_read_without_keep_updated() -> None:
     context = Context.from_file("walk.json", keep_updated=True)
     context.user("left")
     context.assistant("right")
-    restored = Context.from_file("walk.json")
-    assert restored.messages == context.messages and len(restored) == 2
-
-
-def test_without_keep_updated_the_file_is_only_read() -> None:
-    Context.from_file("walk.json", keep_updated=True).user("left")
     Context.from_file("walk.json").user("not saved")
-    assert texts(Context.from_file("walk.json")) == ["left"]
-
-
-def test_a_missing_file_is_an_empty_context() -> None:
-    assert len(Context.from_file("missing.json")) == 0 and not Path("missing.json").exists()
+    assert Context.from_file("walk.json").messages == context.messages and len(context) == 2
 
 
 def test_messages_can_be_dumped_and_made_again() -> None:
     context = get_context("main")
     context.user("left")
-    context.assistant(
-        "right", tool_calls=[{"id": "c", "type": "function", "function": {"name": "n", "arguments": "{}"}}]
-    )
+    context.assistant("right", tool_calls=[snow_call("c")])
     dumped = json.dumps([message.model_dump() for message in context.messages])
     again = Context(messages=[Message(**fields) for fields in json.loads(dumped)])
     assert again.messages == context.messages
@@ -469,9 +414,8 @@ def test_truncate_oldest_keeps_the_newest_messages() -> None:
 def test_truncate_oldest_keeps_a_call_with_its_result() -> None:
     context = get_context("main")
     for number in range(3):
-        call = {"id": f"c{number}", "type": "function", "function": {"name": "snow", "arguments": "{}"}}
         context.user(f"question {number}")
-        context.assistant("", tool_calls=[call])
+        context.assistant("", tool_calls=[snow_call(f"c{number}")])
         context.tool("deep", name="snow", tool_call_id=f"c{number}")
     TruncateOldest(max_messages=4).compact({"main": context})
     assert [message.role for message in context] == ["user", "assistant", "tool"]

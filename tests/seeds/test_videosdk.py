@@ -19,7 +19,6 @@ from quire.bridges.videosdk import (
     FunctionCallOutput,
     ImageContent,
 )
-from tests.seeds.loops import in_a_loop
 
 RULE = "Serve tea politely."
 
@@ -42,10 +41,8 @@ def message(text: str, created_at: float, role: ChatRole = ChatRole.USER) -> Cha
 
 def text(item: ChatItem | None) -> str:
     assert isinstance(item, ChatMessage)
-    content = item.content
-    return (
-        content if isinstance(content, str) else " ".join(part for part in content if isinstance(part, str))
-    )
+    parts = [item.content] if isinstance(item.content, str) else item.content
+    return " ".join(part for part in parts if isinstance(part, str))
 
 
 def texts(context: ChatContext) -> list[str]:
@@ -65,22 +62,18 @@ def kinds(context: ChatContext) -> set[type[Any]]:
 
 
 class Model:
-    """Streams a reply in two pieces and keeps what it was asked."""
+    """Streams a reply in two pieces, or fails without one, and keeps what it was asked."""
 
-    def __init__(self, reply: str = "tea was drunk") -> None:
+    def __init__(self, reply: str | None = "tea was drunk") -> None:
         self.reply = reply
         self.asked: list[str] = []
 
     async def chat(self, messages: ChatContext, **_: object) -> AsyncIterator[SimpleNamespace]:
         self.asked.append(json.dumps(messages.to_dict()))
+        if self.reply is None:
+            raise ConnectionError("no line")
         for piece in (self.reply[:3], self.reply[3:]):
             yield SimpleNamespace(content=piece)
-
-
-class BrokenModel:
-    async def chat(self, messages: ChatContext, **_: object) -> AsyncIterator[SimpleNamespace]:
-        raise ConnectionError("no line")
-        yield SimpleNamespace(content="never")
 
 
 # Reading
@@ -91,14 +84,10 @@ def test_a_context_starts_empty_or_with_the_items_it_is_given() -> None:
     assert ChatContext().items == ChatContext.empty().items == [] and ChatContext(items).items == items
 
 
-def test_items_are_all_and_messages_only_messages() -> None:
+def test_items_are_all_messages_only_messages_and_turns_user_messages() -> None:
     context = tea_house(2)
-    assert len(context.items) == 9 and len(context.messages()) == 5
+    assert (len(context.items), len(context.messages()), context.turn_count()) == (9, 5, 2)
     assert kinds(context) == {ChatMessage, FunctionCall, FunctionCallOutput}
-
-
-def test_turns_are_counted_by_user_messages() -> None:
-    assert tea_house(4).turn_count() == 4 and ChatContext().turn_count() == 0
 
 
 def test_estimated_tokens_grow_with_texts_calls_and_images() -> None:
@@ -130,33 +119,26 @@ def test_a_message_is_added_with_the_values_that_are_given() -> None:
 
 
 def test_ids_and_times_are_made_where_none_are_given() -> None:
-    context = tea_house(2)
-    assert len({item.id for item in context.items}) == 9
-    assert all(earlier.created_at <= later.created_at for earlier, later in pairwise(context.items))
+    items = tea_house(2).items
+    assert len({item.id for item in items}) == 9
+    assert [item.created_at for item in items] == sorted(item.created_at for item in items)
 
 
-def test_a_system_message_can_replace_earlier_ones() -> None:
-    context = tea_house(1)
-    context.add_message(ChatRole.SYSTEM, "Serve coffee.", replace=True)
-    assert [text(m) for m in context.messages() if m.role == ChatRole.SYSTEM] == ["Serve coffee."]
-
-
-def test_replace_has_no_effect_for_other_roles() -> None:
+def test_replace_removes_earlier_system_messages_and_nothing_else() -> None:
     context = tea_house(1)
     context.add_message(ChatRole.USER, "another", replace=True)
     assert texts(context) == [RULE, "order 0", "served 0", "another"]
+    context.add_message(ChatRole.SYSTEM, "Serve coffee.", replace=True)
+    assert [text(m) for m in context.messages() if m.role == ChatRole.SYSTEM] == ["Serve coffee."]
+    assert len(context.messages()) == 4
 
 
 def test_a_function_call_has_a_call_id_arguments_and_metadata() -> None:
     context = ChatContext()
     made = context.add_function_call("brew", '{"cups": 2}', metadata={"trace": 7}, agent_id="waiter")
     given = context.add_function_call("brew", "{}", call_id="c-1")
-    assert (made.name, made.arguments, made.metadata, made.agent_id) == (
-        "brew",
-        '{"cups": 2}',
-        {"trace": 7},
-        "waiter",
-    )
+    assert (made.name, made.arguments, made.agent_id) == ("brew", '{"cups": 2}', "waiter")
+    assert made.metadata == {"trace": 7}
     assert made.call_id and made.call_id != given.call_id == "c-1"
 
 
@@ -177,17 +159,11 @@ def test_handoffs_and_config_updates_are_recorded() -> None:
     assert context.items == [handoff, update]
 
 
-def test_an_item_is_inserted_where_its_time_puts_it() -> None:
+def test_items_are_inserted_where_their_times_put_them() -> None:
     context = ChatContext([message("ten", 10.0), message("thirty", 30.0)])
     assert text(context.insert(message("twenty", 20.0))) == "twenty"
-    context.insert(message("also ten", 10.0))
-    assert texts(context) == ["ten", "also ten", "twenty", "thirty"]
-
-
-def test_several_items_are_inserted_by_their_times() -> None:
-    context = ChatContext([message("two", 2.0)])
-    context.insert_many([message("three", 3.0), message("one", 1.0)])
-    assert texts(context) == ["one", "two", "three"]
+    context.insert_many([message("forty", 40.0), message("also ten", 10.0)])
+    assert texts(context) == ["ten", "also ten", "twenty", "thirty", "forty"]
 
 
 # The configuration in force
@@ -225,11 +201,6 @@ def test_the_configuration_is_resolved_up_to_and_including_an_index_or_id() -> N
 # Copies and forks
 
 
-def test_a_copy_without_options_has_all_items() -> None:
-    context = tea_house()
-    assert context.copy().items == context.items
-
-
 def test_a_copy_can_exclude_system_messages_or_all_instructions() -> None:
     context = tea_house(0)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
@@ -251,7 +222,7 @@ def test_a_copy_can_exclude_handoffs_and_config_updates() -> None:
     context.add_config_update(tools=["fry"])
     assert AgentHandoff not in kinds(context.copy(exclude_handoffs=True))
     assert AgentConfigUpdate not in kinds(context.copy(exclude_config_updates=True))
-    assert {AgentHandoff, AgentConfigUpdate} <= kinds(context.copy())
+    assert context.copy().items == context.items
 
 
 def test_a_copy_keeps_calls_of_all_no_or_given_tools() -> None:
@@ -301,16 +272,13 @@ def test_a_filtered_fork_begins_with_all_instructions() -> None:
     assert texts(context.fork_filtered(recent_turns=1)) == [RULE, "Weigh the leaves.", "order 2", "served 2"]
 
 
-def test_a_filtered_fork_can_be_limited_to_tools_and_is_independent() -> None:
+def test_a_filtered_fork_can_be_limited_to_tools_and_needs_a_turn() -> None:
     context = tea_house(2)
     fork = context.fork_filtered(recent_turns=1, tools=[])
     fork.add_message(ChatRole.USER, "in the child")
     assert calls(fork) == outputs(fork) == [] and len(context.items) == 9
-
-
-def test_a_filtered_fork_needs_at_least_one_turn() -> None:
     with pytest.raises(ValueError, match="recent_turns"):
-        tea_house().fork_filtered(recent_turns=0)
+        context.fork_filtered(recent_turns=0)
 
 
 def test_a_brief_fork_has_instructions_a_task_and_no_history() -> None:
@@ -320,9 +288,6 @@ def test_a_brief_fork_has_instructions_a_task_and_no_history() -> None:
         (ChatRole.USER, "A cake for six.", "cook"),
     ]
     assert texts(tea_house().fork_brief("Bake.")) == ["Bake."]
-
-
-def test_a_brief_fork_needs_instructions() -> None:
     with pytest.raises(ValueError, match="instructions"):
         tea_house().fork_brief("")
 
@@ -330,7 +295,6 @@ def test_a_brief_fork_needs_instructions() -> None:
 # Merging
 
 
-@in_a_loop
 async def test_merge_takes_all_items_once_and_in_the_order_of_time() -> None:
     context = ChatContext([message("one", 1.0), message("four", 4.0)])
     child = context.fork()
@@ -340,7 +304,6 @@ async def test_merge_takes_all_items_once_and_in_the_order_of_time() -> None:
     assert texts(context) == ["one", "two", "three", "four", "five"]
 
 
-@in_a_loop
 async def test_merge_result_takes_only_the_final_assistant_message() -> None:
     context, child = tea_house(1), ChatContext().fork_brief("Bake.", "A cake.")
     await context.merge_result(child)
@@ -353,7 +316,6 @@ async def test_merge_result_takes_only_the_final_assistant_message() -> None:
     assert context.items[-1].agent_id == "cook"
 
 
-@in_a_loop
 async def test_merge_with_summary_appends_a_labelled_summary() -> None:
     context, child, model = tea_house(1), tea_house(2), Model()
     assert await context.merge_with_summary(child, llm=model, agent_id="cook") is context
@@ -363,24 +325,12 @@ async def test_merge_with_summary_appends_a_labelled_summary() -> None:
     assert len(model.asked) == 1 and "order 1" in model.asked[0] and "pot 1" in model.asked[0]
 
 
-@pytest.mark.parametrize("model", [Model(reply=""), BrokenModel()], ids=["empty", "broken"])
-@in_a_loop
-async def test_without_a_summary_nothing_is_merged(model: Any) -> None:
-    context = tea_house(1)
-    await context.merge_with_summary(tea_house(2), llm=model)
-    assert len(context.items) == 5
-
-
 # Shrinking
-
-
-def test_without_limits_nothing_is_truncated() -> None:
-    context = tea_house()
-    assert context.truncate() is context and len(context.items) == 21
 
 
 def test_truncation_removes_the_oldest_items_down_to_a_number() -> None:
     context = tea_house()
+    assert context.truncate() is context and len(context.items) == 21
     assert context.truncate(max_items=9) is context
     assert texts(context) == [RULE, "order 3", "served 3", "order 4", "served 4"]
 
@@ -416,11 +366,8 @@ def test_truncation_keeps_instructions_summary_structure_and_the_last_user_messa
 
 
 def test_truncation_stops_at_protected_items_even_over_the_limit() -> None:
-    assert (
-        texts(tea_house().truncate(max_items=1))
-        == texts(tea_house().truncate(max_tokens=1))
-        == [RULE, "order 4"]
-    )
+    for limits in ({"max_items": 1}, {"max_tokens": 1}):
+        assert texts(tea_house().truncate(**limits)) == [RULE, "order 4"]
 
 
 def test_truncation_keeps_a_call_that_waits_for_its_output() -> None:
@@ -430,7 +377,6 @@ def test_truncation_keeps_a_call_that_waits_for_its_output() -> None:
     assert "waiting" in calls(context)
 
 
-@in_a_loop
 async def test_summarize_replaces_old_turns_by_one_summary_after_the_instructions() -> None:
     context, model = tea_house(5), Model()
     assert await context.summarize(model, keep_recent_turns=2) is context
@@ -441,7 +387,6 @@ async def test_summarize_replaces_old_turns_by_one_summary_after_the_instruction
     assert "order 2" in model.asked[0] and "order 3" not in model.asked[0]
 
 
-@in_a_loop
 async def test_summarize_keeps_three_turns_by_default_and_does_nothing_with_fewer() -> None:
     context, short, model = tea_house(5), tea_house(3), Model()
     await context.summarize(model)
@@ -449,7 +394,6 @@ async def test_summarize_keeps_three_turns_by_default_and_does_nothing_with_fewe
     assert context.turn_count() == 3 and len(short.items) == 13 and len(model.asked) == 1
 
 
-@in_a_loop
 async def test_summarize_keeps_structural_items() -> None:
     context = tea_house(1)
     context.add_handoff("cook")
@@ -459,12 +403,9 @@ async def test_summarize_keeps_structural_items() -> None:
         context.add_message(ChatRole.USER, f"more {n}")
     await context.summarize(Model(), keep_recent_turns=1)
     assert {AgentHandoff, AgentConfigUpdate} <= kinds(context)
-    assert sorted(texts(context)) == sorted(
-        [RULE, "Weigh the leaves.", "[Conversation Summary]\ntea was drunk", "more 2"]
-    )
+    assert {RULE, "Weigh the leaves.", "more 2"} < set(texts(context)) and len(context.items) == 6
 
 
-@in_a_loop
 async def test_a_later_summary_takes_the_place_of_an_earlier_one_and_is_made_of_it() -> None:
     context, second = tea_house(5), Model("more tea was drunk")
     await context.summarize(Model(), keep_recent_turns=3)
@@ -475,11 +416,11 @@ async def test_a_later_summary_takes_the_place_of_an_earlier_one_and_is_made_of_
     assert "tea was drunk" in second.asked[0]
 
 
-@pytest.mark.parametrize("model", [Model(reply=""), BrokenModel()], ids=["empty", "broken"])
-@in_a_loop
-async def test_an_empty_or_failed_summary_changes_nothing(model: Any) -> None:
+@pytest.mark.parametrize("reply", ["", None], ids=["empty", "failed"])
+async def test_an_empty_or_failed_summary_changes_nothing(reply: str | None) -> None:
     context = tea_house()
-    await context.summarize(model, keep_recent_turns=1)
+    await context.summarize(Model(reply), keep_recent_turns=1)
+    await context.merge_with_summary(tea_house(2), llm=Model(reply))
     assert len(context.items) == 21
 
 
@@ -493,9 +434,6 @@ def test_openai_messages_have_instructions_calls_and_tool_results() -> None:
     assert call["tool_calls"][0]["function"]["name"] == "brew"
     assert result == {"role": "tool", "tool_call_id": "brew-0", "content": "pot 0"}
     assert answer == {"role": "assistant", "content": "served 0"}
-
-
-def test_openai_reasoning_models_get_a_developer_message() -> None:
     assert tea_house(1).to_openai_messages(reasoning_model=True)[0] == {"role": "developer", "content": RULE}
 
 
@@ -514,11 +452,8 @@ def test_anthropic_calls_always_have_results() -> None:
     messages, _ = context.to_anthropic_messages()
     blocks = [block for message in messages for block in message["content"] if isinstance(block, dict)]
     used = [block["id"] for block in blocks if block["type"] == "tool_use"]
-    assert (
-        used
-        == [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-        == ["brew-0", "waiting"]
-    )
+    answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    assert used == answered == ["brew-0", "waiting"]
 
 
 def test_anthropic_messages_have_cache_marks_only_with_caching() -> None:
@@ -527,22 +462,16 @@ def test_anthropic_messages_have_cache_marks_only_with_caching() -> None:
     assert "cache_control" not in json.dumps(context.to_anthropic_messages())
 
 
-@in_a_loop
 async def test_google_contents_are_of_user_and_model() -> None:
     context = tea_house(1)
     context.add_message(ChatRole.USER, "another")
     contents, system = await context.to_google_contents()
-    assert system == RULE and [content["role"] for content in contents] == [
-        "user",
-        "model",
-        "user",
-        "model",
-        "user",
-    ]
+    assert (
+        system == RULE and " ".join(content["role"] for content in contents) == "user model user model user"
+    )
     assert contents[1]["parts"][0]["functionCall"]["name"] == "brew"
 
 
-@in_a_loop
 async def test_a_thought_signature_travels_with_its_exact_call() -> None:
     context = tea_house(0)
     for name, metadata in (("own", {"thought_signature": "b3du"}), ("none", None)):
@@ -554,7 +483,6 @@ async def test_a_thought_signature_travels_with_its_exact_call() -> None:
     assert [part["thoughtSignature"] for part in parts] == ["b3du", "dG9vbA=="]
 
 
-@in_a_loop
 async def test_the_last_instructions_in_force_go_to_every_provider() -> None:
     context = tea_house(1)
     context.add_config_update(instructions="Serve cake.")
