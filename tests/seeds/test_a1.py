@@ -27,7 +27,7 @@ from quire.bridges.a1 import (
 )
 from quire.errors import ModelFailed
 from quire.models import Scripted
-from quire.programs import ProgramFailed
+from quire.programs import ProgramFailed, ProgramFault
 
 
 @pytest.fixture(autouse=True)
@@ -132,18 +132,12 @@ def test_every_message_has_a_timestamp_and_a_unique_id() -> None:
     assert first.message_id and first.message_id != second.message_id
 
 
-def test_named_contexts_are_independent() -> None:
+def test_named_contexts_are_independent_and_can_be_cleared() -> None:
     get_context("route").user("Go north.")
     get_context("gear").user("Bring a rope.")
-    assert texts(get_context("route")) == ["Go north."] and texts(get_context("gear")) == ["Bring a rope."]
-    assert len(get_context("main")) == 0
-
-
-def test_clear_removes_all_messages() -> None:
-    context = get_context("main")
-    context.user("Go north.")
-    context.clear()
-    assert len(context) == 0 and context.messages == []
+    assert texts(get_context("route")) == ["Go north."] and len(get_context("main")) == 0
+    get_context("route").clear()
+    assert get_context("route").messages == [] and texts(get_context("gear")) == ["Bring a rope."]
 
 
 def test_each_runtime_has_its_own_contexts(runtime: Runtime) -> None:
@@ -253,6 +247,15 @@ async def test_a_compiled_tool_appends_input_and_output_when_executed_but_not_wh
     assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
 
 
+async def test_a_compiled_tool_that_fails_raises_and_appends_nothing() -> None:
+    with writing(BROKEN) as runtime:
+        compiled = await runtime.aot(planner())
+        for run in (compiled, compiled.execute):
+            with pytest.raises(ProgramFault):
+                await run(nights=2)
+    assert len(runtime.get_context("main")) == 0
+
+
 async def test_tool_calls_within_compiled_code_are_appended_to_main() -> None:
     with writing(CALLING) as runtime:
         compiled = await runtime.aot(planner(rate))
@@ -280,6 +283,8 @@ async def test_a_failed_execute_appends_the_error_as_a_tool_message() -> None:
 async def test_executing_an_llm_tool_appends_nothing_to_main() -> None:
     runtime = Runtime()
     assert await runtime.execute(llm("Cold."), content="How is the lake?") == "Cold."
+    with pytest.raises(ModelFailed):
+        await runtime.execute(llm(ModelFailed("out of order")), content="How is the lake?")
     assert len(runtime.get_context("main")) == 0
 
 

@@ -227,22 +227,18 @@ async def test_sections_are_shown_in_order_and_need_no_memory_at_construction() 
 class Own:
     """A section of one's own, as the interface asks for it."""
 
-    def __init__(self, name: str = "own", **attributes: Any) -> None:
-        self.name = name
-        self.enabled = True
-        self.__dict__.update(attributes)
+    def __init__(self, name: str = "own", *, fails: bool = False, required: bool = True) -> None:
+        self.name, self.enabled = name, True
+        self.fails, self.required = fails, required
 
     async def get_messages(
         self, memory: Memory, scope: str, conversation: str, params: dict[str, Any]
     ) -> list[dict[str, Any]]:
+        if self.fails:
+            raise LookupError("the page is torn out")
         count = len(await memory.get_messages_only(scope, conversation))
         params.setdefault("names", []).append(self.name)
         return [system(f"{scope}/{conversation} has {count}, after {params['names']}")]
-
-
-class Failing(Own):
-    async def get_messages(self, *_: Any) -> list[dict[str, Any]]:
-        raise LookupError("the page is torn out")
 
 
 async def test_a_section_receives_memory_scope_conversation_and_shared_params() -> None:
@@ -265,8 +261,8 @@ async def test_a_section_can_be_switched_off_and_on() -> None:
 
 async def test_a_failing_section_is_an_error_unless_it_is_optional() -> None:
     with pytest.raises(LookupError):
-        await ContextTemplate([Failing()]).build_context(Memory(), "ana", "may")
-    template = ContextTemplate([Failing(required=False), Own("other")])
+        await ContextTemplate([Own(fails=True)]).build_context(Memory(), "ana", "may")
+    template = ContextTemplate([Own(fails=True, required=False), Own("other")])
     assert len(await template.build_context(Memory(), "ana", "may")) == 1
 
 

@@ -207,11 +207,7 @@ def test_messages_are_counted_in_tokens() -> None:
     counter, messages = TokenCounter("gpt-4o"), [{"role": "user", "content": "hello world"}]
     assert counter.count("hello world") == 2 < counter.count_messages(messages) < 15
     assert counter.count_messages(messages * 2) > counter.count_messages(messages)
-
-
-def test_a_counter_is_made_for_a_model() -> None:
-    text = "Zwiebeln und Knoblauch schälen" * 5
-    assert len({TokenCounter(model).count(text) for model in ("gpt-4o", "gpt-4", "claude-sonnet-4-5")}) > 1
+    assert TokenCounter("claude-sonnet-4-5").count("Zwiebeln schälen") != counter.count("Zwiebeln schälen")
 
 
 async def test_over_the_limit_the_prompt_the_newest_messages_and_the_task_are_kept() -> None:

@@ -155,16 +155,11 @@ async def test_appending_anything_but_items_is_a_type_error_and_adds_nothing(val
     assert contents(queue) == ["seed"]
 
 
-async def test_a_queue_is_cleared_without_await() -> None:
+async def test_a_queue_has_a_length_is_iterable_and_false_once_cleared() -> None:
     queue = await queue_of("seed", "sprout")
+    assert len(queue) == 2 and contents(list(queue)) == ["seed", "sprout"] and bool(queue)
     queue.clear()
-    assert queue.items == []
-
-
-async def test_a_queue_has_a_length_is_iterable_and_false_when_empty() -> None:
-    queue = await queue_of("seed", "sprout")
-    assert len(queue) == 2 and contents(list(queue)) == ["seed", "sprout"]
-    assert bool(queue) and not bool(ContextQueue(limit=1))
+    assert queue.items == [] and not bool(queue)
 
 
 async def test_the_items_of_a_queue_or_pool_are_a_copy() -> None:

@@ -180,9 +180,7 @@ def test_the_configuration_at_the_end_is_the_last_one_in_force() -> None:
     assert ChatContext().active_config_at() == (None, None)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="The parts are joined by a line break, and the page joins them by a space."
-)
+@pytest.mark.xfail(strict=True, reason="The parts are joined by a line break instead of a space.")
 def test_instructions_of_several_texts_are_joined_by_a_space() -> None:
     context = ChatContext()
     context.add_message(ChatRole.SYSTEM, ["Serve", "cake."])
@@ -263,9 +261,7 @@ def test_a_filtered_fork_has_the_instructions_and_the_recent_turns() -> None:
     assert context.fork_filtered(recent_turns=9).turn_count() == 5
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Instructions within the kept turns stay in their place; the page puts them first."
-)
+@pytest.mark.xfail(strict=True, reason="Instructions within the kept turns stay in their place.")
 def test_a_filtered_fork_begins_with_all_instructions() -> None:
     context = tea_house(3)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
@@ -450,7 +446,7 @@ def test_anthropic_calls_always_have_results() -> None:
     context.add_function_call("brew", "{}", call_id="waiting")
     context.add_message(ChatRole.USER, "still there?")
     messages, _ = context.to_anthropic_messages()
-    blocks = [block for message in messages for block in message["content"] if isinstance(block, dict)]
+    blocks: list[Any] = [block for message in messages for block in message["content"]]
     used = [block["id"] for block in blocks if block["type"] == "tool_use"]
     answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     assert used == answered == ["brew-0", "waiting"]
