@@ -125,9 +125,10 @@ def codec(run: Run, given: Json) -> Json:
     data: bytes = given["text"].encode() if "text" in given else b64decode(given["base64"])
     form = MSGPACK if given.get("msgpack") else JSON
     found = [form.decode_item(data)] if given.get("one") else form.decode(data)
+    run.seen.update(item.id for item in found if item.id.encode() not in data)
     return {
         "kinds": [kind_of(item) for item in found],
-        "json": run.written(found),
+        "json": json.loads(JSON.encode(found)),
         "same_as_msgpack": MSGPACK.decode(MSGPACK.encode(found)) == found,
         "same_one_by_one": [JSON.decode_item(JSON.encode_item(item)) for item in found] == found,
     }
@@ -536,7 +537,8 @@ def compute(row: Json) -> Json:
     with use_clock(lambda: run.time):
         found = attempt(CATEGORIES[row["category"]], run, row["input"])
     text, known = json.dumps(found), json.dumps(row["input"])
-    made = sorted((one for one in run.seen if f'"{one}"' not in known and one in text), key=text.index)
+    long = (one for one in run.seen if len(one) > 15 and f'"{one}"' not in known)  # no other texts in them
+    made = sorted((one for one in long if one in text), key=text.index)
     names = {one: f"~{number}" for number, one in enumerate(made, 1)}
     for one in sorted(made, key=len, reverse=True):
         text = text.replace(one, names[one])
