@@ -31,7 +31,19 @@ from quire.compactors import (
 )
 from quire.context import POLICIES, Context, Template, diff, replay
 from quire.errors import Irreducible, OverBudget, QuireError
-from quire.items import JSON, MSGPACK, Item, Message, Note, Reasoning, ToolCall, ToolResult, kind_of, use_clock
+from quire.items import (
+    JSON,
+    MSGPACK,
+    Item,
+    Message,
+    Note,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    kind_of,
+    new_id,
+    use_clock,
+)
 from quire.sections import (
     Additional,
     Ask,
@@ -161,6 +173,7 @@ def codec(run: Run, given: Json) -> Json:
     data: bytes = given["text"].encode() if "text" in given else b64decode(given["base64"])
     form = MSGPACK if given.get("msgpack") else JSON
     items = [form.decode_item(data)] if given.get("one") else form.decode(data)
+    run.ids(item for item in items if len(item.id) == len(new_id()))
     packed = MSGPACK.decode(MSGPACK.encode(items))
     return {
         "kinds": [kind_of(item) for item in items],
@@ -197,7 +210,13 @@ def facts(run: Run, given: Json) -> Json:
     prices, images = found.prices, found.images
     return {
         "limits": [found.window, found.output, found.cache_minimum, found.flat_until, found.cache_seconds],
-        "prices": [prices.input, prices.output, prices.cache_read, prices.cache_write, prices.cache_write_long],
+        "prices": [
+            prices.input,
+            prices.output,
+            prices.cache_read,
+            prices.cache_write,
+            prices.cache_write_long,
+        ],
         "features": sorted(found.features),
         "provider": found.provider,
         "images": [images.count, images.bytes, images.side, images.many, images.many_side],
@@ -261,7 +280,12 @@ def ask_at(run: Run, transcript: Transcript) -> Json:
 def _at(run: Run, view: View) -> Json:
     shown = run.ids(view)
     configs = [list(config_at(view, index)) for index in range(0, len(shown), 5)]
-    return {"shown": shown, "tokens": view.tokens(FOUR), "pending": run.ids(view.pending()), "configs": configs}
+    return {
+        "shown": shown,
+        "tokens": view.tokens(FOUR),
+        "pending": run.ids(view.pending()),
+        "configs": configs,
+    }
 
 
 def ask_truncate(run: Run, transcript: Transcript) -> Json:
@@ -444,7 +468,9 @@ def _spans(view: View) -> Sequence[Any]:
 def read_backs(run: Run, given: Json) -> Json:
     pool = Pool(note for note in items_of(given["notes"]) if isinstance(note, Note))
     return [
-        attempt(lambda handle=handle, tokens=tokens, start=start: read_back(pool, handle, FOUR, tokens, start))
+        attempt(
+            lambda handle=handle, tokens=tokens, start=start: read_back(pool, handle, FOUR, tokens, start)
+        )
         for handle, tokens, start in given["reads"]
     ]
 

@@ -1,6 +1,6 @@
 """Record the golden corpora anew from their own inputs, or print what differs from them.
 
-    python -m tests.goldens.record_core [--corpus NAME] [--diff]
+python -m tests.goldens.record_core [--corpus NAME] [--diff]
 """
 
 import argparse
