@@ -92,7 +92,6 @@ from quire.tokens import (
     counter_for,
     estimate,
     facts_for,
-    family_of,
     schema_tokens,
 )
 
@@ -206,7 +205,7 @@ def tool_counts(run: Run, given: Json) -> Json:
 
 
 def facts(run: Run, given: Json) -> Json:
-    found, family = facts_for(given["model"]), family_of(given["model"])
+    found = facts_for(given["model"])
     prices, images = found.prices, found.images
     return {
         "limits": [found.window, found.output, found.cache_minimum, found.flat_until, found.cache_seconds],
@@ -220,7 +219,7 @@ def facts(run: Run, given: Json) -> Json:
         "features": sorted(found.features),
         "provider": found.provider,
         "images": [images.count, images.bytes, images.side, images.many, images.many_side],
-        "counted_as": [family.vocabulary, family.framing, family.media],
+        "counted_as": [found.vocabulary or found.scale, found.framing, found.media],
     }
 
 
