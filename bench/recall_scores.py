@@ -11,7 +11,7 @@ from quire.memory.quoted_text import CLOSING, OPENING
 from quire.memory.quoting import quote_of
 from quire.memory.recall import told_block
 from quire.sections import Quote
-from quire.tokens.exact import exact
+from quire.tokens import Exact
 
 BUDGETS = (512, 1024, 2048, 4096)
 CUTS = (5, 10, 25, 50)
@@ -19,7 +19,7 @@ CUTS = (5, 10, 25, 50)
 Ranking = Callable[[str], Sequence[Quote]]
 """A question to quotes, best first."""
 
-tokens = exact("cl100k_base")
+tokens = Exact("cl100k_base").text
 
 
 @dataclass(frozen=True)

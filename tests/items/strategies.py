@@ -31,7 +31,9 @@ from quire.items import (
     Unknown,
     Wording,
 )
-from quire.items.newer import KEPT
+
+KEPT = "quire.newer"
+"""The reserved key of extras."""
 
 FEW = settings(max_examples=max(10, settings().max_examples // 5))
 """For laws that are tried once per kind, so that every kind has its share."""
@@ -55,7 +57,7 @@ SPECIAL_TEXTS = st.sampled_from(
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Unicode of all planes, without halves of surrogate pairs."""
+    """Unicode of all planes, without surrogates."""
     return SPECIAL_TEXTS | st.text(st.characters(codec="utf-8"), max_size=20)
 
 

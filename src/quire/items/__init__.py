@@ -1,30 +1,55 @@
-"""What is recorded: frozen items in one tagged union, the parts of their content, and how to write them."""
+"""Records of a conversation: frozen items in one tagged union, the parts of their content, and the codec."""
 
 from quire.items.clock import new_id, now, use_clock
 from quire.items.codec import JSON, MSGPACK, Codec
-from quire.items.edits import Hide, Mask, Pin, Span, Summary, Undo
-from quire.items.foreign import fit_for_pydantic as _fit_for_pydantic
-from quire.items.frozen import MAX_DEPTH as MAX_DEPTH, NOTHING, FrozenDict, FrozenList, freeze, thaw
 from quire.items.kinds import (
+    EDITS,
+    FAR_PAST as FAR_PAST,
+    KINDS,
+    MAX_DATA,
     ROLES as ROLES,
     Address,
+    Audio,
     ConfigChange,
+    Content,
+    Detail as Detail,
+    Edit,
+    File,
     Handoff,
+    Hide,
+    Image,
+    Item,
+    Mask,
     Message,
     Note,
     Opaque,
+    Part,
+    Pin,
     Reasoning,
     Role,
+    Span,
+    Summary,
     ToolCall,
     ToolResult,
+    Undo,
+    Unknown,
     Wording,
+    kind_of,
+    parts_of,
+    text_of,
 )
-from quire.items.parts import MAX_DATA, Audio, Content, Detail as Detail, File, Image, Part, parts_of, text_of
-from quire.items.portable import DICT as DICT, portable as portable, restored as restored
-from quire.items.record import FAR_PAST as FAR_PAST
-from quire.items.settle import MAX_TEXT
-from quire.items.union import EDITS, KINDS, Edit, Item, kind_of
-from quire.items.unknown import Unknown
+from quire.items.pydantic_hooks import attach as _attach_pydantic_hooks
+from quire.items.values import (
+    MAX_DEPTH as MAX_DEPTH,
+    MAX_TEXT,
+    NOTHING,
+    FrozenDict,
+    FrozenList,
+    freeze,
+    replace_surrogates as replace_surrogates,
+    thaw,
+    to_json as to_json,
+)
 
 __all__ = [
     "EDITS",
@@ -72,4 +97,4 @@ __all__ = [
     "use_clock",
 ]
 
-_fit_for_pydantic()
+_attach_pydantic_hooks()

@@ -1,9 +1,9 @@
-"""The one clock, and ids that sort by it.
+"""The clock of the library, and ids that sort by time.
 
-Everything that asks for the time asks here, so that a test can set it. An id is sixteen hexadecimal digits of
-time and a counter, then twelve that are this process's own: ids of one process sort in the order they were
-made as long as the clock does not step back, ids of several processes by the millisecond. After a step back
-they are still unique, and sort by the time the clock gave.
+All code reads the time here, so that a test can set it. An id is sixteen hexadecimal digits of time and a
+counter, followed by twelve random digits of the process. Ids of one process sort in the order in which they
+were made, ids of several processes by the millisecond. When the clock steps back, ids stay unique and sort by
+the time that the clock gave.
 """
 
 import itertools
@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from quire.errors import InvalidValue, QuireError, WrongType
+from quire.errors import InvalidValue, WrongType
 
 Clock = Callable[[], float]
 
-_COUNTER_BITS = 22  # more ids in a millisecond than can be made: two threads with different times never meet
+_COUNTER_BITS = 22  # more than one millisecond can use up, so ids of different milliseconds never collide
 
 _clock: Clock = time.time
 _next_tick = itertools.count().__next__  # a C call: two threads never get the same number
@@ -29,26 +29,22 @@ def now() -> float:
 
 
 def new_id() -> str:
-    """An id that no other item has and that sorts by time."""
+    """A unique id that sorts by time."""
     at = _clock()
-    try:  # a text times a whole number would be a text
+    try:
         return "%016x" % ((int(at * 1e3) << _COUNTER_BITS) + _next_tick()) + _process
-    except (TypeError, ValueError, OverflowError):
-        raise _no_time(at) from None
-
-
-def _no_time(at: object) -> QuireError:
-    if isinstance(at, float):
-        return InvalidValue("the clock gave no time: it is infinite, or not a number")
-    return WrongType(f"a clock gives the time in seconds, not {type(at).__name__}")
+    except TypeError:
+        raise WrongType(f"a clock returns seconds as a number, not {type(at).__name__}") from None
+    except (ValueError, OverflowError):
+        raise InvalidValue("the clock returned infinity or NaN") from None
 
 
 @contextmanager
 def use_clock(clock: Clock) -> Generator[None]:
-    """Take the time from `clock` for a while, in the whole process."""
+    """Take the time from `clock` inside the `with` block, in the whole process."""
     global _clock
     if not callable(clock):
-        raise WrongType(f"a clock is called for the time; {type(clock).__name__} is not")
+        raise WrongType(f"a clock is a function that returns the time, not {type(clock).__name__}")
     previous, _clock = _clock, clock
     try:
         yield
@@ -56,10 +52,10 @@ def use_clock(clock: Clock) -> Generator[None]:
         _clock = previous
 
 
-def _renew_process_part() -> None:
+def _renew_process_digits() -> None:
     global _process
     _process = os.urandom(6).hex()
 
 
-if hasattr(os, "register_at_fork"):  # not everywhere can a process be forked
-    os.register_at_fork(after_in_child=_renew_process_part)
+if hasattr(os, "register_at_fork"):  # not available on Windows
+    os.register_at_fork(after_in_child=_renew_process_digits)

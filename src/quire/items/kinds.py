@@ -1,241 +1,410 @@
-"""The kinds of item that record what happened. Edits, which change what is shown of it, are in `edits`."""
+"""Items: the parts of their content, the kinds that record what happened, and the edits.
 
-from typing import Any, Literal
+Every kind is a frozen struct. Its fields are checked when it is made and when it is decoded; an error names
+the field, never its value. Adding a kind to the union makes the type checker list every place to visit.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
-from quire.errors import InvalidValue
-from quire.items.frozen import NOTHING
-from quire.items.parts import Content, Part, parts_of, text_of
-from quire.items.record import FAR_FUTURE, FAR_PAST, Record
-from quire.items.settle import MAX_TEXT, settle
+from quire.errors import InvalidValue, WrongType
+from quire.items.clock import new_id, now
+from quire.items.values import MAX_TEXT, NOTHING, check_fields, replace_surrogates
+
+MAX_DATA = 64 * 1024 * 1024
+"""Bytes that one part may hold by value."""
+
+FAR_FUTURE = 1e11  # seconds; a later time is surely in milliseconds
+FAR_PAST = -FAR_FUTURE
 
 Role = Literal["system", "developer", "user", "assistant"]
-ROLES = frozenset(("system", "developer", "user", "assistant"))
+ROLES: frozenset[str] = frozenset(get_args(Role))
+Detail = Literal["auto", "low", "high"]
+
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+Visible = Annotated[str, Meta(pattern=r"\S", max_length=MAX_TEXT)]
+Data = Annotated[bytes, Meta(min_length=1, max_length=MAX_DATA)]
+Size = Annotated[int, Meta(gt=0, lt=10**9)]
+Seconds = Annotated[float, Meta(gt=0, lt=1e9)]
+Time = Annotated[float, Meta(gt=FAR_PAST, lt=FAR_FUTURE)]
+Priority = Annotated[float, Meta(ge=0, le=1)]
 
 
-class Opaque(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """State that only the model that made it can read: signatures, encrypted reasoning.
-
-    Without data it only says whose something is. It goes back to that provider and model alone, and only
-    while what came before it is unchanged; `prefix` is the digest of what that was.
-    """
-
-    provider: str
-    model: str
-    data: str = ""
-    prefix: str | None = None
+class Piece(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """A struct inside an item."""
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_fields(self)
 
 
-class Wording(
+# Parts of content. Text is plain `str`.
+
+
+class Media(Piece, frozen=True, kw_only=True, tag_field="part"):
+    """What all media have: their bytes or their address, never both.
+
+    Sizes (`width`, `seconds`, `pages`) serve the token count, which otherwise assumes a usual size.
+    """
+
+    url: Name | None = None
+    data: Data | None = None
+    media_type: Text | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if (self.url is None) == (self.data is None):
+            raise InvalidValue(f"{type(self).__name__} takes either url or data")
+
+
+class Image(Media, frozen=True, kw_only=True, tag="image"):
+    """A picture."""
+
+    detail: Detail = "auto"
+    width: Size | None = None
+    height: Size | None = None
+
+
+class Audio(Media, frozen=True, kw_only=True, tag="audio"):
+    """A recording; `transcript` is its text, for models that take no audio."""
+
+    seconds: Seconds | None = None
+    transcript: Text | None = None
+
+
+class File(Media, frozen=True, kw_only=True, tag="file"):
+    """A document such as a PDF."""
+
+    name: Text | None = None
+    pages: Size | None = None
+
+
+Part = Text | Image | Audio | File
+Content = Text | tuple[Part, ...]
+
+
+def text_of(content: Content) -> str:
+    """The text of a content, without its media."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part for part in parts_of(content) if isinstance(part, str))
+
+
+def parts_of(content: Content) -> tuple[Part, ...]:
+    """A content as a tuple of parts; an empty text has none."""
+    if isinstance(content, str):
+        return (content,) if content else ()
+    if not isinstance(content, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a content is a text or several parts, not {type(content).__name__}")
+    return tuple(content)
+
+
+# Structs inside items
+
+
+class Opaque(Piece, frozen=True):
+    """Provider state that only the model that made it can read: signatures, encrypted reasoning.
+
+    It goes back to that provider and model alone, and only while everything before it is unchanged: `prefix`
+    is the digest of what that was. Without data it only names the provider and the model.
+    """
+
+    provider: Text
+    model: Text
+    data: Text = ""
+    prefix: Text | None = None
+
+
+class Wording(Piece, frozen=True, kw_only=True):
+    """Other wordings of a message: one to be spoken, one to be displayed."""
+
+    voice: Text | None = None
+    reading: Text | None = None
+
+
+class Address(Piece, frozen=True):
+    """The recipient of a direct message, its priority (0 to 1), and the time at which it expires."""
+
+    to: Name
+    priority: Priority | None = None
+    expires_at: Time | None = None
+
+
+class Span(Piece, frozen=True):
+    """All items from one to another, both included, in the order of the log; edits are not part of it."""
+
+    first: Name
+    last: Name
+
+    def __post_init__(self) -> None:
+        if not (_is_usual(self.first) and _is_usual(self.last)):
+            check_fields(self)
+
+
+# What happened
+
+
+class Record(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
+    tag_field="kind",
     gc=False,
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """Other words for the same message where a channel wants them: to be heard, or to be read."""
+    """The fields that all kinds of item have.
 
-    voice: str | None = None
-    reading: str | None = None
+    The cyclic garbage collector skips items, because visiting them would slow down every collection. An
+    object in `extras` must therefore not refer back to its item.
+    """
 
-    def __post_init__(self) -> None:
-        settle(self)
-
-
-class Address(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """Whom a direct message is for, how much it matters (0 to 1), and the time after which it is void."""
-
-    to: str
-    priority: float | None = None
-    expires_at: float | None = None
+    id: Name = msgspec.field(default_factory=new_id)
+    created_at: Time = msgspec.field(default_factory=now)
+    agent_id: Text | None = None
+    extras: Mapping[str, Any] = NOTHING
 
     def __post_init__(self) -> None:
-        settle(self)
-        if not self.to:
-            raise InvalidValue("Address.to is empty")
-        if self.priority is not None and not 0 <= self.priority <= 1:
-            raise InvalidValue("Address.priority must be from 0 to 1")
-        if self.expires_at is not None and not abs(self.expires_at) < FAR_FUTURE:
-            raise InvalidValue("Address.expires_at must be seconds since 1970, in UTC")
+        check_fields(self)
 
 
-class Message(Record, frozen=True, tag="message", gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """Something said."""
+# Messages, calls and results are made and decoded by the thousand. The conditions in their `__post_init__`
+# accept nearly all of them without a call per field; the rest is checked in full.
+
+_USUAL = 1000  # characters of a name or an id
+
+
+def _is_usual(text: Any) -> bool:
+    return type(text) is str and 0 < len(text) < _USUAL and text.isascii()
+
+
+def _has_no_surrogates(text: str) -> bool:
+    return replace_surrogates(text) is text
+
+
+class _WithContent:
+    """Two views of the content of a message or a result."""
+
+    __slots__ = ()
+    content: Content
+
+    @property
+    def text(self) -> str:
+        """The text, without media."""
+        return text_of(self.content)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The content as a tuple of parts."""
+        return parts_of(self.content)
+
+
+class Message(_WithContent, Record, frozen=True, tag="message"):
+    """A message of the system, the developer, the user or the assistant."""
 
     role: Role
-    content: Content
+    content: Text | Annotated[tuple[Part, ...], Meta(min_length=1)]
     interrupted: bool = False
     wording: Wording | None = None
     address: Address | None = None
     state: Opaque | None = None
 
     def __post_init__(self) -> None:
-        # What nearly all messages are, in one condition without a call: it runs for every message ever made
-        # or read.
+        content: Any = self.content
+        own_id = self.id
         if not (
-            type(content := self.content) is type(own_id := self.id) is str
-            and len(content) + len(own_id) <= MAX_TEXT
-            and type(role := self.role) is str
-            and role in ROLES
+            type(content) is type(own_id) is type(self.role) is str
+            and (content.isascii() or _has_no_surrogates(content))
+            and len(content) <= MAX_TEXT
+            and 0 < len(own_id) < _USUAL
+            and own_id.isascii()
+            and self.role in ROLES
             and self.interrupted is False
-            and self.wording is None
-            and self.address is None
-            and self.state is None
+            and self.wording is self.address is self.state is None
             and self.extras is NOTHING
-            and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
-            and type(made := self.created_at) is float
-            and FAR_PAST < made < FAR_FUTURE
-            and own_id
+            and type(self.created_at) is float
+            and FAR_PAST < self.created_at < FAR_FUTURE
+            and (self.agent_id is None or _is_usual(self.agent_id))
         ):
-            Record.__post_init__(self)
-
-    def _check(self) -> None:
-        if self.content == ():
-            raise InvalidValue("Message.content has no parts")
-
-    @property
-    def text(self) -> str:
-        """The words, without media."""
-        return text_of(self.content)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The content as a tuple of parts."""
-        return parts_of(self.content)
+            check_fields(self)
 
 
-class ToolCall(
-    Record, frozen=True, tag="tool_call", gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
-    """A model's wish to have a tool run; `arguments` is the JSON text as the model wrote it, right or not."""
+class ToolCall(Record, frozen=True, tag="tool_call"):
+    """A model's request to run a tool; `arguments` is the text that the model wrote, valid JSON or not."""
 
-    call_id: str
-    name: str
-    arguments: str = "{}"
+    call_id: Name
+    name: Name
+    arguments: Text = "{}"
     state: Opaque | None = None
 
     def __post_init__(self) -> None:
+        arguments, own_id, call_id, name = self.arguments, self.id, self.call_id, self.name
         if not (
-            type(arguments := self.arguments) is type(call_id := self.call_id) is str
-            and type(name := self.name) is type(own_id := self.id) is str
-            and len(arguments) + len(call_id) + len(name) + len(own_id) <= MAX_TEXT
-            and call_id
-            and name
+            type(arguments) is type(own_id) is type(call_id) is type(name) is str
+            and (arguments.isascii() or _has_no_surrogates(arguments))
+            and len(arguments) <= MAX_TEXT
+            and 0 < len(own_id) < _USUAL
+            and own_id.isascii()
+            and 0 < len(call_id) < _USUAL
+            and call_id.isascii()
+            and 0 < len(name) < _USUAL
+            and name.isascii()
             and self.state is None
             and self.extras is NOTHING
-            and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
-            and type(made := self.created_at) is float
-            and FAR_PAST < made < FAR_FUTURE
-            and own_id
+            and type(self.created_at) is float
+            and FAR_PAST < self.created_at < FAR_FUTURE
+            and (self.agent_id is None or _is_usual(self.agent_id))
         ):
-            Record.__post_init__(self)
-
-    def _check(self) -> None:
-        _require(self, self.call_id, self.name)
+            check_fields(self)
 
 
-class ToolResult(
-    Record, frozen=True, tag="tool_result", gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
-    """What a tool gave back for one call."""
+class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
+    """The output of a tool for one call."""
 
-    call_id: str
-    name: str
+    call_id: Name
+    name: Name
     content: Content
     is_error: bool = False
 
     def __post_init__(self) -> None:
+        content: Any = self.content
+        own_id, call_id, name = self.id, self.call_id, self.name
         if not (
-            type(content := self.content) is type(call_id := self.call_id) is str
-            and type(name := self.name) is type(own_id := self.id) is str
-            and len(content) + len(call_id) + len(name) + len(own_id) <= MAX_TEXT
-            and call_id
-            and name
+            type(content) is type(own_id) is type(call_id) is type(name) is str
+            and (content.isascii() or _has_no_surrogates(content))
+            and len(content) <= MAX_TEXT
+            and 0 < len(own_id) < _USUAL
+            and own_id.isascii()
+            and 0 < len(call_id) < _USUAL
+            and call_id.isascii()
+            and 0 < len(name) < _USUAL
+            and name.isascii()
             and type(self.is_error) is bool
             and self.extras is NOTHING
-            and (self.agent_id is None or (type(self.agent_id) is str and len(self.agent_id) <= MAX_TEXT))
-            and type(made := self.created_at) is float
-            and FAR_PAST < made < FAR_FUTURE
-            and own_id
+            and type(self.created_at) is float
+            and FAR_PAST < self.created_at < FAR_FUTURE
+            and (self.agent_id is None or _is_usual(self.agent_id))
         ):
-            Record.__post_init__(self)
-
-    def _check(self) -> None:
-        _require(self, self.call_id, self.name)
-
-    @property
-    def text(self) -> str:
-        """The words, without media."""
-        return text_of(self.content)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The content as a tuple of parts."""
-        return parts_of(self.content)
+            check_fields(self)
 
 
-class Reasoning(
-    Record, frozen=True, tag="reasoning", gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
-    """What a model thought; `state` says whose it is and holds what only that model can read."""
+class Reasoning(Record, frozen=True, tag="reasoning"):
+    """A model's reasoning; `state` names the model and holds what only that model can read."""
 
-    text: str = ""
+    text: Text = ""
     state: Opaque | None = None
 
     @property
     def provider(self) -> str | None:
-        """The provider that this belongs to."""
+        """The provider of the model that reasoned."""
         return self.state.provider if self.state else None
 
     @property
     def model(self) -> str | None:
-        """The model that this belongs to."""
+        """The model that reasoned."""
         return self.state.model if self.state else None
 
 
-class Handoff(Record, frozen=True, tag="handoff", gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """One agent gives the conversation to another."""
+class Handoff(Record, frozen=True, tag="handoff"):
+    """One agent hands the conversation over to another."""
 
-    to_agent: str
-    from_agent: str | None = None
-    reason: str | None = None
-
-    def _check(self) -> None:
-        if not self.to_agent:
-            raise InvalidValue("Handoff.to_agent is empty")
+    to_agent: Name
+    from_agent: Text | None = None
+    reason: Text | None = None
 
 
-class ConfigChange(
-    Record, frozen=True, tag="config_change", gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
-    """From here on other instructions or other tools are in force; what is left out stays as it was."""
+class ConfigChange(Record, frozen=True, tag="config_change"):
+    """New instructions or tools are in force from here on; None leaves the previous ones in force."""
 
-    instructions: str | None = None
-    tools: tuple[str, ...] | None = None
+    instructions: Text | None = None
+    tools: tuple[Text, ...] | None = None
 
 
-class Note(Record, frozen=True, tag="note", omit_defaults=True, forbid_unknown_fields=True):
-    """A piece of knowledge kept at hand; with a key it belongs in the pool, without one in the transcript.
+class Note(Record, frozen=True, tag="note"):
+    """A piece of knowledge; with a key it belongs in the pool, without one in the transcript.
 
     `content` is any value. JSON values and bytes can be stored; anything else lives in memory only.
     """
 
     content: Any
-    key: str | None = None
-    description: str | None = None
-
-    def _check(self) -> None:
-        if self.key == "":
-            raise InvalidValue("Note.key is empty")
+    key: Name | None = None
+    description: Text | None = None
 
 
-def _require(item: ToolCall | ToolResult, call_id: str, name: str) -> None:
-    if not call_id:
-        raise InvalidValue(f"{type(item).__name__}.call_id is empty")
-    if not name:
-        raise InvalidValue(f"{type(item).__name__}.name is empty")
+# Edits: items that change what is shown of other items, never the items themselves
+
+
+class Summary(Record, frozen=True, tag="summary"):
+    """A short text shown in place of the spans; without spans it is shown where it was recorded."""
+
+    text: Visible
+    spans: tuple[Span, ...] = ()
+
+
+class Mask(Record, frozen=True, tag="mask"):
+    """A short stub shown in place of one item's content."""
+
+    target: Name
+    stub: Visible
+
+
+class Hide(Record, frozen=True, tag="hide"):
+    """The spans are not shown."""
+
+    spans: Annotated[tuple[Span, ...], Meta(min_length=1)]
+
+
+class Pin(Record, frozen=True, tag="pin"):
+    """One item, with its group, stays shown in full, whatever else is hidden, masked or summarised."""
+
+    target: Name
+
+
+class Undo(Record, frozen=True, tag="undo"):
+    """One edit no longer applies; an `Undo` can be undone too."""
+
+    target: Name
+
+
+class Unknown(Record, frozen=True, tag="unknown"):
+    """An item of a kind that a newer version made: it is stored and never shown.
+
+    `name` is the name of the kind. `fields` are its fields, as they were read, without the kind, the id, the
+    time and the agent.
+    """
+
+    name: Text
+    fields: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.extras:
+            raise InvalidValue("Unknown.extras must be empty: they belong in `fields`")
+        if not self.fields.keys().isdisjoint(("kind", *COMMON)):
+            raise InvalidValue(f"Unknown.fields must not hold kind, {', '.join(COMMON)}")
+
+
+COMMON = ("id", "created_at", "agent_id")
+"""Fields that an `Unknown` has as attributes."""
+
+Edit = Summary | Mask | Hide | Pin | Undo
+Known = Message | ToolCall | ToolResult | Reasoning | Handoff | ConfigChange | Note | Edit
+Item = Known | Unknown
+
+KNOWN: dict[str, type[Known]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Known)}
+"""The kinds of this version, by name."""
+
+KINDS: frozenset[type] = frozenset((*KNOWN.values(), Unknown))
+EDITS: frozenset[type] = frozenset(get_args(Edit))
+
+
+def kind_of(item: Item) -> str:
+    """The name of an item's kind, as a codec writes it."""
+    if isinstance(item, Unknown):
+        return item.name
+    if type(item) not in KINDS:
+        raise WrongType(f"an item has a kind, {type(item).__name__} has none")
+    return str(type(item).__struct_config__.tag)

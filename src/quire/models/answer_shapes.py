@@ -49,9 +49,9 @@ _LISTED = frozenset(
 """The keywords that Gemini knows; others it passes over."""
 
 _BESIDE_TOOLS = {
-    "openai": "answer_schema",
-    "openai-responses": "answer_schema",
-    "gemini": "schema_beside_tools",
+    "openai": "output_schema",
+    "openai-responses": "output_schema",
+    "gemini": "output_schema_with_tools",
 }
 """What a model must be known for to be sent a schema beside tools: others write that and never call."""
 
@@ -75,7 +75,7 @@ def shape_for(
     `takes` says whether the model is held to one, where somebody knows better than its facts.
     """
     features = _features(model, takes)
-    if "no_answer_schema" in features:
+    if "no_output_schema" in features:
         return AnswerShape()
     if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
         return AnswerShape()
@@ -83,7 +83,7 @@ def shape_for(
     if plain.lost:  # no wire is known to take another top than an object: it is sent as it is, or not at all
         return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
     shape = _SHAPES[wire](_closed(plain.schema), model, tools)
-    return shape if "answer_schema" in features else shape._replace(is_held=False)
+    return shape if "output_schema" in features else shape._replace(is_held=False)
 
 
 def told(schema: _Schema) -> Message:
@@ -105,7 +105,7 @@ def _features(model: str, takes: bool | None) -> frozenset[str]:
     known = frozenset[str](facts_for(model).features)
     if takes is None:
         return known
-    said, unsaid = ("answer_schema", "no_answer_schema") if takes else ("no_answer_schema", "answer_schema")
+    said, unsaid = ("output_schema", "no_output_schema") if takes else ("no_output_schema", "output_schema")
     return known - {unsaid} | {said}
 
 

@@ -1,4 +1,4 @@
-"""A token window and how it is shared out. Pure integer arithmetic: the same requests get the same tokens."""
+"""A token window and how it is shared out, in integer arithmetic: equal requests get equal tokens."""
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -8,7 +8,7 @@ import msgspec
 
 from quire.errors import InvalidLimit, WrongType
 from quire.items import FrozenDict
-from quire.tokens.numbers import named, whole
+from quire.tokens.counter import named, whole
 
 
 class Share(
@@ -23,15 +23,12 @@ class Share(
     def __post_init__(self) -> None:
         whole(self.minimum, "Share.minimum", least=0)
         whole(self.weight, "Share.weight", least=0)
-        if self.maximum is None:
-            return
-        whole(self.maximum, "Share.maximum", least=0)
-        if self.minimum > self.maximum:
+        if self.maximum is not None and self.minimum > whole(self.maximum, "Share.maximum", least=0):
             raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The window of a model, what of it is kept free for the answer, and the shares of sections by name."""
+    """The window of a model, the part of it that is kept free for the answer, and the shares of sections."""
 
     window: int
     reserve: int = 0
@@ -44,7 +41,15 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
             raise InvalidLimit(
                 f"Budget.reserve {self.reserve:,} leaves nothing of a window of {self.window:,}"
             )
-        self._check_shares()
+        if not isinstance(self.shares, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Budget.shares is a mapping, not {type(self.shares).__name__}")
+        for name, share in self.shares.items():
+            if not isinstance(name, str) or not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType("Budget.shares maps names to Share")
+        minimums = sum(share.minimum for share in self.shares.values())
+        if minimums > self.available:
+            raise InvalidLimit(f"minimums of {minimums:,} tokens exceed the available {self.available:,}")
+        msgspec.structs.force_setattr(self, "shares", FrozenDict(self.shares))
 
     @property
     def available(self) -> int:
@@ -52,75 +57,52 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         return self.window - self.reserve
 
     def shared_out(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
-        """Tokens for each section: minimums first, the rest by weight up to what each asks for and may have.
+        """Tokens for each section: minimums first, the rest by weight, up to what each asks for and may have.
 
-        `requests` says how many tokens each section could use; sections given by name alone take all they
-        can get. What one does not need goes to the others. The sum is never above what is available.
+        `requests` says how many tokens each section could use; sections that are only named take all they can
+        get. What one does not need goes to the others. The sum is never above what is available.
         """
-        return share_out(self.available, self._asked(requests), self.shares)
-
-    def _asked(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
         asked: dict[str, int]
         if isinstance(requests, Mapping):
             asked = dict(cast("Mapping[str, int]", requests))
         elif isinstance(requests, str | bytes) or not isinstance(requests, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"requests are names, or map names to tokens; not {type(requests).__name__}")
         else:
-            asked = {named(name, "the name of a section"): self.available for name in requests}
+            asked = dict.fromkeys(requests, self.available)
         for name, wanted in asked.items():
-            named(name, "the name of a section")
-            whole(wanted, f"the request of {name!r}", least=0)
-        return asked
+            whole(wanted, f"the request of {named(name, 'the name of a section')!r}", least=0)
+        return share_out(self.available, asked, self.shares)
 
-    def _check_shares(self) -> None:
-        if not isinstance(self.shares, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"Budget.shares must be a mapping, not {type(self.shares).__name__}")
-        for name, share in self.shares.items():
-            if not isinstance(name, str) or not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType("Budget.shares must map names to Share")
-        promised = sum(share.minimum for share in self.shares.values())
-        if promised > self.available:
-            raise InvalidLimit(
-                f"minimums of {promised:,} tokens exceed the {self.available:,} that are available"
-            )
-        msgspec.structs.force_setattr(self, "shares", FrozenDict(self.shares))
+
+_OPEN = Share()
 
 
 def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, Share]) -> dict[str, int]:
     """Tokens for each name: minimums first, in order as far as they go, then by weight up to the maximums."""
-    caps: dict[str, int] = {}
+    most: dict[str, int] = {}
     granted: dict[str, int] = {}
     left = available
     for name, wanted in requests.items():
         share = shares.get(name, _OPEN)
-        caps[name] = min(wanted, available if share.maximum is None else share.maximum)
-        granted[name] = min(caps[name], share.minimum, left)
+        most[name] = min(wanted, available if share.maximum is None else share.maximum)
+        granted[name] = min(most[name], share.minimum, left)
         left -= granted[name]
-    return _poured(left, granted, caps, {name: shares.get(name, _OPEN).weight for name in caps})
-
-
-def _poured(
-    left: int, granted: dict[str, int], caps: Mapping[str, int], weights: Mapping[str, int]
-) -> dict[str, int]:
-    """Give what is left by weight, round after round, until it is gone or nobody has room."""
-    thirsty: list[str] = [name for name in caps if granted[name] < caps[name] and weights[name] > 0]
-    while left > 0 and thirsty:
-        total = sum(weights[name] for name in thirsty)
-        for name, part in zip(thirsty, _parts(left, [weights[name] for name in thirsty], total), strict=True):
-            given = min(part, caps[name] - granted[name])
+    weights = {name: shares.get(name, _OPEN).weight for name in most}
+    open_names: list[str] = [name for name in most if granted[name] < most[name] and weights[name] > 0]
+    while left > 0 and open_names:
+        parts = _parts(left, [weights[name] for name in open_names])
+        for name, part in zip(open_names, parts, strict=True):
+            given = min(part, most[name] - granted[name])
             granted[name] += given
             left -= given
-        thirsty = [name for name in thirsty if granted[name] < caps[name]]
+        open_names = [name for name in open_names if granted[name] < most[name]]
     return granted
 
 
-def _parts(left: int, weights: list[int], total: int) -> list[int]:
+def _parts(left: int, weights: list[int]) -> list[int]:
     """Whole numbers in proportion to the weights that add up to `left` exactly."""
-    edges, so_far = [0], 0
+    edges, so_far, total = [0], 0, sum(weights)
     for weight in weights:
         so_far += weight
         edges.append(left * so_far // total)
     return [after - before for before, after in pairwise(edges)]
-
-
-_OPEN = Share()

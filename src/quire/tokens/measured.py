@@ -1,8 +1,15 @@
-"""A counter made of three parts: a measure of text, the framing of a provider, and its costs of media."""
+"""Counters that measure text: of items, of tool definitions and of schemas.
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TypeVar, assert_never
+A measured counter has three parts: a measure of text, the framing of a provider, and its costs of media. Text
+is measured offline by a tokenizer that is loaded when first used. It takes time in proportion to the text,
+also for a million equal characters, so no text is cut.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, TypeVar, assert_never, cast
+
+import msgspec
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import (
@@ -26,27 +33,148 @@ from quire.items import (
     ToolResult,
     Undo,
     Unknown,
+    replace_surrogates,
 )
-from quire.tokens.counter import Definition
-from quire.tokens.estimating import estimate
-from quire.tokens.exact import exact
-from quire.tokens.framing import FRAMINGS, Framing
-from quire.tokens.keys import key_of
-from quire.tokens.media import MEDIA, Media, media_tokens
-from quire.tokens.numbers import count_of, named, number
-from quire.tokens.schemas import definition_tokens, single_definitions
-from quire.tokens.spoken import FAILED, NO_OUTPUT, in_file, noted, summarized
-from quire.tokens.text_files import is_text
+from quire.tokens.counter import (
+    Counter,
+    CountsTools,
+    Definition,
+    checked_count,
+    checked_counter,
+    count_by,
+    count_of,
+    named,
+    number,
+)
+from quire.tokens.media import MEDIA, Media, is_text, media_tokens
 
 T = TypeVar("T")
+
+ENCODINGS = frozenset(("o200k_base", "cl100k_base"))
+NEAREST = "o200k_base"
+"""The vocabulary that stands in for those that are not public."""
+
+# What a model reads in place of an item without words, or around text that is not the user's own. It is here
+# because it takes tokens. It is constant, so that the same items give the same request.
+
+NO_OUTPUT = "(no output)"
+FAILED = "Error: "
+
+
+def in_file(name: str | None, text: str) -> str:
+    """The text of a file, with its name on a line before it."""
+    line = " ".join((name or "").split())
+    return f"[{line}]\n{text}" if line and text else text
+
+
+def summarized(text: str) -> str:
+    """The text of a summary, marked as one."""
+    return f"<summary>\n{text}\n</summary>"
+
+
+def noted(note: Note) -> str:
+    """The text of a note, with its heading."""
+    heading = " ".join(filter(None, (note.key, note.description)))
+    content = note_text(note.content)
+    return f"<note>\n{heading}\n{content}\n</note>" if heading else f"<note>\n{content}\n</note>"
+
+
+def note_text(content: Any) -> str:
+    """The content of a note as text: JSON, unless it is a text."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return _json(content)
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=repr).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
+# Measures of text
+
+
+def estimate(text: str) -> int:
+    """About how many tokens a text has: its tokens in the nearest public vocabulary."""
+    return _count(NEAREST, text)
+
+
+def _count(encoding: str, text: str) -> int:
+    encode = _loaded(encoding)
+    try:
+        return len(encode(text))
+    except UnicodeEncodeError:
+        return len(encode(replace_surrogates(text)))
+
+
+@cache
+def _loaded(encoding: str) -> Callable[[str], list[int]]:
+    from splintr import Tokenizer
+
+    # Not `encode`: it takes <|endoftext|> in a user's text for the control token, and counts one for seven.
+    return Tokenizer.from_pretrained(encoding).encode_ordinary
+
+
+def _count_scaled(scale: float, text: str) -> int:
+    return max(1, round(scale * estimate(text))) if text else 0
+
+
+# Framing
+
+
+class Framing(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens that one provider adds around items, requests and tools.
+
+    `typed` says whether tools are rewritten as type declarations, as OpenAI does, or given as JSON.
+    """
+
+    name: str
+    message: int
+    call: int
+    result: int
+    request: int
+    tools: int
+    tool: int
+    typed: bool = False
+
+
+# OpenAI publishes its figures for messages and tools, Anthropic those of the prompt that comes with tools.
+# The others are not published and kept small: calibration adds what they miss.
+FRAMINGS: dict[str, Framing] = {
+    framing.name: framing
+    for framing in (
+        Framing(name="openai", message=4, call=8, result=4, request=3, tools=12, tool=7, typed=True),
+        Framing(name="openai-gpt-4", message=4, call=8, result=4, request=3, tools=12, tool=10, typed=True),
+        Framing(name="anthropic", message=4, call=12, result=12, request=3, tools=346, tool=8),
+        Framing(name="google", message=2, call=6, result=6, request=1, tools=0, tool=8),
+        Framing(name="plain", message=4, call=8, result=8, request=3, tools=16, tool=8),
+    )
+}
+
+# The rows as they came: the tables can be written to, and a name must not change its meaning.
+_STANDARD: tuple[Framing | Media, ...] = (*FRAMINGS.values(), *MEDIA.values())
+
+
+def _key_of(part: Framing | Media) -> str:
+    """The name of a row of the tables; of any other the name and a digest of its fields."""
+    if part in _STANDARD:
+        return part.name
+    from hashlib import sha256  # slow to import, and seldom needed
+
+    return f"{part.name}~{sha256(repr(part).encode()).hexdigest()[:16]}"
+
+
+# Counters
 
 
 class Measured:
     """Counts items by measuring their text.
 
-    Counted are the words and media of messages and tool results, names and arguments of calls, the text of
-    reasoning, summaries, handoffs and changes of configuration, and of a note its description and content (as
-    JSON where it is no text). State that only its own model can read, edits that change what is shown, and
+    It counts the text and media of messages and tool results, the names and arguments of calls, the text of
+    reasoning, summaries, handoffs and changes of configuration, and the description and content of notes (as
+    JSON unless it is a text). State that only its own model can read, edits that change what is shown, and
     kinds from a newer version count nothing.
     """
 
@@ -55,27 +183,24 @@ class Measured:
     ) -> None:
         if not callable(measure):
             raise WrongType(f"a measure is a function of text, not {type(measure).__name__}")
-        self.framing = _framing(framing)
-        self.media = _media(media)
-        self.key = f"{named(key, 'the key of a counter')}/{key_of(self.framing)}/{key_of(self.media)}"
+        self.framing = framing if isinstance(framing, Framing) else _row(framing, FRAMINGS, "framing")
+        self.media = media if isinstance(media, Media) else _row(media, MEDIA, "media costs")
+        self.key = f"{named(key, 'the key of a counter')}/{_key_of(self.framing)}/{_key_of(self.media)}"
         self._measure = measure
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.key!r})"
 
     def text(self, text: str) -> int:
-        """Tokens of a bare text."""
+        """Tokens of a text, without framing."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a counter measures text, not {type(text).__name__}")
         return self._text(text)
 
     def count(self, item: Item) -> int:
-        """Tokens of one item with its framing."""
+        """Tokens of one item, with its framing."""
         if type(item) not in KINDS:
             raise WrongType(f"a counter counts items, not {type(item).__name__}")
-        return self._framed(item)
-
-    def _framed(self, item: Item) -> int:
         framing = self.framing
         match item:
             case Message():
@@ -83,21 +208,16 @@ class Measured:
             case ToolCall():
                 return framing.call + self._text(item.name) + self._text(item.arguments)
             case ToolResult():
-                said = self._content(item.content) or self._text(NO_OUTPUT)
-                return framing.result + said + (self._text(FAILED) if item.is_error else 0)
+                output = self._content(item.content) or self._text(NO_OUTPUT)
+                return framing.result + output + (self._text(FAILED) if item.is_error else 0)
             case Reasoning():
                 return self._text(item.text)
             case Summary():
                 return framing.message + self._text(summarized(item.text))
             case Handoff():
-                words = (item.from_agent or "", item.to_agent, item.reason or "")
-                return framing.message + sum(map(self._text, words))
+                return framing.message + self._texts(item.from_agent, item.to_agent, item.reason)
             case ConfigChange():
-                return (
-                    framing.message
-                    + self._text(item.instructions or "")
-                    + sum(map(self._text, item.tools or ()))
-                )
+                return framing.message + self._texts(item.instructions, *(item.tools or ()))
             case Note():
                 return framing.message + self._text(noted(item))
             case Mask() | Hide() | Pin() | Undo() | Unknown():
@@ -106,7 +226,7 @@ class Measured:
                 assert_never(item)
 
     def total(self, counted: int) -> int:
-        """Tokens of a request: what its items count and what every request adds."""
+        """Tokens of a request whose items add up to `counted`, with the framing of a request."""
         return count_of(counted, "counted") + self.framing.request
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
@@ -115,12 +235,14 @@ class Measured:
         if not several:
             return 0
         return framing.tools + sum(
-            framing.tool + definition_tokens(tool, self._text, framing.typed) for tool in several
+            framing.tool + _definition_tokens(tool, self._text, framing.typed) for tool in several
         )
 
     def _text(self, text: str) -> int:
-        # What items hold was checked when they were made, and is not checked again.
-        return count_of(self._measure(text), "what the measure of a counter gives") if text else 0
+        return count_of(self._measure(text), "the result of the measure") if text else 0
+
+    def _texts(self, *texts: str | None) -> int:
+        return sum(self._text(text) for text in texts if text)
 
     def _content(self, content: Content) -> int:
         if isinstance(content, str):
@@ -142,7 +264,7 @@ class Measured:
 
 
 class Exact(Measured):
-    """Counts exactly, by the tokenizer of an encoding."""
+    """Counts text exactly, by a tokenizer that comes with the library."""
 
     def __init__(
         self,
@@ -151,32 +273,27 @@ class Exact(Measured):
         framing: str | Framing = "openai",
         media: str | Media = "gpt-4o",
     ) -> None:
-        super().__init__(encoding, exact(encoding), framing, media)
+        if named(encoding, "an encoding") not in ENCODINGS:
+            raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(sorted(ENCODINGS))}")
+        super().__init__(encoding, partial(_count, encoding), framing, media)
 
 
 class Estimate(Measured):
-    """Counts by an estimate of o200k, times `scale` for a family whose tokens are shorter or longer."""
+    """Counts text with the nearest public vocabulary, times `scale` for models whose tokens are shorter."""
 
     def __init__(
         self, scale: float = 1.0, *, framing: str | Framing = "plain", media: str | Media = "claude"
     ) -> None:
-        number(scale, "the scale of an estimate", least=0)
-        measure = estimate if scale == 1 else _scaled(scale)
+        if not 0 < number(scale, "the scale of an estimate", least=0) < 100:
+            raise InvalidLimit("the scale of an estimate must be above zero, and below a hundred")
+        measure = estimate if scale == 1 else partial(_count_scaled, scale)
         # Not rounded, or else two scales would share their counts; 1 and 1.0 are one scale.
         written = repr(float(scale)).removesuffix(".0")
-        super().__init__(f"estimate-3x{written}", measure, framing, media)
+        super().__init__(f"estimate-{NEAREST}x{written}", measure, framing, media)
 
 
 def _is_text(file: File, data: bytes) -> bool:
     return is_text((file.media_type or "").partition(";")[0].strip().lower(), file.name, data)
-
-
-def _framing(given: str | Framing) -> Framing:
-    return given if isinstance(given, Framing) else _row(given, FRAMINGS, "framing")
-
-
-def _media(given: str | Media) -> Media:
-    return given if isinstance(given, Media) else _row(given, MEDIA, "media costs")
 
 
 def _row(name: str, table: Mapping[str, T], what: str) -> T:
@@ -185,11 +302,94 @@ def _row(name: str, table: Mapping[str, T], what: str) -> T:
     return table[name]
 
 
-def _scaled(scale: float) -> Callable[[str], int]:
-    if not 0 < scale < 100:
-        raise InvalidLimit("the scale of an estimate must be above zero, and below a hundred")
-    return partial(_times, scale)
+# Tools. Definitions are read in the shapes that providers take, and never validated.
+
+# What OpenAI's rewriting of a schema adds, by its published recipe.
+_PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
+
+_DEEPEST = 32  # deeper schemas are cut off: no provider takes them, and a schema may contain itself
+
+_DECLARED = ("function_declarations", "functionDeclarations")
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+_OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 
 
-def _times(scale: float, text: str) -> int:
-    return max(1, round(scale * estimate(text)))
+def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
+    """Tokens that tool definitions add to a request; of their JSON, if the counter does not count tools."""
+    if isinstance(counter, CountsTools) and not isinstance(counter, type):
+        return checked_count(counter.count_tools(tools), counter, "count_tools")
+    checked_counter(counter)
+    texts = [_json(tool) for tool in single_definitions(tools)]
+    return sum(count_by(counter, Message(role="system", content=text)) for text in texts)
+
+
+def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
+    """Tokens that an output schema adds to a request: those of its JSON."""
+    if not schema:
+        return 0
+    return count_by(checked_counter(counter), Message(role="system", content=_json(schema)))
+
+
+def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
+    """The tools one by one: Gemini takes many functions in one entry, beside tools of its own."""
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"tools are a list of definitions, not {type(cast(object, tools)).__name__}")
+    found: list[Definition] = []
+    for tool in tools:
+        if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a tool definition is a mapping, not {type(tool).__name__}")
+        declared = [one for name in _DECLARED if name in tool for one in single_definitions(tool[name])]
+        own = {name: value for name, value in tool.items() if name not in _DECLARED} if declared else tool
+        found += [*declared, own] if own or not declared else declared
+    return found
+
+
+def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
+    """The name, the description and the schema of one definition in any provider's shape.
+
+    The description and the schema are empty where there is none; the name is required.
+    """
+    inner = _mapping(tool.get("function")) or tool
+    name = inner.get("name")
+    if not isinstance(name, str):
+        raise WrongType("a tool definition needs a name, as text")
+    schemas = [_mapping(inner[key]) for key in _SCHEMA_KEYS if key in inner]
+    return name, str(inner.get("description") or ""), schemas[0] if schemas else {}
+
+
+def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bool) -> int:
+    if tool and _OF_FUNCTIONS.isdisjoint(tool):  # a provider's own tool
+        return measure(_json(tool))
+    name, description, schema = read_definition(tool)
+    if not typed:
+        return measure(_json({"name": name, "description": description, "parameters": schema}))
+    return measure(f"{name}:{description.removesuffix('.')}") + _typed_tokens(schema, measure, 0)
+
+
+def _typed_tokens(schema: Mapping[str, Any], measure: Callable[[str], int], depth: int) -> int:
+    properties = _mapping(schema.get("properties"))
+    if not properties or depth > _DEEPEST:
+        return 0
+    return _PROPERTIES + sum(
+        _property_tokens(name, _mapping(inner), measure, depth) for name, inner in properties.items()
+    )
+
+
+def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[str], int], depth: int) -> int:
+    kind = schema.get("type", "")
+    description = str(schema.get("description") or "").removesuffix(".")
+    tokens = _PROPERTY + measure(f"{name}:{kind if isinstance(kind, str) else _json(kind)}:{description}")
+    choices = schema.get("enum")
+    if isinstance(choices, list | tuple):
+        texts = [str(choice) for choice in cast("Sequence[object]", choices)]
+        tokens += _CHOICES + sum(_CHOICE + measure(text) for text in texts)
+    nested = [schema, _mapping(schema.get("items"))]
+    for key in ("anyOf", "oneOf", "allOf"):
+        several = schema.get(key)
+        if isinstance(several, list | tuple):
+            nested += [_mapping(one) for one in cast("Sequence[object]", several)]
+    return tokens + sum(_typed_tokens(one, measure, depth + 1) for one in nested)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

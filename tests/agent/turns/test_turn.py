@@ -83,12 +83,14 @@ async def test_a_turn_is_written_and_read_back() -> None:
     assert (read.stop_reason, read.started_at, read.ended_at) == ("completed", done.started_at, done.ended_at)
 
 
-def test_an_output_that_looks_like_a_note_stays_what_it_is() -> None:
+def test_an_output_that_looks_like_a_note_is_refused_with_its_path() -> None:
     turn = Turn("x")
     turn.begin()
     turn.give({"$note": {"kind": "note"}}, is_whole=True)
     turn.end("completed")
-    assert Turn.from_dict(turn.to_dict()).output == {"$note": {"kind": "note"}}
+    with pytest.raises(Unencodable) as refused:
+        turn.to_dict()
+    assert refused.value.path == "$.output"
 
 
 def test_what_was_under_way_is_read_as_still_to_be_made() -> None:

@@ -68,7 +68,6 @@ def test_a_content_that_no_codec_writes_is_held_and_named_when_written() -> None
         ({"id": "a"}, "$.content"),
         ({"content": 1, "id": 3}, "$.id"),
         ({"content": 1, "description": []}, "$.description"),
-        ({"content": {"$bytes": "?"}}, "$.content"),
     ],
 )
 def test_what_is_no_item_is_named_by_its_place(data: object, path: str) -> None:

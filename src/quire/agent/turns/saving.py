@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast, get_args
 
 from quire.agent.tools import StopReason
-from quire.errors import Damaged, cut
-from quire.items import DICT, JSON, Note, portable, restored
+from quire.errors import Damaged, Unencodable, cut
+from quire.items import JSON, Note, freeze, thaw, to_json
 
 
 class Fields(NamedTuple):
@@ -36,7 +36,7 @@ def read_turn(data: object) -> Fields:
         raise Damaged(f"there is no stop reason {cut(str(reason))!r}", "$.stop_reason")
     return Fields(
         tool,
-        {name: restored(value, f"$.arguments.{cut(name)}") for name, value in arguments.items()},
+        {name: thaw(freeze(value)) for name, value in arguments.items()},
         fields.get("timeout"),
         OUTPUTS.restored(fields.get("output"), "$.output"),
         reason,
@@ -61,8 +61,12 @@ class Outputs(NamedTuple):
         if isinstance(value, list):
             each = cast("Iterable[Any]", value)
             return [self.written(one, f"{path}[{index}]") for index, one in enumerate(each)]
-        written = portable(value, path, True)
-        return {DICT: written} if isinstance(value, dict) and set(written) == {self.tag} else written
+        written = to_json(freeze(value), path)
+        if isinstance(value, dict) and set(written) == {self.tag}:
+            raise Unencodable(
+                f"a dictionary with the only key {self.tag!r} would come back as another value", path
+            )
+        return written
 
     def restored(self, value: Any, path: str) -> Any:
         """What `written` made, turned back."""
@@ -71,7 +75,7 @@ class Outputs(NamedTuple):
             return [self.restored(one, f"{path}[{index}]") for index, one in enumerate(each)]
         if isinstance(value, dict) and set(cast("dict[str, Any]", value)) == {self.tag}:
             return self.read(value[self.tag], path)
-        return restored(value, path)
+        return thaw(freeze(value))
 
 
 def written_notes(notes: Iterable[Note]) -> list[Any]:

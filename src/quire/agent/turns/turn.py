@@ -6,7 +6,7 @@ from typing import Any, Self
 from quire.agent.tools import StopReason, Tool
 from quire.agent.turns.saving import OUTPUTS, read_turn
 from quire.errors import InvalidLimit, TurnBusy, WrongType, cut
-from quire.items import now, portable
+from quire.items import freeze, now, to_json
 from quire.tokens import named, number
 
 
@@ -84,7 +84,7 @@ class Turn:
         """Plain values, fit for JSON; the tool by its name. What is still under way has no output yet."""
         return {
             "tool": self.tool_name,
-            "arguments": portable(dict(self._arguments), "$.arguments", True),
+            "arguments": to_json(freeze(dict(self._arguments)), "$.arguments"),
             "timeout": self._timeout,
             "output": None if self.is_running else OUTPUTS.written(self.output, "$.output"),
             "stop_reason": self.stop_reason,

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from quire.errors import Damaged
-from quire.items import portable, restored
+from quire.items import freeze, thaw, to_json
 
 
 def written_fields(key: Any, description: Any, content: Any, path: str) -> dict[str, Any]:
     """The fields of an item, fit for JSON."""
     return {
-        "id": portable(key, f"{path}.id", True),
-        "description": portable(description, f"{path}.description", True),
-        "content": portable(content, f"{path}.content", True),
+        "id": to_json(key, f"{path}.id"),
+        "description": to_json(description, f"{path}.description"),
+        "content": to_json(freeze(content), f"{path}.content"),
     }
 
 
@@ -24,7 +24,7 @@ def read_fields(data: object, path: str) -> dict[str, Any]:
     for name in ("id", "description"):
         if not isinstance(fields.get(name), str | None):
             raise Damaged(f"the {name} of an item is a text", f"{path}.{name}")
-    content = restored(fields["content"], f"{path}.content")
+    content = thaw(freeze(fields["content"]))
     return {"content": content, "description": fields.get("description"), "id": fields.get("id")}
 
 

@@ -10,7 +10,7 @@ from quire.agent.turns.saving import Outputs
 from quire.bridges.pygents.dicts import read_list, read_mapping
 from quire.bridges.pygents.item import ContextItem, item_as_dict
 from quire.errors import CodecError, Damaged, cut
-from quire.items import portable, restored
+from quire.items import freeze, thaw, to_json
 
 T = TypeVar("T")
 
@@ -32,8 +32,8 @@ def written_turn(turn: Turn, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The plain values of a turn. What is still under way has no output yet."""
     return {
         "tool_name": turn.tool_name,
-        "args": portable(list(arguments["args"]), "$.args", True),
-        "kwargs": portable(dict(arguments["kwargs"]), "$.kwargs", True),
+        "args": to_json(freeze(list(arguments["args"])), "$.args"),
+        "kwargs": to_json(freeze(dict(arguments["kwargs"])), "$.kwargs"),
         "timeout": turn.timeout,
         "metadata": {
             "start_time": _iso(turn.started_at),
@@ -60,8 +60,8 @@ def read_turn(data: object) -> Fields:
     return Fields(
         tool,
         timeout,
-        restored(read_list(fields.get("args") or [], "$.args"), "$.args"),
-        restored(dict(kwargs), "$.kwargs"),
+        thaw(freeze(read_list(fields.get("args") or [], "$.args"))),
+        thaw(freeze(dict(kwargs))),
         _seconds(told.get("start_time"), "$.metadata.start_time"),
         _seconds(told.get("end_time"), "$.metadata.end_time"),
         reason,

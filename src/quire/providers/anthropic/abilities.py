@@ -44,8 +44,8 @@ def abilities_of(model: str | None) -> Abilities:
     if facts.provider != NAME:
         return able
     return able._replace(
-        steered="mid_instructions" in facts.features,
-        bound="bound_thinking" in facts.features,
+        steered="system_mid_conversation" in facts.features,
+        bound="thinking_bound_to_prefix" in facts.features,
         images=_limited(facts.images),
         cache_minimum=facts.cache_minimum or 0,
     )

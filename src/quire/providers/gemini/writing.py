@@ -166,10 +166,10 @@ def begin(model: str | None, tools: Sequence[Tool]) -> ContentWriter:
     """
     facts = facts_for(model) if model else UNKNOWN
     unknown = facts.provider != NAME
-    mixes = unknown or "mixed_tools" in facts.features
+    mixes = unknown or "provider_tools_with_functions" in facts.features
     on_vertex = model is not None and cloud_of(model) == "vertex"  # which takes one or the other
     sheet = Sheet(NAME, model, _IDS, _TOOL_NAMES)
     toolbox = Toolbox(tools, sheet, mixes and not on_vertex)
-    parts = Parts(sheet, unknown or "web_addresses" in facts.features)
+    parts = Parts(sheet, unknown or "web_urls" in facts.features)
     # Models that sign their calls are those that take media in answers; who is not named may take none.
     return ContentWriter(sheet, parts, toolbox, "thought_signatures" in facts.features)

@@ -40,7 +40,7 @@ def manners_of(model: str | None) -> Manners:
     facts = facts_for(model) if model else UNKNOWN
     features = frozenset[str](facts.features)
     own = is_own(model, facts)
-    instructions = "user" if "no_instructions" in features else "system"
+    instructions = "user" if "no_system_role" in features else "system"
     if "developer_role" in features:
         instructions = "developer"
     marked = "cache_breakpoints" in features or _is_marked(model)
@@ -51,9 +51,9 @@ def manners_of(model: str | None) -> Manners:
         media=_media(model, facts, own),
         breakpoints=marked,
         keyed=marked or caches,
-        anywhere=whole or "instructions_anywhere" in features,
+        anywhere=whole or "system_anywhere" in features,
         verbatim=own,
-        heard="heard_results" in features,
+        heard="assistant_after_results" in features,
         whole=whole,
     )
 
@@ -62,9 +62,9 @@ def manners_of(model: str | None) -> Manners:
 def ids_of(model: str | None, usual: Alphabet) -> Alphabet:
     """The ids that calls have for a model, where they are not the usual ones of the wire."""
     features = facts_for(model).features if model else UNKNOWN.features
-    if "nine_letter_ids" in features:
+    if "nine_character_ids" in features:
         return _NINE
-    return _READ if "read_ids" in features else usual
+    return _READ if "model_reads_ids" in features else usual
 
 
 def _media(model: str | None, facts: ModelFacts, own: bool) -> frozenset[str]:

@@ -60,13 +60,13 @@ def wishes_of(model: str | None) -> Wishes:
         return Wishes()  # there is no name in it
     features = facts.features
     return Wishes(
-        "thoughts_with_calls" in features,
-        "thoughts_with_answers" in features,
+        "reasoning_with_calls" in features,
+        "reasoning_with_answers" in features,
         "thought_signatures" in features,
         _OF_A_GATEWAY.search(model) is None,
         _ONLY_WITH_CALLS.match(name) is not None,
         is_own(model, facts) and "/" not in model,
-        facts is UNKNOWN or "thoughts_in_chunks" in features,
+        facts is UNKNOWN or "reasoning_in_content" in features,
     )
 
 

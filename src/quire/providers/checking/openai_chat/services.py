@@ -78,7 +78,7 @@ def _service(model: str) -> _Service | None:
         return _Service(nameless=_ROLES, texts=_INSTRUCTIONS) if on_groq else None
     if facts.provider is not None and "open_weights" not in facts.features:
         return _Service(signatures=True) if Gemini(model).wants_signatures() else None
-    mistral = "nine_letter_ids" in facts.features
+    mistral = "nine_character_ids" in facts.features
     nameless = _ROLES if mistral or on_groq else ()
     deepseek = facts.prefix.startswith("deepseek")
     return _Service(
@@ -88,8 +88,8 @@ def _service(model: str) -> _Service | None:
         nameless=_NOT_THE_USER if facts.prefix.startswith("grok") else nameless,
         parts=_FILES if "image_input" in facts.features else _MEDIA,
         texts=(_INSTRUCTIONS if on_groq else ()) + (_ANSWERS if deepseek else ()),
-        thoughts="thoughts_with_calls" in facts.features,
-        always="thoughts_with_answers" in facts.features,
+        thoughts="reasoning_with_calls" in facts.features,
+        always="reasoning_with_answers" in facts.features,
         gateway="/" in model or ":" in model,
     )
 

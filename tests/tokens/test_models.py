@@ -1,0 +1,243 @@
+"""Names of models find their facts and their counter; usages add up and have a price."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.tokens import (
+    AS_OF,
+    FRAMINGS,
+    MEDIA,
+    UNKNOWN,
+    Prices,
+    Usage,
+    bare_name,
+    cost,
+    counter_for,
+    facts_for,
+    known_models,
+)
+
+NAMES = [
+    *(
+        ("gpt-5.6", "gpt-5.6"),
+        (" GPT-4o ", "gpt-4o"),
+        ("claude-opus-4.8", "claude-opus-4-8"),
+        ("local", "local"),
+    ),
+    # a provider before a colon, and a tag after one
+    *(("openai:gpt-5.6", "gpt-5.6"), ("gemini:gemini-2.5-pro", "gemini-2.5-pro"), ("gpt-oss:20b", "gpt-oss")),
+    *(("my-gateway:o4-mini", "o4-mini"), ("gpt-4o:o1-preview-of-mine", "gpt-4o")),
+    ("anthropic/claude-3.7-sonnet:thinking", "claude-3-7-sonnet"),
+    # routers, and paths of clouds
+    *(("openrouter/openai/gpt-4o", "gpt-4o"), ("azure/openai/GPT-4o", "gpt-4o")),
+    ("projects/p/locations/us-central1/publishers/google/models/gemini-3-pro", "gemini-3-pro"),
+    ("publishers/anthropic/models/claude-sonnet-4@20250514", "claude-sonnet-4@20250514"),
+    ("openai/deployments/gpt-4o/chat", "gpt-4o"),
+    # Bedrock, and others that join by dots
+    ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929-v1"),
+    ("bedrock/us-east-1.anthropic.claude-3-haiku", "claude-3-haiku"),
+    ("arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-3-haiku-v1:0", "claude-3-haiku-v1"),
+    # fine-tuned ones
+    ("ft:gpt-4o-mini-2024-07-18:o1-labs:o3:id", "gpt-4o-mini-2024-07-18"),
+    ("openai/ft:gpt-4.1:org::id", "gpt-4.1"),
+    # unknown ones stay as they are
+    *((name, name) for name in ("mistral/x.o3", "my.claude-like", "openai.x.o3", "meta.llama3-70b-v1:0")),
+]
+
+
+def test_a_name_is_found_inside_what_surrounds_it() -> None:
+    assert [bare_name(model) for model, _ in NAMES] == [name for _, name in NAMES]
+
+
+@given(st.lists(st.sampled_from(["gpt-4", "o1", "claude", "x", "us", "openai", "ft", *".:/- "]), max_size=9))
+def test_a_bare_name_is_its_own_bare_name(pieces: list[str]) -> None:
+    try:
+        name = bare_name("".join(pieces))
+    except InvalidValue:  # nothing is left of it
+        return
+    assert bare_name(name) == name
+
+
+@given(
+    st.sampled_from(["", "openai:", "azure/openai/", "us.anthropic.", "models/", "a/b.c/", "gemini/"]),
+    st.sampled_from([row.prefix for row in known_models()]),
+    st.sampled_from(["", "-dated-2026-01-01", ":0", ":latest", "@1"]),
+)
+def test_facts_are_found_inside_what_surrounds_a_name(before: str, prefix: str, after: str) -> None:
+    assert facts_for(f"{before}{prefix}{after}") is facts_for(prefix + after)
+
+
+PREFIXES = {
+    **{
+        "gpt-4o-mini-2024-07-18": "gpt-4o-mini",
+        "gpt-4-0613": "gpt-4",
+        "gpt-5-codex": "gpt-5",
+        "gpt-6-nova": "gpt-6",
+    },
+    **{"claude-opus-4-20250514": "claude-opus-4", "claude-3.5-sonnet": "claude-3-5-sonnet"},
+    **{"claude-opus-4-9": "claude-opus-4-8", "claude-opus-5-4": "claude-opus-5", "claude-someday": "claude"},
+    **{"gemini-5": "gemini", "gemini-10-pro": "gemini", "gemini-pro-latest": "gemini-3.1-pro"},
+    **{"mistral-large": "mistral", "llama-3.3-70b": "llama-3", "falcon-180b": ""},
+    **{
+        "openrouter/mistralai/Devstral-Small:free": "devstral",
+        "us.mistral.pixtral-large-2502-v1:0": "pixtral",
+    },
+    **{"labs-devstral-small-2512": "devstral-small-2512", "us.meta.llama3-1-70b-instruct-v1:0": "llama3"},
+    **{
+        "moonshotai/kimi-k2.5": "kimi-k2.5",
+        "xiaomi-mimo-v2.5-pro": "mimo-v2.5-pro",
+        "zai-org/GLM-4.7": "glm",
+    },
+    **{"accounts/fireworks/models/minimax-m2p5": "minimax-m2", "oci/xai.grok-4": "grok"},
+    **{"ollama/gpt-oss:20b": "gpt-oss", "someone/kimi-k2:gpt-4o": "kimi", "gpt-4o:kimi": "gpt-4o"},
+}
+
+
+def test_the_longest_prefix_wins_and_a_new_claude_follows_the_version_before() -> None:
+    assert {model: facts_for(model).prefix for model in PREFIXES} == PREFIXES
+    assert facts_for("falcon-180b") is UNKNOWN and not UNKNOWN.features and UNKNOWN.window is None
+
+
+FEATURES: list[tuple[str, str, bool]] = [
+    *(("o3", "developer_role", True), ("o1-mini", "no_system_role", True), ("gpt-4o", "audio_input", False)),
+    *(("gpt-5.6", "cache_breakpoints", True), ("gpt-5.5", "cache_breakpoints", False)),
+    *(
+        ("claude-opus-4-8", "system_mid_conversation", True),
+        ("claude-opus-4-7", "system_mid_conversation", False),
+    ),
+    *(
+        ("claude-fable-5-1", "thinking_bound_to_prefix", True),
+        ("claude-fable-5", "thinking_bound_to_prefix", False),
+    ),
+    *(
+        ("gemini-3-pro-preview", "thought_signatures", True),
+        ("gemini-2.5-flash", "thought_signatures", False),
+    ),
+    *(
+        (name, "image_input", True)
+        for name in ("qwen3-vl:8b", "Qwen/Qwen3.5-397B-A17B", "qwen3p6-plus", "mimo-v3")
+    ),
+    *((name, "image_input", True) for name in ("databricks-claude-sonnet-4-5", "accounts/x/models/glm-4p6v")),
+    *((name, "image_input", False) for name in ("qwen3.7-max", "qwen-plus", "MiniMax-M2", "mimo-v2.5-pro")),
+    *(
+        (name, "reasoning_with_calls", True)
+        for name in ("kimi-k2p6", "deepseek-ai/DeepSeek-V4-Flash", "mimo-v2.5")
+    ),
+    *((name, "reasoning_with_calls", False) for name in ("kimi-k2", "deepseek-v3.2", "glm-5")),
+    *(("deepseek-v4-pro", "reasoning_with_answers", True), ("kimi-k2.6", "reasoning_with_answers", False)),
+]
+
+
+def test_features_of_models() -> None:
+    assert [(model, name, name in facts_for(model).features) for model, name, _ in FEATURES] == FEATURES
+
+
+COUNTERS = {
+    **{"gpt-5.6-2026-08-01": "o200k_base/openai/gpt-5.6", "gpt-7": "o200k_base/openai/gpt-5.6"},
+    **{"gpt-4.1-nano": "o200k_base/openai/patches-2.46", "o4-mini": "o200k_base/openai/patches-1.72"},
+    **{"gpt-4-turbo": "cl100k_base/openai-gpt-4/gpt-4o", "ft:gpt-4o:someone::id": "o200k_base/openai/gpt-4o"},
+    **{"gpt-realtime": "o200k_base/openai/gpt-4o", "chatgpt-5-latest": "o200k_base/openai/gpt-5"},
+    **{"claude-3-opus": "estimate-o200k_basex1.15/anthropic/claude"},
+    **{"claude-opus-4-9": "estimate-o200k_basex1.45/anthropic/claude-high"},
+    **{"gemini-2.5-pro": "estimate-o200k_basex1.05/google/gemini-2"},
+    **{"mistral-large": "estimate-o200k_basex1/plain/claude", "local": "estimate-o200k_basex1/plain/claude"},
+}
+
+
+def test_models_that_count_alike_share_one_counter() -> None:
+    assert {model: counter_for(model).key for model in COUNTERS} == COUNTERS
+    assert counter_for("gpt-4o") is counter_for("openai:gpt-4o-2024-08-06") is not counter_for("gpt-4")
+
+
+def test_the_rows_of_the_table_are_sound() -> None:
+    rows = known_models()
+    assert len({row.prefix for row in rows}) == len(rows) > 250
+    for row in rows:
+        assert facts_for(row.prefix) is row and row.framing in FRAMINGS and row.media in MEDIA
+        prices = [price for price in msgspec.structs.astuple(row.prices) if price is not None]
+        assert all(0 < price < 1000 for price in prices)
+        if row.prices.input and row.prices.output:
+            assert row.prices.input < row.prices.output and (row.prices.cache_read or 0) < row.prices.input
+        assert row.window is None or (row.output or 0) <= row.window <= 3_000_000
+        assert not {"output_schema", "no_output_schema"} <= row.features
+        assert (row.provider == "openai") == (row.vocabulary is not None)
+    year, month = map(int, AS_OF.split("-"))
+    assert year > 2025 and 1 <= month <= 12
+
+
+def test_well_known_figures() -> None:
+    facts = facts_for("us.anthropic.claude-opus-4-1-20250805-v1:0")
+    assert (facts.window, facts.output, facts.cache_minimum) == (200_000, 32_000, 1024)
+    assert facts.prices == Prices(15, 75, 1.5, 18.75, 30) and facts.images.count == 100
+    assert facts.cache_seconds == 300 and facts_for("gemini-3-pro").cache_seconds is None
+
+
+@pytest.mark.parametrize(
+    ("model", "error"), [("", InvalidValue), ("ft:", InvalidValue), (None, WrongType), (b"gpt-4", WrongType)]
+)
+def test_a_name_is_a_text(model: Any, error: type[Exception]) -> None:
+    for ask in (counter_for, facts_for, bare_name):
+        with pytest.raises(error):
+            ask(model)
+
+
+# Usage and cost
+
+
+@st.composite
+def usages(draw: st.DrawFn) -> Usage:
+    read, written, fresh, reasoning, spoken = draw(st.tuples(*[st.integers(0, 10**9)] * 5))
+    return Usage(read + written + fresh, reasoning + spoken, read, written, reasoning)
+
+
+@given(usages(), usages(), st.booleans())
+def test_the_cost_of_a_sum_is_the_sum_of_the_costs(one: Usage, other: Usage, long: bool) -> None:
+    facts = facts_for("claude-sonnet-5")
+    both = cost(facts, one, long_cache=long), cost(facts, other, long_cache=long)
+    total = cost(facts, one + other, long_cache=long)
+    assert total is not None and both[0] is not None and both[1] is not None
+    assert total == pytest.approx(both[0] + both[1])
+    assert (one + other).fresh == one.fresh + other.fresh and one + Usage() == one
+
+
+def test_each_sort_of_token_has_its_price_and_only_used_ones_need_it() -> None:
+    facts = msgspec.structs.replace(facts_for("gpt-4o"), prices=Prices(1, 10, 0.1, 2, 4))
+    usage = Usage(input=3_000_000, output=1_000_000, cache_read=1_000_000, cache_write=1_000_000)
+    assert cost(facts, usage) == pytest.approx(1 + 0.1 + 2 + 10)
+    assert cost(facts, usage, long_cache=True) == pytest.approx(1 + 0.1 + 4 + 10)
+    plain = msgspec.structs.replace(facts, prices=Prices(1, 10))
+    assert (
+        cost(plain, Usage(1_000_000)) == 1 and cost(plain, usage) is None and cost(UNKNOWN, Usage(1)) is None
+    )
+    assert Prices(1, 10).for_all_input() == Prices(1, 10, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        *(({"input": wrong}, WrongType) for wrong in (1.5, "1", None, True)),
+        *(({"output": wrong}, InvalidLimit) for wrong in (-1, 2**60)),
+        *(
+            ({"cache_read": 1}, InvalidValue),
+            ({"input": 1, "cache_write": 2}, InvalidValue),
+            ({"reasoning": 1}, InvalidValue),
+        ),
+    ],
+)
+def test_a_usage_holds_counts_and_a_part_is_not_above_its_whole(fields: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="Usage"):
+        Usage(**fields)
+
+
+def test_a_usage_survives_json_and_takes_no_other_type() -> None:
+    usage = Usage(10, 5, 3, 2, 1)
+    assert msgspec.json.decode(msgspec.json.encode(usage), type=Usage) == usage
+    other: Any = 5
+    with pytest.raises(WrongType):
+        _ = usage + other
+    with pytest.raises(WrongType):
+        cost(other, usage)
