@@ -5,7 +5,7 @@ All of it is pure and incremental: a plain append costs the same whatever came b
 
 from quire.state.edits import (
     MASKED as MASKED,
-    area_of_summary as area_of_summary,
+    covered_area as covered_area,
     folded_summaries as folded_summaries,
     one_per_group as one_per_group,
 )

@@ -50,11 +50,11 @@ def _located(log: Log, item_id: str, end: int) -> int:
     return position
 
 
-def area_of_summary(log: Log, position: int, end: int) -> list[Interval]:
-    """What the summary at a position covers."""
-    summary = log.item(position)
-    assert isinstance(summary, Summary)
-    return resolved(log, summary, end).area
+def covered_area(log: Log, position: int, end: int) -> list[Interval]:
+    """What the summary or the hide at a position covers."""
+    edit = log.item(position)
+    assert isinstance(edit, Hide | Summary)
+    return resolved(log, edit, end).area
 
 
 def spans_of(log: Log, area: Sequence[Interval], summaries: Iterable[int] = ()) -> tuple[Span, ...]:
@@ -229,7 +229,7 @@ class Editor:
         pins: frozenset[int] | None = None,
     ) -> Shape:
         """The shape with other runs in an area, without the summaries `gone` and with those that `come`."""
-        places = {self._log.item(p).id: area_of_summary(self._log, p, self._end)[0][0] for p in gone}
+        places = {self._log.item(p).id: covered_area(self._log, p, self._end)[0][0] for p in gone}
         shape = self._shape.closed(self._end).spliced(area, runs, places)
         if gone or come:
             shape.summaries = shape.summaries.difference(gone).union(come)
@@ -282,7 +282,7 @@ class Editor:
 
     def _folds(self, cover: Cover, position: int) -> bool:
         """Whether a new summary folds one that is shown; one that it overlaps in part is a reason to refuse."""
-        area = area_of_summary(self._log, position, self._end)
+        area = covered_area(self._log, position, self._end)
         outside = without(area, cover.area)
         if outside == area and position not in cover.summaries:
             return False

@@ -27,7 +27,7 @@ from quire.items import (
     Unknown,
     now,
 )
-from quire.state.edits import EditsInForce, area_of_summary, resolved, spans_of
+from quire.state.edits import EditsInForce, covered_area, resolved, spans_of
 from quire.state.groups import MERGED, Group, answers, is_edit
 from quire.state.select import instructions as instructions_of, of_kind
 from quire.state.shape import Interval, singles, united, without
@@ -73,7 +73,7 @@ def fork_scoped(
         view.log,
         area if last is None else without(area, [(last, last + 1)]),
         # A summary that also covers part of a turn that is kept stays.
-        [p for p in view.shape.summaries if area_of_summary(view.log, p, view.end)[-1][1] <= cut],
+        [p for p in view.shape.summaries if covered_area(view.log, p, view.end)[-1][1] <= cut],
     )
     if spans:
         child.append(Hide(spans))
@@ -243,10 +243,11 @@ def _marks(child: Transcript, since: int) -> dict[str, str]:
 
 def _merged(item: Item, agent_id: str | None, mark: str) -> Item:
     """The item as a parent records it: with its agent and the mark that keeps it apart from other replies."""
-    if isinstance(item, Unknown):
+    if agent_id is not None and item.agent_id is None:
+        item = msgspec.structs.replace(item, agent_id=agent_id)
+    if isinstance(item, Unknown):  # it has no place for a mark
         return item
-    own = item.agent_id if item.agent_id is not None else agent_id
-    return msgspec.structs.replace(item, agent_id=own, extras={**item.extras, MERGED: mark})
+    return msgspec.structs.replace(item, extras={**item.extras, MERGED: mark})
 
 
 def _is_answer(group: Group) -> bool:

@@ -130,7 +130,7 @@ class Transcript:
         position = head = self._end
         if is_output(item):
             head = self._reply.join(item, position)
-            if kind is ToolCall:
+            if isinstance(item, ToolCall):
                 self._open.add(item.call_id, position)
         else:
             self._reply.head = -1  # whatever comes next begins a new reply

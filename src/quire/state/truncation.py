@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from quire.errors import Irreducible
 from quire.items import Hide, Item
-from quire.state.edits import area_of_summary, spans_of
+from quire.state.edits import covered_area, spans_of
 from quire.state.scroll import Scroll, without_area
 from quire.state.shape import Interval, singles, united, without
 from quire.state.view import View, checked_view, protected_positions
@@ -56,7 +56,7 @@ class _Cut:
         self._allowed = bisect_right(range(counted), tokens, key=partial(total_by, counter)) - 1
         self._surplus = counted - self._allowed
         self._protected = frozenset(protected_positions(view))
-        places = (area_of_summary(view.log, p, view.end)[0][0] for p in view.shape.summaries)
+        places = (covered_area(view.log, p, view.end)[0][0] for p in view.shape.summaries)
         shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
         self._stays = sorted((*shown, *(view.index_of(place) - 1 for place in places)))
         self._staying = list(accumulate(map(self._weight, self._stays), initial=0))
