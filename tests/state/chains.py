@@ -94,3 +94,32 @@ def play_one(transcript: Transcript, plain: PlainTranscript, item: Item) -> None
         assert list(transcript.view) == before
         return
     plain.append(item)
+
+
+def plain_of(transcript: Transcript) -> PlainTranscript:
+    """The oracle of a transcript."""
+    plain = PlainTranscript()
+    for item in transcript.recorded():
+        plain.append(item)
+    return plain
+
+
+def check(transcript: Transcript, plain: PlainTranscript) -> None:
+    view = transcript.view
+    assert list(view) == plain.shown()
+    assert len(view) == len(plain.shown())
+    assert list(reversed(view)) == plain.shown()[::-1]
+    assert transcript.recorded() == plain.log
+    hold_shrinking_laws(plain)
+
+
+def hold_shrinking_laws(plain: PlainTranscript) -> None:
+    shown = {p for p in plain.shown_positions() if p is not None}
+    for position in shown:
+        assert plain.group(position) <= shown, "a group is shown in part"
+    for position in plain.open_calls():
+        assert plain.group(position) <= shown, "a call that waits is not shown"
+    assert plain.pinned() <= shown
+    users = [p for p, item in enumerate(plain.log) if isinstance(item, Message) and item.role == "user"]
+    if users:
+        assert users[-1] in shown

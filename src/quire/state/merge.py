@@ -6,6 +6,7 @@ item that the parent has already is skipped. Another item with the same id is re
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 import msgspec
@@ -200,8 +201,9 @@ def _fork_point(parent: Transcript, child: Transcript) -> int:
         if mine is not yours:
             break
         shared = min([most, *(log.starts[index] for log in (ours, theirs) if index < len(log.starts))])
-    while shared < most and ours.item(shared) == theirs.item(shared):
-        shared += 1  # they were read from a store, and share no segments
+    if not shared:  # they may have been read from a store
+        pairs = zip(parent.recorded(), child.recorded(), strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return shared
 
 

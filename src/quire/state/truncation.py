@@ -63,7 +63,7 @@ class _Cut:
         self._scattered = [
             sorted((head, *members))
             for head, members in view.log.scattered(view.end).items()
-            if head not in self._protected and members and view.run_at(head) is not None
+            if head not in self._protected and view.run_at(head) is not None
         ]
 
     def turn(self) -> int | None:

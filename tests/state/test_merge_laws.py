@@ -1,88 +1,41 @@
-"""Laws 5 and 6 on the way to shrink that needs no words, and on forks and merges, over random histories."""
+"""Laws of forks and merges on random histories."""
+
+from itertools import count
 
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.errors import Irreducible
-from quire.items import ConfigChange, Item, Message, Pin, Summary, ToolCall, ToolResult
+from quire.errors import EditRefused
+from quire.items import (
+    ConfigChange,
+    Edit,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Pin,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+)
 from quire.state import (
     Transcript,
     fork_scoped,
     instructions,
     is_closing,
+    is_edit,
     merge_all,
     merge_result,
     of_kind,
     plan_summary,
-    structural,
-    truncate,
 )
-from tests.counting import FourCharacters, Items
 from tests.histories import OPS, Author, Op
-from tests.oracle import PlainTranscript, is_edit
-from tests.state.chains import play
-from tests.state.test_transcript_laws import check
+from tests.oracle import PlainTranscript
+from tests.state.chains import check, plain_of, play
 
 pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("lineage")]
-
-TOKENS = FourCharacters()
-
-
-def plain_of(transcript: Transcript) -> PlainTranscript:
-    plain = PlainTranscript()
-    for item in transcript.recorded():
-        plain.append(item)
-    return plain
-
-
-@given(OPS, st.integers(0, 400))
-def test_truncation_reaches_its_aim_or_says_why_not(ops: list[Op], tokens: int) -> None:
-    transcript, plain = Transcript(), PlainTranscript()
-    transcript = play(ops, transcript, plain, Author())
-    before = transcript.view
-    try:
-        edit = truncate(before, tokens=tokens, counter=TOKENS)
-    except Irreducible as error:
-        assert before.tokens(TOKENS) > tokens
-        assert set(error.parts) <= {item.id for item in before}
-        assert TOKENS.total(sum(TOKENS.count(i) for i in before if i.id in error.parts)) > tokens
-        return
-    if edit is None:
-        assert before.tokens(TOKENS) <= tokens
-        return
-    transcript.append(edit)
-    plain.append(edit)
-    check(transcript, plain)
-    assert transcript.view.tokens(TOKENS) <= tokens
-    assert truncate(transcript.view, tokens=tokens, counter=TOKENS) is None
-    kept = {item.id for item in transcript.view}
-    assert {item.id for item in before if structural(item)} <= kept
-
-
-@given(OPS, st.integers(1, 12))
-def test_a_cut_falls_where_a_turn_begins(ops: list[Op], limit: int) -> None:
-    transcript, plain = Transcript(), PlainTranscript()
-    transcript = play(ops, transcript, plain, Author())
-    try:
-        edit = truncate(transcript.view, tokens=limit, counter=Items())
-    except Irreducible:
-        return
-    if edit is None:
-        return
-    before = list(transcript.view)
-    transcript.append(edit)
-    kept = {item.id for item in transcript.view}
-    users = [index for index, item in enumerate(before) if isinstance(item, Message) and item.role == "user"]
-    gone = [index for index, item in enumerate(before) if item.id not in kept]
-    inside = [index for index in gone if users and index > users[-1]]
-    if inside or not users:
-        return  # the last turn alone was too long
-    pinned = {plain.log[p].id for p in plain.pinned()}
-    cut = next(index for index in users if index > max(gone))  # the turn with which the shown part begins
-    later = {i.id for i in before[cut:]} | {call.id for call in transcript.view.pending()}
-    for item in before[:cut]:
-        if item.id in kept and item.id not in pinned and not structural(item):
-            assert {plain.log[p].id for p in plain.group(plain.find(item.id))} & later, "left behind"
 
 
 @given(OPS, st.integers(1, 4), st.sets(st.sampled_from(["tool0", "tool1", "tool2"])) | st.none())
@@ -156,14 +109,74 @@ def test_a_result_or_a_summary_comes_back_once(past: list[Op], theirs: list[Op])
         assert plan_summary(parent, child) is None
 
 
-@given(OPS)
-def test_pins_survive_forks_and_replays(ops: list[Op]) -> None:
-    transcript, plain = Transcript(), PlainTranscript()
-    transcript = play(ops, transcript, plain, Author())
-    replayed = Transcript(transcript.recorded())
-    assert list(replayed.view) == list(transcript.view)
-    pinned: list[Item] = [plain.log[p] for p in plain.active() if isinstance(plain.log[p], Pin)]
-    for pin in pinned:
-        assert isinstance(pin, Pin)
-        assert transcript.view.fate(pin.target).state == "pinned"
-        assert transcript.fork().view.fate(pin.target).state == "pinned"
+Step = tuple[int, int, int]
+STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30), st.integers(0, 30)), max_size=30)
+
+
+class Pair:
+    """A parent and a child that go on side by side; every edit is the child's, of nothing but its own."""
+
+    def __init__(self) -> None:
+        self._ticks = count(1)
+        self.parent = Transcript([Message("user", "past", id="past")])
+        self.child = self.parent.fork()
+        self.inherited = len(self.parent)
+
+    def own(self) -> list[Item]:
+        return self.child.recorded(self.inherited)
+
+    def play(self, step: Step) -> None:
+        what, a, b = step
+        tick = next(self._ticks)
+        name, at = f"i{tick:04d}", float(tick)
+        if what < 2:
+            self.child.append(Message("user", f"text of {name}", id=name, created_at=at))
+        elif what == 2:
+            call = ToolCall(name, "look", id=name, created_at=at)
+            result = ToolResult(name, "look", "long", id=f"{name}r", created_at=at)
+            self.child.extend([call, result])
+        elif what == 3:
+            self.parent.append(Message("user", f"text of {name}", id=name, created_at=at))
+        elif what == 4:
+            merge_all(self.parent, self.child, agent_id="child" if a % 2 else None)
+        elif (edit := self._edit(what, a, b, name)) is not None:
+            try:
+                self.child.append(edit)
+            except EditRefused:
+                return
+
+    def _edit(self, what: int, a: int, b: int, name: str) -> Edit | None:
+        content = [item for item in self.own() if not is_edit(item)]
+        edits = [item for item in self.own() if is_edit(item)]
+        if not content or (what == 9 and not edits):
+            return None
+        first, last = sorted((a % len(content), b % len(content)))
+        spans = (Span(content[first].id, content[last].id),)
+        if what == 5:
+            return Mask(content[first].id, "[cleared]", id=name)
+        if what == 6:
+            return Hide(spans, id=name)
+        if what == 7:
+            folded = [item for item in self.child.view if isinstance(item, Summary)]
+            names = tuple(Span(item.id, item.id) for item in folded) if a % 3 == 0 else ()
+            return Summary("gist", (*spans, *names), id=name)
+        return Pin(content[first].id, id=name) if what == 8 else Undo(edits[b % len(edits)].id, id=name)
+
+
+@given(STEPS)
+def test_the_parent_sees_the_childs_items_as_the_child_does(steps: list[Step]) -> None:
+    pair = Pair()
+    for step in steps:
+        pair.play(step)
+    merge_all(pair.parent, pair.child)
+    own = {item.id for item in pair.own()}
+
+    def seen(transcript: Transcript) -> list[tuple[str, str]]:
+        return [(item.id, getattr(item, "text", "")) for item in transcript.view if item.id in own]
+
+    assert seen(pair.parent) == seen(pair.child)
+    others = [item for item in pair.parent.recorded() if item.id not in own]
+    assert {item.id for item in others} <= {item.id for item in pair.parent.view}, "theirs stays shown"
+    before = pair.parent.revision
+    assert merge_all(pair.parent, pair.child) == []
+    assert pair.parent.revision == before
