@@ -12,7 +12,7 @@ import msgspec
 from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup, UnknownId, cut
 from quire.items import Edit, Hide, Item, Mask, Message, Opaque, Pin, Span, Summary, ToolResult, Undo
 from quire.state.log import EDIT, Log
-from quire.state.shape import Interval, Run, Shape, contains, singles, subtracted, united, without
+from quire.state.shape import Interval, Run, Shape, contains, singles, united, without
 
 MASKED = "masked"
 """The prefix of the state of a masked reply. No digest equals it, so the state does not go back."""
@@ -281,7 +281,7 @@ class Editor:
             raise LastUserMessage(f"{cut(self._log.item(position).id)!r} is the message to be answered")
 
     def _folds(self, cover: Cover, position: int) -> bool:
-        """Whether a new summary folds one that is shown; one that it overlaps in part is a reason to refuse."""
+        """Whether a new summary folds one that is shown; refuses to cover only a part of it."""
         area = covered_area(self._log, position, self._end)
         outside = without(area, cover.area)
         if outside == area and position not in cover.summaries:

@@ -58,7 +58,7 @@ class Segment:
         return segment
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for attributes that are not set: those of a lazy segment before its first use.
+        # Python calls this for attributes that are not set: those of a lazy segment before its first use.
         if self._load is None:
             raise AttributeError(name)
         loaded, self._load = self._load(), None

@@ -1,11 +1,11 @@
-"""Forks with a scope, and what comes back from a child: everything, the final answer, or a summary to be written.
+"""Forks with a scope, and what comes back from a child: everything, the final answer, or a summary.
 
 Merged items are appended to the parent in the order in which the child recorded them. Nothing comes twice: an
 item that the parent has already is skipped. Another item with the same id is refused.
 """
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import takewhile
 from typing import Final, NamedTuple
 
@@ -82,7 +82,7 @@ def fork_scoped(
 
 
 def _start_of_turns(view: View, turns: int) -> int:
-    """The position of the message that begins the last so many turns; 0 where there are no more than these."""
+    """The position of the message that begins the last so many turns; 0 if there are no more."""
     users: list[int] = []
     for run in view.runs(backwards=True):
         users += reversed(view.log.positions("users", run.start, run.stop))
@@ -279,7 +279,7 @@ def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Ed
 
 
 def _fitted(parent: Transcript, view: View, edit: Hide | Summary, since: int) -> Edit | None:
-    """The edit with spans over what the parent has of it; others may have spoken between the child's items."""
+    """The edit with spans over what the parent has of it, sparing what the parent has in between."""
     cover = resolved(view.log, edit, view.end)
     positions = [p for start, stop in cover.area for p in range(start, stop)]
     if any(position < since for position in (*positions, *cover.summaries)):

@@ -12,9 +12,8 @@ from itertools import accumulate
 from quire.errors import Irreducible
 from quire.items import Hide, Item
 from quire.state.edits import covered_area, spans_of
-from quire.state.scroll import Scroll, without_area
-from quire.state.shape import Interval, singles, united, without
-from quire.state.view import View, checked_view, protected_positions
+from quire.state.shape import Interval, Run, contains, singles, subtracted, united, without
+from quire.state.view import Scroll, View, checked_view, protected_positions
 from quire.tokens import Counter, total_by, whole
 
 
@@ -39,7 +38,7 @@ def newest(view: View, *, tokens: int, counter: Counter) -> Scroll:
     cut = _Cut(view, tokens, counter)
     user = cut.turn()
     if user is None:
-        return without_area(view, cut.inside_last_turn())
+        return _without_area(view, cut.inside_last_turn())
     return Scroll(cut.kept_before(user), view, view.index_of(user))
 
 
@@ -148,3 +147,31 @@ class _Cut:
             "or what is to be answered",
             parts,
         )
+
+
+def _without_area(view: View, area: Sequence[Interval]) -> Scroll:
+    """What a view shows without an area of the log: a scroll over the view from where nothing is left out."""
+    before: list[Item] = []
+    since: list[Run] = []  # the runs since the last one of which something was left out
+    start = index = 0
+    for run in view.runs():
+        parts = _parts(run, area)
+        if parts == [run]:
+            since.append(run)
+        else:
+            before += (item for kept in since for item in view.shown_by(kept))
+            rest = parts.pop() if parts and parts[-1].stop == run.stop else None
+            before += (item for kept in parts for item in view.shown_by(kept))
+            since = [] if rest is None else [rest]
+            start = index + (run.width if rest is None else rest.start - run.start)
+        index += run.width
+    return Scroll(tuple(before), view, start)
+
+
+def _parts(run: Run, area: Sequence[Interval]) -> list[Run]:
+    """What is left of a run."""
+    if run.start == run.stop:
+        return [run]
+    if run.stand_in is not None:
+        return [] if contains(area, run.start) else [run]
+    return [Run(start, stop) for start, stop in subtracted((run.start, run.stop), area)]
