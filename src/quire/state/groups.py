@@ -124,8 +124,6 @@ def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[in
         call = calls[index]
         return merge_of(call) == mark, call.name == result.name, replies[index] if replies else 0, -index
 
-    if len(calls) == 1 and mark is None:  # the common case
-        return 0
     able = [i for i, call in enumerate(calls) if mark is None or mark in (merge_of(call), call.id)]
     return max(able, key=fitness, default=-1)
 
@@ -153,11 +151,15 @@ class OpenCalls:
 
     def add(self, call: ToolCall, position: int, head: int) -> None:
         """Add a call that was made."""
-        self._by_id[call.call_id] = (*self._by_id.get(call.call_id, ()), (position, head, call))
+        earlier = self._by_id.get(call.call_id)
+        added = (position, head, call)
+        self._by_id[call.call_id] = (added,) if earlier is None else (*earlier, added)
 
     def answer(self, result: ToolResult, head: int | None = None) -> OpenCall | None:
         """Close the call that a result answers, and return it; with `head`, only a call of that group."""
         waiting = self._by_id.get(result.call_id, ())
+        if len(waiting) == 1 and head is None and not result.extras:  # the common case
+            return self._by_id.pop(result.call_id)[0]
         able = waiting if head is None else [call for call in waiting if call[1] == head]
         index = answered([call for _, _, call in able], result, [head for _, head, _ in able])
         if index < 0:

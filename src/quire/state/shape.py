@@ -119,11 +119,13 @@ class Shape:
 
 def _remaining(runs: Iterable[Run], area: Sequence[Interval], gone: Collection[str]) -> Iterator[Run]:
     """Runs without an area and without some summaries."""
+    low, high = (area[0][0], area[-1][1]) if area else (0, 0)
     for run in runs:
         if run.stand_in is None:
-            parts = list(subtracted((run.start, run.stop), area))
-            # A run that stays is the same object, so that shapes of two revisions share it.
-            yield from (run,) if parts == [(run.start, run.stop)] else (Run(a, b) for a, b in parts)
+            if run.stop <= low or run.start >= high:
+                yield run  # the same object, so that shapes of two revisions share it
+            else:
+                yield from (Run(start, stop) for start, stop in subtracted((run.start, run.stop), area))
         elif run.stand_in.id not in gone if run.start == run.stop else not contains(area, run.start):
             yield run
 
@@ -132,7 +134,7 @@ def _divided(runs: Sequence[Run]) -> Iterator[Run]:
     """Runs with those that are shown word for word divided where a summary stands."""
     places = sorted(run.start for run in runs if run.start == run.stop)
     for run in runs:
-        inside = places[bisect_right(places, run.start) : bisect_left(places, run.stop)]
+        inside = places[bisect_right(places, run.start) : bisect_left(places, run.stop)] if places else ()
         if inside:
             yield from (Run(start, stop) for start, stop in pairwise((run.start, *inside, run.stop)))
         else:
