@@ -111,19 +111,6 @@ def test_summaries_never_pile_up(ops: list[Op]) -> None:
 
 
 @given(OPS)
-def test_groups_keep_calls_and_results_together(ops: list[Op]) -> None:
-    transcript, plain = Transcript(), PlainTranscript()
-    transcript = play(ops, transcript, plain, Author())
-    found = transcript.view.groups()
-    assert sorted(item.id for group in found for item in group.items) == sorted(i.id for i in transcript.view)
-    for group in found:
-        calls = [item.call_id for item in group.items if isinstance(item, ToolCall)]
-        for item in group.items:
-            if isinstance(item, ToolResult) and len(group.items) > 1:
-                assert item.call_id in calls
-
-
-@given(OPS)
 def test_pins_survive_forks_and_replays(ops: list[Op]) -> None:
     transcript, plain = Transcript(), PlainTranscript()
     transcript = play(ops, transcript, plain, Author())

@@ -27,9 +27,7 @@ from quire.state import (
     is_closing,
     is_edit,
     merge_all,
-    merge_result,
     of_kind,
-    plan_summary,
 )
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
@@ -82,31 +80,6 @@ def test_merging_brings_all_once_and_at_the_end(past: list[Op], ours: list[Op], 
     check(parent, plain)
     assert merge_all(parent, child) == []
     assert [i.id for i in parent.recorded() if is_closing(i)] == closed
-
-
-@given(OPS, OPS)
-def test_a_result_or_a_summary_comes_back_once(past: list[Op], theirs: list[Op]) -> None:
-    parent, plain = Transcript(), PlainTranscript()
-    parent = play(past, parent, plain, Author())
-    child = parent.fork()
-    child = play(theirs, child, plain_of(child), Author("q"))
-    spoken = [
-        group.items[-1] for group in child.view.groups() if not any(map(of_kind(ToolCall), group.items))
-    ]
-    answers = [i.id for i in spoken if isinstance(i, Message) and i.role == "assistant"]
-    known = {item.id for item in plain.log}
-    merged = merge_result(parent, child, agent_id="worker")
-    assert [i.id for i in merged] == [i for i in answers[-1:] if i not in known]
-    assert all(i.agent_id in ("worker", "helper") for i in merged)
-    assert merge_result(parent, child) == []
-    plan = plan_summary(parent, child, agent_id="worker")
-    if plan is not None:
-        assert plan.summary(" ") is None
-        summary = plan.summary("it went well")
-        assert isinstance(summary, Summary)
-        parent.append(summary)
-        assert parent.view[-1] == summary
-        assert plan_summary(parent, child) is None
 
 
 Step = tuple[int, int, int]
