@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from quire.compactors.foreseeing import foreseen
+from quire.compactors.foreseeing import view_after
 from quire.compactors.plan import Compactor, Plan, Room, checked_compactor
 from quire.errors import InvalidValue, Irreducible
 from quire.state import View
@@ -46,7 +46,7 @@ class Cascade:
                 plans.append(plan)
                 if plan.request is not None:
                     break
-                left = foreseen(left, plan.edits)
+                left = view_after(left, plan.edits)
         if fault is not None and (not plans or not plans[-1].leads_into(room)):
             raise fault
         return self._joined(plans, view) if plans else None

@@ -1,10 +1,10 @@
 """What edits would do, without recording them and without counting again what was counted."""
 
 from quire.items import Item
-from quire.state import Run, View, foreseen
+from quire.state import Run, View, view_after
 from quire.tokens import Counter
 
-__all__ = ["foreseen", "shown_tokens"]
+__all__ = ["shown_tokens", "view_after"]
 
 
 def shown_tokens(view: View, item: Item, counter: Counter) -> int:

@@ -12,7 +12,7 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.results import Results, clearable, is_clearable, newest_results, saving
 from quire.errors import cut
 from quire.items import Mask, Note, ToolResult
-from quire.state import View, checked_view, must_stay
+from quire.state import View, checked_view, protected_positions
 from quire.tokens import Counter, whole
 
 HANDLE = "output-"
@@ -77,7 +77,11 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
         """Of the newest results those that there is no room for: alone, or with all else that must stay."""
         if not newest:
             return
-        stays = {position: run for position in must_stay(view) if (run := view.run_at(position)) is not None}
+        stays = {
+            position: run
+            for position in protected_positions(view)
+            if (run := view.run_at(position)) is not None
+        }
         shown = (run.stand_in or view.log.item(position) for position, run in stays.items())
         needed = sum(map(room.counter.count, shown))
         needed -= sum(m.gain for m in moved_already if view.position(m.mask.target) in stays)

@@ -5,11 +5,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
-from quire.compactors.foreseeing import foreseen
+from quire.compactors.foreseeing import view_after
 from quire.compactors.plan import Plan, Request
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
 from quire.items import Edit, Note, Summary
-from quire.state import Pool, Transcript, View, positions
+from quire.state import Pool, Transcript, View
 
 logger = logging.getLogger("quire.compactors")
 
@@ -97,8 +97,8 @@ def _too_long(view: View, text: str, plan: Plan) -> str | None:
         return None
     counter = request.room.counter
     try:
-        without = foreseen(view, plan.edits)
-        after = foreseen(without, (Summary(text.strip(), request.spans),)).tokens(counter)
+        without = view_after(view, plan.edits)
+        after = view_after(without, (Summary(text.strip(), request.spans),)).tokens(counter)
     except (EditRefused, UnknownId, DuplicateId):
         return None  # recording it says why
     if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):
@@ -118,7 +118,7 @@ def _unfit(transcript: Transcript, request: Request, text: object) -> str | None
         return "it was planned on another transcript"
     then, now = transcript.at(request.revision), transcript.view
     ends = (*request.items[:1], *request.items[-1:])
-    if not positions(now.log, "edits", then.end, now.end) and all(one in transcript for one in ends):
+    if not now.log.positions("edits", then.end, now.end) and all(one in transcript for one in ends):
         return None  # without an edit nothing is shown otherwise than before, and a turn may be waiting
     changed = sum(not _is_as_it_was(then, now, item_id) for item_id in request.items)
     return f"{changed} of the items it is about are no longer shown as they were" if changed else None

@@ -8,7 +8,7 @@ import msgspec
 
 from quire.compactors.foreseeing import shown_tokens
 from quire.items import Item, Mask, ToolResult, Undo
-from quire.state import View, keep as remember, memos, one_per_group, positions
+from quire.state import View, keep_memo, memos, one_per_group
 from quire.tokens import Counter
 
 
@@ -57,7 +57,7 @@ def clearable(view: View, keep: int, never: Callable[[ToolResult], bool], key: H
         result = view.log.item(position)
         if isinstance(result, ToolResult) and _is_shown_as_recorded(view, position) and not never(result):
             found[position] = result
-    remember(view, key, _Known(tuple(found), view.end))
+    keep_memo(view, key, _Known(tuple(found), view.end))
     return [result for result in found.values() if result.id not in spared]
 
 
@@ -66,7 +66,7 @@ def _known(view: View, key: Hashable) -> _Known:
     known = memos(view).get(key)
     if not isinstance(known, _Known) or known.revision > view.end:
         return _Known((), 0)
-    edits = positions(view.log, "edits", known.revision, view.end)
+    edits = view.log.positions("edits", known.revision, view.end)
     return _Known((), 0) if any(isinstance(view.log.item(edit), Undo) for edit in edits) else known
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from quire.compactors.cutting import cut
-from quire.compactors.foreseeing import foreseen, shown_tokens
+from quire.compactors.foreseeing import shown_tokens, view_after
 from quire.compactors.limits import Extent, Limits, Unit
 from quire.compactors.plan import Plan, Request, Room
 from quire.compactors.reading import parts, readable
@@ -170,7 +170,7 @@ def _without(view: View, earlier: Sequence[Item], size: int, extent: Extent) -> 
 
 def _gone_and_folded(view: View, extent: Extent) -> list[Item]:
     """What a cut leaves out, and the summaries that stand before the end of it."""
-    kept = {item.id for item in foreseen(view, (cut(view, extent),))}
+    kept = {item.id for item in view_after(view, (cut(view, extent),))}
     shown = list(view)
     last = max(index for index, item in enumerate(shown) if item.id not in kept)
     return [
@@ -187,7 +187,7 @@ def _size_and_after(view: View, stretch: Stretch, size: int, room: Room) -> tupl
     needs room too.
     """
     total = room.counter.total
-    left = foreseen(view, (Summary(_ANY, stretch.spans),)).counted(room.counter)
+    left = view_after(view, (Summary(_ANY, stretch.spans),)).counted(room.counter)
     most = bisect_right(range(2 * size + 1), room.tokens, key=lambda words: total(left + words)) - 1
     asked = min(size, max((most + 1) // 2, 1))
     return asked, total(left + asked)
@@ -195,7 +195,7 @@ def _size_and_after(view: View, stretch: Stretch, size: int, room: Room) -> tupl
 
 def _after(view: View, stretch: Stretch, size: int, counter: Counter) -> int:
     """What is left with a summary of the size asked for in place of a stretch."""
-    left = foreseen(view, (Summary(_ANY, stretch.spans),)).counted(counter)
+    left = view_after(view, (Summary(_ANY, stretch.spans),)).counted(counter)
     return counter.total(left - counter.count(Summary(_ANY)) + _summary_tokens(counter, size))
 
 

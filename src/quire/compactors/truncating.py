@@ -5,7 +5,7 @@ changes the beginning with every call; a deep cut does so once in a long while.
 """
 
 from quire.compactors.cutting import cut
-from quire.compactors.foreseeing import foreseen
+from quire.compactors.foreseeing import view_after
 from quire.compactors.limits import Limits
 from quire.compactors.plan import Plan, Room
 from quire.state import View, checked_view
@@ -27,5 +27,5 @@ class TruncateOldest(Limits, frozen=True, kw_only=True):
         if held <= (extent.floor if room.early else extent.ceiling):
             return None
         edit = cut(view, extent)
-        after = foreseen(view, (edit,)).tokens(room.counter)
+        after = view_after(view, (edit,)).tokens(room.counter)
         return Plan(self.name, self.excess(held, extent), view.tokens(room.counter), after, (edit,))

@@ -14,7 +14,7 @@ from quire.context.gathering import Content, Piece
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
 from quire.sections import Sifted
-from quire.state import Group, Scroll, View, groups, must_stay, newest, positions, structural
+from quire.state import Group, Scroll, View, groups, newest, protected_positions, structural
 
 Count = Callable[[Item], int]
 
@@ -184,7 +184,7 @@ def staying_ids(piece: Piece) -> frozenset[str]:
     content, source = piece.content, piece.origin
     if isinstance(content, View):
         view = source or content
-        stays = {*must_stay(view), *view.shape.summaries}
+        stays = {*protected_positions(view), *view.shape.summaries}
         return frozenset(view.log.item(position).id for position in stays)
     if isinstance(content, Sifted):
         return frozenset(item.id for item in content.at_places(content.staying(source or content.view)))
@@ -194,14 +194,14 @@ def staying_ids(piece: Piece) -> frozenset[str]:
 
 def frame_tokens(view: View, sums: Sums) -> int:
     """The counts of what gives a conversation its frame, such as instructions: it is in every turn."""
-    marks = positions(view.log, "marks", 0, view.end)
+    marks = view.log.positions("marks", 0, view.end)
     return sum(view.log.tokens(p, p + 1, sums) for p in marks if view.run_at(p) is not None)
 
 
 def _must_stay(found: Sequence[Group], source: View | None) -> Iterator[int]:
     """The groups that stay: by the rule for views where the items are from one, else told from the list."""
     if source is not None:
-        ids = {source.log.item(position).id for position in must_stay(source)}
+        ids = {source.log.item(position).id for position in protected_positions(source)}
     else:
         ids = {item.id for item in _to_be_answered(found)}
     for index, group in enumerate(found):

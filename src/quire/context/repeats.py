@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeGuard
 from quire.context.gathering import Content, Piece
 from quire.items import Item
 from quire.sections import Heard, Quote, Quotes, Sifted
-from quire.state import Scroll, Segment, View, keep, memos
+from quire.state import Scroll, Segment, View, keep_memo, memos
 
 
 def is_history(content: object) -> TypeGuard[View | Sifted]:
@@ -126,8 +126,8 @@ class _Row:
         self._before = frozenset(item.id for item in before)
 
     @cached_property
-    def _from(self) -> tuple[float, int]:
-        return self.view.place_at(self._start)
+    def _from(self) -> int:
+        return self.view.position_at(self._start)
 
     def has(self, item_id: str) -> bool:
         """Whether it shows an item."""
@@ -152,7 +152,7 @@ class _Row:
             return True  # a summary that is shown is never cut off
         if view.run_at(position) is None or self._start >= len(view):
             return False
-        return self._start == 0 or (view.log.time(position), position) >= self._from
+        return self._start == 0 or position >= self._from
 
 
 def _shows(row: _Row | Sifted, quote: Quote) -> bool:
@@ -189,5 +189,5 @@ def apart(one: View, other: View) -> bool:
         or any(other.log.find(item.id, other.end) is not None for item in own)
         or any(one.log.find(item.id, one.end) is not None for item in others)
     )
-    keep(one, key, _Compared(last, max(known.own, one.end), max(known.others, other.end), meet))
+    keep_memo(one, key, _Compared(last, max(known.own, one.end), max(known.others, other.end), meet))
     return not meet

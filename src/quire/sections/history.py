@@ -11,7 +11,7 @@ from quire.sections.shown import without_last
 from quire.sections.sifted import Sifted
 from quire.sections.sifting import Change, Question, Sift, is_users
 from quire.sections.waiting import function
-from quire.state import View, keep, memos
+from quire.state import View, keep_memo, memos
 from quire.tokens import named, whole
 
 
@@ -93,7 +93,7 @@ class History(Settings):
         sift = earlier if earlier and earlier.goes_on_in(view) else Sift(self._where, self._transform)
         sift.read(view)
         chosen = sift.newest(view, self._cut(sift.kept))
-        keep(view, self._key, sift)
+        keep_memo(view, self._key, sift)
         return chosen if is_sifted or len(chosen) < len(view) else view
 
     def _cut(self, items: Sequence[Item]) -> int:

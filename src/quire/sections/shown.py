@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from quire.items import Hide, Item, Mask, Pin, Undo
-from quire.state import Run, View, last_user
+from quire.state import Run, View
 
 NEVER_SHOWN = (Hide, Mask, Pin, Undo)
 """Edits that are recorded and have no words."""
@@ -48,7 +48,7 @@ def members(view: View, head: int) -> list[int]:
 
 def last_user_position(view: View) -> int | None:
     """The position of the message that the model is asked to answer."""
-    return last_user(view.log, view.end)
+    return view.log.last_user(view.end)
 
 
 def without_last(view: View) -> View | list[Item]:

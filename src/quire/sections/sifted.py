@@ -6,7 +6,7 @@ from itertools import chain
 
 from quire.items import Item
 from quire.sections.rows import Row
-from quire.state import ItemRow, View, must_stay
+from quire.state import ItemRow, View, protected_positions
 from quire.tokens import Counter
 
 
@@ -72,7 +72,7 @@ class Sifted(ItemRow):
 
     def staying(self, source: View) -> list[int]:
         """The places in the row of what no cut takes away, in order."""
-        places = {self._row.indexes.get(position, self._stop) for position in must_stay(source)}
+        places = {self._row.indexes.get(position, self._stop) for position in protected_positions(source)}
         return sorted({place for place in places if self._has_place(place)}.union(self._frame()))
 
     def from_place(self, cut: int, stays: Sequence[int]) -> tuple[Item, ...]:
