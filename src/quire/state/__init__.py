@@ -6,6 +6,16 @@ All of it is pure and incremental: a plain append costs the same whatever came b
 from quire.state.active import area_of_summary as area_of_summary
 from quire.state.closing import CLOSED, closing_results, is_closing
 from quire.state.config import Config, config_at
+from quire.state.cut import (
+    is_user_message as is_user_message,
+    newest as newest,
+    newest_from as newest_from,
+    newest_items as newest_items,
+    newest_items_from as newest_items_from,
+    protected_items as protected_items,
+    truncate,
+    without_last as without_last,
+)
 from quire.state.editing import MASKED as MASKED
 from quire.state.folding import held_by_later as held_by_later
 from quire.state.foreseeing import foreseen as foreseen
@@ -53,7 +63,6 @@ from quire.state.spanning import spans_over as spans_over
 from quire.state.staying import must_stay as must_stay
 from quire.state.told import TASK as TASK
 from quire.state.transcript import Transcript
-from quire.state.truncation import newest as newest, truncate
 from quire.state.view import Fate, View, checked_view as checked_view
 from quire.state.window import Window
 
