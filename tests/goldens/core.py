@@ -390,7 +390,7 @@ def stretches(run: Run, given: Json) -> Json:
     return {
         "old_turns": [one and [run.ids(one.items), spans(one.spans)] for one in old],
         "leaving_out": hide and spans(hide.spans),
-        "in_words": digest(compactors.in_words(view)),
+        "in_words": digest(compactors.transcript_text(view)),
     }
 
 

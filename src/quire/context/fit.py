@@ -145,9 +145,28 @@ class _Fit:
                     left -= found[index].counted
             return tuple(found)
         repeats = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
-        return tuple(self._cut_down(repeats))
+        return self._without_repeats(contents) if repeats else tuple(self._cut_down())
 
-    def _cut_down(self, repeats: bool) -> list[Fitted]:
+    def _without_repeats(self, contents: Sequence[Content]) -> tuple[Fitted, ...]:
+        """Fit pieces of which some have items in common.
+
+        A history has only what no history before it has. Another section leaves out what a history is sure to
+        show, and in the end what is shown elsewhere after all.
+        """
+        pieces = [
+            piece._replace(content=content, source=piece.origin) if piece.is_elastic else piece
+            for piece, content in zip(self._pieces, contents, strict=True)
+        ]
+        sure = {item.id for piece in pieces if piece.is_elastic for item in piece.protected()}
+        for index, piece in enumerate(pieces):
+            if piece.section.required and not piece.is_elastic:
+                left = tuple(item for item in piece.content if item.id not in sure)
+                pieces[index] = piece._replace(content=left)
+        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count)
+        fitted = zip(fit._cut_down(), self._pieces, strict=True)
+        return tuple(one._replace(piece=piece) for one, piece in fitted)
+
+    def _cut_down(self) -> list[Fitted]:
         """Fit the pieces in less room than they need, each within its grant."""
         elastic = [index for index, piece in enumerate(self._pieces) if piece.is_elastic]
         required = {
@@ -155,20 +174,17 @@ class _Fit:
             for index, piece in enumerate(self._pieces)
             if piece.section.required and not piece.is_elastic
         }
-        if repeats:  # what a history is sure to show needs no room elsewhere
-            sure = {item.id for index in elastic for item in self._pieces[index].protected()}
-            required = {i: [one for one in content if one.id not in sure] for i, content in required.items()}
         room = self._room - sum(map(self._size, required.values()))
         if room >= 0:
             try:
-                return self._shared(elastic, required, room, {}, repeats)
+                return self._shared(elastic, required, room, {})
             except Irreducible:
                 pass  # what must stay of a history is more than its share, and comes before all shares
         stays = {index: self._pieces[index].protected() for index in elastic}
         cores = {i: sum(map(self._count, items)) + self._answers(i) for i, items in stays.items()}
         if sum(cores.values()) > room:
             raise self._over({i: self._size(content) for i, content in required.items()} | cores, stays)
-        return self._shared(elastic, required, room, cores, repeats)
+        return self._shared(elastic, required, room, cores)
 
     def _shared(
         self,
@@ -176,7 +192,6 @@ class _Fit:
         required: Mapping[int, Content],
         room: int,
         cores: Mapping[int, int],
-        repeats: bool,
     ) -> list[Fitted]:
         """Give each elastic and optional piece its grant; what one does not use is for the others."""
         sizes = [self._wanted(piece.content) for piece in self._pieces]
@@ -189,12 +204,11 @@ class _Fit:
         grants = self._grants(left, optional, {}) if optional else {}
         found |= {index: self._first(index, grants[index]) for index in optional}
         fitted = [found[index] for index in range(len(self._pieces))]
-        if repeats:
-            shown = _once([one.shown for one in fitted])
-            fitted = [
-                one if content is one.shown else self._whole(index, content)
-                for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
-            ]
+        shown = _once([one.shown for one in fitted])
+        fitted = [
+            one if content is one.shown else self._whole(index, content)
+            for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
+        ]
         for index in optional:
             content = self._pieces[index].content
             if isinstance(content, Candidates):
@@ -284,18 +298,23 @@ class _Fit:
     def _going(self, index: int, asked: int, granted: int) -> int:
         """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
 
-        The step is half of the room that the history has in the long run, or a quarter, an eighth and so on
-        if that is more than it can have now. The long run counts only what is the same in every turn. A
-        section that comes and goes, or changes in size, is given a quarter of the room from the start.
+        The step is half of what the budget leaves beside all that is the same in every turn; or a quarter, an
+        eighth and so on, if the room is smaller now. It does not depend on what a counter learns. A section
+        that comes and goes, or changes in size, is given a quarter of the room from the start.
         """
         piece, maximum = self._pieces[index], self._share(index).maximum
         frame = sum(self._frame(piece) for piece in self._pieces if piece.is_elastic)
-        lasting = self._budget.available - sum(self._beside.values()) - self._static() - frame
-        base = lasting if maximum is None else min(lasting, maximum - frame)
-        most = base * 3 // 4 if maximum is None and any(map(self._varies, self._pieces)) else base
+        static = self._static() + frame
+        base = self._budget.available - sum(self._beside.values()) - static
         elsewhere = 0 if piece.apart is None else self._count(piece.apart)
-        room = min(granted + elsewhere - frame, most)
+        room = granted + elsewhere - frame
+        if maximum is not None:
+            base = min(base, maximum - frame)
+        elif any(map(self._varies, self._pieces)):
+            room = min(room, (self._room - static) * 3 // 4)
         step = max(base // 2, 1)
+        while step * 3 <= room:
+            step *= 2
         while step > 1 and step * 3 > room * 2:
             step //= 2
         surplus = max(asked + elsewhere - frame - room, 0)

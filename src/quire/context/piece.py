@@ -36,12 +36,12 @@ class Piece(NamedTuple):
     @property
     def is_elastic(self) -> bool:
         """Whether it takes the room that the other sections leave."""
-        return isinstance(self.content, View) or self.section.keeps == "newest"
+        return self.origin is not None or self.section.keeps == "newest"
 
-    def stays(self) -> Collection[str]:
-        """Return the ids of items that must stay because of the source."""
+    def stays(self) -> Collection[str] | None:
+        """Return the ids of items that must stay because of the source, if there is one."""
         if self.source is None:
-            return ()
+            return None
         return {self.source.log.item(position).id for position in must_stay(self.source)}
 
     def protected(self) -> list[Item]:

@@ -59,20 +59,31 @@ def newest_from(view: View, index: int) -> Scroll:
 
 
 def newest_items(
-    items: Sequence[Item], *, tokens: int, count: Count, stays: Collection[str] = (), closely: bool = False
+    items: Sequence[Item],
+    *,
+    tokens: int,
+    count: Count,
+    stays: Collection[str] | None = None,
+    closely: bool = False,
 ) -> tuple[Item, ...]:
-    """Return the newest items of a list, as `newest` does for a view. Items with the ids `stays` stay."""
+    """Return the newest items of a list, as `newest` does for a view.
+
+    `stays` are the ids of items that must stay because of the view that the list is from. Without them the last
+    user message and a last result stay.
+    """
     row = _ListRow(items, count, stays)
     surplus = row.counted - tokens
     return tuple(items) if surplus <= 0 else row.kept(row.place(surplus, tokens, closely))
 
 
-def newest_items_from(items: Sequence[Item], index: int, stays: Collection[str] = ()) -> tuple[Item, ...]:
+def newest_items_from(
+    items: Sequence[Item], index: int, stays: Collection[str] | None = None
+) -> tuple[Item, ...]:
     """Return the items from an index on, the rest of the groups there, and what must stay."""
     return _ListRow(items, _nothing, stays).kept(index)
 
 
-def protected_items(items: Sequence[Item], stays: Collection[str] = ()) -> list[Item]:
+def protected_items(items: Sequence[Item], stays: Collection[str] | None = None) -> list[Item]:
     """Return the items of a list that no cut leaves out."""
     return list(_ListRow(items, _nothing, stays).kept(len(items)))
 
@@ -144,7 +155,7 @@ class _Row:
 class _ListRow(_Row):
     """A plain list, measured from its first item to its last."""
 
-    def __init__(self, items: Sequence[Item], count: Count, stays: Collection[str]) -> None:
+    def __init__(self, items: Sequence[Item], count: Count, stays: Collection[str] | None) -> None:
         self._items = items
         self.length = len(items)
         answers = Answers(items)
@@ -174,15 +185,15 @@ class _ListRow(_Row):
         pairs = zip(self._items, self._heads, strict=True)
         return tuple(item for item, head in pairs if head in self._protected or self._ends[head] > index)
 
-    def _protected_indexes(self, answers: Answers, stays: Collection[str]) -> Iterator[int]:
-        users = [index for index, item in enumerate(self._items) if is_user_message(item)]
-        yield from users[-1:]
+    def _protected_indexes(self, answers: Answers, stays: Collection[str] | None) -> Iterator[int]:
         yield from (index for calls in answers.waiting.values() for index, _ in calls)
-        if self._items and isinstance(self._items[-1], ToolResult):
-            yield self.length - 1
         for index, item in enumerate(self._items):
-            if structural(item) or item.id in stays:
+            if structural(item) or (stays is not None and item.id in stays):
                 yield index
+        if stays is None:
+            yield from self.turns()[-1:]
+            if self._items and isinstance(self._items[-1], ToolResult):
+                yield self.length - 1
 
 
 class _Placed(NamedTuple):
