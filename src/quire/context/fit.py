@@ -4,7 +4,6 @@ Required sections come first, whole. The rest of the budget is shared out. Elast
 leave: their newest items in whole groups. Candidates are selected last.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -14,8 +13,18 @@ from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item, ToolCall, ToolResult
 from quire.providers import NO_RESULT
 from quire.sections import Candidates, Count, Input, Selection
-from quire.state import Scroll, View, groups, newest, newest_items, pending_calls, positions, structural
-from quire.tokens import MOST, Budget, Counter, Share, share_out, total_by
+from quire.state import (
+    Scroll,
+    View,
+    groups,
+    largest_sum,
+    newest,
+    newest_items,
+    pending_calls,
+    positions,
+    structural,
+)
+from quire.tokens import Budget, Counter, Share, share_out
 
 TOOLS = "tool definitions"
 ANSWER = "answer schema"
@@ -127,7 +136,7 @@ class _Fit:
         self._beside = beside
         self._count = count
         self._sums = Sums(counter.key, count)
-        self._room = _capacity(budget.available, counter) - sum(beside.values())
+        self._room = largest_sum(budget.available, counter) - sum(beside.values())
         # By identity: the pieces keep their contents alive for as long as this.
         self._measured: dict[int, tuple[int, int]] = {}
 
@@ -359,10 +368,12 @@ class _Fit:
         """Return the counts of some content and of the results that rendering adds to it, and the latter."""
         known = self._measured.get(id(content))
         if known is None:
-            answers = pending_tokens(content, self._count)
-            counted = content.counted(self._sums) if isinstance(content, View) else None
-            known = (sum(map(self._count, content)) if counted is None else counted) + answers, answers
-            if any(content is piece.content for piece in self._pieces):
+            piece = next((piece for piece in self._pieces if piece.content is content), None)
+            answers = pending_tokens(content, self._count, piece and piece.source)
+            is_view = isinstance(content, View)
+            counted = content.counted(self._sums) if is_view else sum(map(self._count, content))
+            known = counted + answers, answers
+            if piece is not None:
                 self._measured[id(content)] = known
         return known
 
@@ -394,29 +405,14 @@ def made_up_result(call: ToolCall) -> ToolResult:
     return ToolResult(call.call_id, call.name, NO_RESULT, id=f"{call.id}/no-result", created_at=0.0)
 
 
-def pending_tokens(content: Content | Scroll, count: Count) -> int:
+def pending_tokens(content: Content | Scroll, count: Count, source: View | None = None) -> int:
     """Return the counts of the results that rendering adds. No cut leaves out a pending call."""
-    if isinstance(content, View):
-        return sum(count(made_up_result(call)) for call in content.pending())
+    view = content if isinstance(content, View) else source
+    if view is not None and (isinstance(content, View) or not view.pending()):
+        return sum(count(made_up_result(call)) for call in view.pending())
     if isinstance(content, Candidates) or not any(isinstance(item, ToolCall) for item in content):
         return 0
     return sum(count(made_up_result(call)) for call in pending_calls(content))
-
-
-def _capacity(tokens: int, counter: Counter) -> int:
-    """Return the largest sum of counts whose total is within so many tokens; -1 if there is none."""
-    framing = total_by(counter, 0)
-    if framing > tokens:
-        return -1
-    most = tokens - framing
-    if total_by(counter, most) == tokens < total_by(counter, most + 1):
-        return most
-    enough = max(tokens, 1)
-    while enough < MOST and total_by(counter, enough) <= tokens:
-        enough *= 2
-    return (
-        bisect_right(range(min(enough, MOST) + 1), tokens, key=lambda counts: total_by(counter, counts)) - 1
-    )
 
 
 def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:

@@ -118,6 +118,8 @@ class History(Settings):
     def _filtered_group(self, items: Sequence[Item]) -> list[Item]:
         if self._where is not None and not all(map(self._where, items)):
             return []
+        if self._transform is None:
+            return list(items)
         shown = [changed for item in items if (changed := self._changed(item)) is not None]
         return shown if _unpaired(shown) <= _unpaired(items) else []
 

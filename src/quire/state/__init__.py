@@ -8,6 +8,7 @@ from quire.state.closing import CLOSED, closing_results, is_closing
 from quire.state.config import Config, config_at
 from quire.state.cut import (
     is_user_message as is_user_message,
+    largest_sum as largest_sum,
     newest as newest,
     newest_from as newest_from,
     newest_items as newest_items,

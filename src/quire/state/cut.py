@@ -24,7 +24,7 @@ from quire.state.selection import structural
 from quire.state.shape import Run, Shape
 from quire.state.staying import must_stay
 from quire.state.view import View, checked_view
-from quire.tokens import Counter, total_by, whole
+from quire.tokens import MOST, Counter, total_by, whole
 
 Count = Callable[[Item], int]
 
@@ -114,14 +114,15 @@ class _Row:
     """Items in order, with the places where a cut may fall."""
 
     length: int
+    turn_count: int
 
     @abstractmethod
-    def turns(self) -> Sequence[int]:
-        """Return the indexes at which turns of the user begin, in some form that `turn_index` reads."""
+    def turn(self, number: int) -> int:
+        """Return the index at which a turn of the user begins."""
 
-    def turn_index(self, turn: int) -> int:
-        """Return the index of one of the turns."""
-        return turn
+    @abstractmethod
+    def unprotected_before(self, index: int) -> int:
+        """Return the tokens of all unprotected items before an index."""
 
     @abstractmethod
     def gone_before(self, index: int) -> int:
@@ -133,21 +134,20 @@ class _Row:
 
     def place(self, surplus: int, tokens: int, closely: bool) -> int:
         """Return the first index before which at least `surplus` tokens can be left out."""
-        turns = () if closely else self.turns()
-        nth = bisect_left(turns, surplus, key=lambda turn: self.gone_before(self.turn_index(turn)))
-        if nth < len(turns):
-            return self.turn_index(turns[nth])
-        last_turn = range(self.turn_index(turns[-1]) if turns else 0, self.length + 1)
-        within = bisect_left(last_turn, surplus, key=self.gone_before)
-        if within == len(last_turn):
-            raise self._irreducible(tokens + surplus - self.gone_before(self.length), tokens)
-        return last_turn[within]
-
-    def _irreducible(self, needed: int, tokens: int) -> Irreducible:
+        turns = 0 if closely else self.turn_count
+        within = range(self.turn(turns - 1) if turns else 0, self.length + 1)
+        for count, index_of in ((turns, self.turn), (len(within), within.__getitem__)):
+            # Groups that go on after the index are rare, so few indexes have to be tried.
+            number = bisect_left(range(count), surplus, key=lambda n: self.unprotected_before(index_of(n)))
+            while number < count:
+                if self.gone_before(index := index_of(number)) >= surplus:
+                    return index
+                number += 1
         parts = tuple(item.id for item in self.protected())
-        return Irreducible(
-            f"{needed:,} tokens must stay, and there is room for {tokens:,}: {len(parts)} items are "
-            "instructions, summaries, pins, pending calls or the message to be answered",
+        raise Irreducible(
+            f"{tokens + surplus - self.gone_before(self.length):,} tokens must stay, and there is room for "
+            f"{tokens:,}: {len(parts)} items are instructions, summaries, pins, pending calls or the message "
+            "to be answered",
             parts,
         )
 
@@ -158,6 +158,8 @@ class _ListRow(_Row):
     def __init__(self, items: Sequence[Item], count: Count, stays: Collection[str] | None) -> None:
         self._items = items
         self.length = len(items)
+        self._turns = [index for index, item in enumerate(items) if is_user_message(item)]
+        self.turn_count = len(self._turns)
         answers = Answers(items)
         self._heads = answers.heads
         self._ends = {head: index + 1 for index, head in enumerate(self._heads)}
@@ -171,8 +173,11 @@ class _ListRow(_Row):
                 freed[self._ends[head]] += size
         self._gone = list(accumulate(freed))
 
-    def turns(self) -> Sequence[int]:
-        return [index for index, item in enumerate(self._items) if is_user_message(item)]
+    def turn(self, number: int) -> int:
+        return self._turns[number]
+
+    def unprotected_before(self, index: int) -> int:
+        return self._gone[index]
 
     def gone_before(self, index: int) -> int:
         return self._gone[index]
@@ -191,7 +196,7 @@ class _ListRow(_Row):
             if structural(item) or (stays is not None and item.id in stays):
                 yield index
         if stays is None:
-            yield from self.turns()[-1:]
+            yield from self._turns[-1:]
             if self._items and isinstance(self._items[-1], ToolResult):
                 yield self.length - 1
 
@@ -212,7 +217,8 @@ class _Measured(NamedTuple):
     indexes: list[int]  # how many items are shown before each run, and last before the tail
     counts: list[int]  # the tokens before each run, and last before the tail
     numbers: dict[int, int]  # by the first position of a run, which run it is
-    turns: list[int]  # the positions of the user messages
+    turns: list[int]  # the positions of the user messages, as far as anybody has looked
+    seen: list[tuple[int, int]]  # up to which position anybody looked, and how many turns there were
     summaries: list[_Placed]
     known: dict[int, _Placed | None]  # what protected positions are shown as
 
@@ -225,6 +231,12 @@ class _ViewRow(_Row):
         self.length = len(view)
         self._measured = measured = _measured(view, counter)
         self._tail = measured.shape.tail
+        end, count = measured.seen[-1]
+        if end < view.end:
+            more = positions(view.log, "users", end, view.end)
+            measured.turns[count : count + len(more)] = more  # another thread may write the same here
+            measured.seen.append((view.end, count + len(more)))
+        self.turn_count = bisect_left(measured.turns, view.end, measured.seen[0][1])
         self._protected_positions = frozenset(must_stay(view))
         known = measured.known
         for position in self._protected_positions:
@@ -234,17 +246,16 @@ class _ViewRow(_Row):
         self._protected = sorted((*measured.summaries, *found), key=lambda one: one.place)
         self._stay = list(accumulate((one.tokens for one in self._protected), initial=0))
 
-    def turns(self) -> Sequence[int]:
-        return [*self._measured.turns, *positions(self._log, "users", self._tail, self._view.end)]
-
-    def turn_index(self, turn: int) -> int:
-        index = self._index(turn)
+    def turn(self, number: int) -> int:
+        index = self._index(self._measured.turns[number])
         assert index is not None  # turns are shown
         return index
 
+    def unprotected_before(self, index: int) -> int:
+        return self._counted_before(index) - self._stay[bisect_left(self._protected, index, key=_place_of)]
+
     def gone_before(self, index: int) -> int:
-        stay = self._stay[bisect_left(self._protected, index, key=_place_of)]
-        return self._counted_before(index) - stay - sum(one.tokens for one in self._held(index))
+        return self.unprotected_before(index) - sum(one.tokens for one in self._held(index))
 
     def protected(self) -> Sequence[Item]:
         return [one.item for one in self._protected]
@@ -325,11 +336,22 @@ def _cut_of(view: View, tokens: int, counter: Counter, closely: bool) -> tuple[_
     whole(tokens, "tokens", least=0)
     if checked_view(view).tokens(counter) <= tokens:
         return None
-    counted = view.counted(counter)
-    # The largest sum of counts whose total is within the tokens; -1 where even nothing is too much.
-    allowed = bisect_right(range(counted), tokens, key=partial(total_by, counter)) - 1
     row = _ViewRow(view, counter)
-    return row, row.place(counted - allowed, tokens, closely)
+    return row, row.place(view.counted(counter) - largest_sum(tokens, counter), tokens, closely)
+
+
+def largest_sum(tokens: int, counter: Counter) -> int:
+    """Return the largest sum of counts whose total is within so many tokens; -1 if there is none."""
+    framing = total_by(counter, 0)
+    if framing > tokens:
+        return -1
+    most = tokens - framing
+    if total_by(counter, most) == tokens < total_by(counter, most + 1):
+        return most
+    enough = max(tokens, 1)
+    while enough < MOST and total_by(counter, enough) <= tokens:
+        enough *= 2
+    return bisect_right(range(min(enough, MOST) + 1), tokens, key=partial(total_by, counter)) - 1
 
 
 def _measured(view: View, counter: Counter) -> _Measured:
@@ -337,19 +359,22 @@ def _measured(view: View, counter: Counter) -> _Measured:
     known = memos(view).get(key)
     if isinstance(known, _Measured) and known.shape is view.shape:
         return known
-    found = _Measured(view.shape, [], [0], [0], {}, [], [], {})
+    runs: list[Run] = []
+    indexes, counts, turns, summaries = [0], [0], list[int](), list[_Placed]()
     for run in view.runs():
         if run.stop > run.start and run.start >= view.shape.tail:
             break  # the tail, which grows
         tokens = view.run_tokens(run, counter)
         if run.start < run.stop:
-            found.numbers[run.start] = len(found.runs)
-            found.turns.extend(positions(view.log, "users", run.start, run.stop))
+            turns.extend(positions(view.log, "users", run.start, run.stop))
         elif run.stand_in is not None:
-            found.summaries.append(_Placed(found.indexes[-1], tokens, run.stand_in))
-        found.runs.append(run)
-        found.indexes.append(found.indexes[-1] + run.width)
-        found.counts.append(found.counts[-1] + tokens)
+            summaries.append(_Placed(indexes[-1], tokens, run.stand_in))
+        runs.append(run)
+        indexes.append(indexes[-1] + run.width)
+        counts.append(counts[-1] + tokens)
+    numbers = {run.start: number for number, run in enumerate(runs) if run.start < run.stop}
+    seen = [(view.shape.tail, len(turns))]
+    found = _Measured(view.shape, runs, indexes, counts, numbers, turns, seen, summaries, {})
     keep(view, key, found)
     return found
 
