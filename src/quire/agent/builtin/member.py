@@ -109,7 +109,9 @@ class Member:
     async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
         if self.role.returns == "answer":
             return reply.text
-        said = transcript_text((Message("user", task), *reply.items))  # of the history some may be left out by now
+        said = transcript_text(
+            (Message("user", task), *reply.items)
+        )  # of the history some may be left out by now
         if self.role.returns == "all":
             return said
         if tally.is_spent:
