@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from quire.errors import DuplicateId
 from quire.items import JSON, ConfigChange, Item, Mask, Message, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, brief, config_at, last_user, merge_all, merge_result, plan_summary
-from quire.state.merging import own_items
+from quire.state import Transcript, brief, config_at, merge_all, merge_result, plan_summary
+from quire.state.merge import own_items
 
 pytestmark = pytest.mark.usefixtures("lineage")
 
@@ -40,7 +40,7 @@ def test_a_brief_does_not_replace_what_the_parent_was_told(stored: bool) -> None
     merge_all(parent, child, agent_id="checker")
     assert shown(parent) == "rules asked tools call result answer"
     assert config_at(parent.view) == ("Be brief.", ("delegate",))
-    last = last_user(parent.view.log, parent.view.end)
+    last = parent.view.log.last_user(parent.view.end)
     assert last is not None and parent.view.log.item(last).id == "asked"
     assert merge_all(parent, child, agent_id="checker") == []
 

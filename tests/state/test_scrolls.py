@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from quire.errors import Irreducible, OutOfRange
 from quire.items import Message
-from quire.state import Scroll, Transcript, keep, memos, newest, truncate
+from quire.state import Scroll, Transcript, keep_memo, memos, newest, truncate
 from tests.counting import FourCharacters
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
@@ -47,8 +47,8 @@ def test_a_scroll_reads_like_a_list(ops: list[Op], start: int, part: slice) -> N
 
 def test_the_latest_of_each_sort_is_kept() -> None:
     view = Transcript([Message("user", "q")]).view
-    keep(view, "a text", "worked out")
+    keep_memo(view, "a text", "worked out")
     for number in range(10):
-        keep(view, number, number)
+        keep_memo(view, number, number)
     assert memos(view)["a text"] == "worked out"
     assert [key for key in memos(view) if isinstance(key, int)] == [6, 7, 8, 9]

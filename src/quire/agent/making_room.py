@@ -10,7 +10,7 @@ from quire.agent.tools.capping import Room, ends
 from quire.compactors import Offload, Room as HistoryRoom
 from quire.items import ToolResult
 from quire.session import Session
-from quire.state import View, must_stay
+from quire.state import View, protected_positions
 from quire.tokens import Counter, counter_for
 
 _ONE = 4
@@ -56,7 +56,7 @@ def _characters(counter: Counter, tokens: int, text: str, most: int) -> int:
 
 def _staying(view: View, counter: Counter) -> int:
     """The tokens of what a history cannot be cut below."""
-    runs = ((position, view.run_at(position)) for position in set(must_stay(view)))
+    runs = ((position, view.run_at(position)) for position in set(protected_positions(view)))
     shown = (run.stand_in or view.log.item(position) for position, run in runs if run is not None)
     return counter.total(sum(map(counter.count, shown)))
 

@@ -12,7 +12,7 @@ import msgspec
 
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
 from quire.items import Edit, Item, Note, Span, Summary
-from quire.state import Pool, Transcript, View, foreseen, positions
+from quire.state import Pool, Transcript, View, view_after
 from quire.tokens import Counter, checked_counter, whole
 
 logger = logging.getLogger("quire.compactors")
@@ -45,9 +45,9 @@ class Request(NamedTuple):
     """A summary to be written: from `prompt`, in at most `size` tokens, in place of `spans`.
 
     `items` are the ids of what it is about, and `revision` is that of the view it was planned on. A summary
-    that makes the view larger, or too large for the `room`, is discarded. One that was `asked_for` may make it
-    larger. If there is more than the writer can read at once, the request `is_part`: it is about the oldest
-    items, and the next plan is about the rest.
+    that makes the view larger, or too large for the `room`, is discarded. One that was `asked_for` may make
+    it larger. If there is more than the writer can read at once, the request `is_part`: it is about the
+    oldest items, and the next plan is about the rest.
     """
 
     prompt: tuple[Item, ...]
@@ -191,7 +191,7 @@ def _stale_or_empty(transcript: Transcript, request: Request, text: str) -> str 
         return "it was planned on another transcript"
     then, now = transcript.at(request.revision), transcript.view
     ends = (*request.items[:1], *request.items[-1:])
-    if not positions(now.log, "edits", then.end, now.end) and all(one in transcript for one in ends):
+    if not now.log.positions("edits", then.end, now.end) and all(one in transcript for one in ends):
         return None  # only an edit can change how an item is shown
     changed = sum(not _is_unchanged(then, now, item_id) for item_id in request.items)
     return f"{changed} of the items it is about are no longer shown as they were" if changed else None
@@ -211,8 +211,8 @@ def _too_long(view: View, text: str, plan: Plan) -> str | None:
         return None
     counter = request.room.counter
     try:
-        without = foreseen(view, plan.edits)
-        after = foreseen(without, (Summary(text, request.spans),)).tokens(counter)
+        without = view_after(view, plan.edits)
+        after = view_after(without, (Summary(text, request.spans),)).tokens(counter)
     except (EditRefused, UnknownId, DuplicateId):
         return None  # recording it says why
     if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):

@@ -1,8 +1,8 @@
 """Combining compactors: a cascade from the cheapest on, and a planner that chooses by expected cost.
 
-Tokens in a provider's cache cost little, and a compaction makes the provider read much of the rest again. So it
-pays after some calls, or not at all. The planner assumes that the calls to come add as much as those so far, and
-that a conversation of n calls goes on for about n more.
+Tokens in a provider's cache cost little, and a compaction makes the provider read much of the rest again. So
+it pays after some calls, or not at all. The planner assumes that the calls to come add as much as those so
+far, and that a conversation of n calls goes on for about n more.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quire.compactors.plan import Compactor, Forecast, Plan, Room, checked_compactor
 from quire.errors import InvalidLimit, InvalidValue, Irreducible
 from quire.items import Item, Mask, Pin, Undo
-from quire.state import Run, View, checked_view, foreseen, is_output
+from quire.state import Run, View, checked_view, is_output, view_after
 from quire.tokens import Counter, Prices, facts_for, number
 
 RATIOS = Prices(input=1.0, output=5.0, cache_read=0.1, cache_write=1.25)
@@ -34,8 +34,8 @@ class Cascade:
 
     At most one summary is requested, by the last compactor of the plan, because its size is not known in
     advance. A compactor is skipped if it raises `Irreducible`, unless none of the others makes the view fit;
-    or if its summary would not make the view fit. If the view was above the room, compactors are asked until a
-    quarter of the room is free: the next message needs room too.
+    or if its summary would not make the view fit. If the view was above the room, compactors are asked until
+    a quarter of the room is free: the next message needs room too.
     """
 
     name = "cascade"
@@ -67,7 +67,7 @@ class Cascade:
                     break
                 continue
             plans.append(plan)
-            left = foreseen(left, plan.edits)
+            left = view_after(left, plan.edits)
         if fault is not None and (not plans or not plans[-1].leads_into(room)):
             raise fault
         return self._joined(plans, view) if plans else None

@@ -12,7 +12,7 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, cut
 from quire.items import Item, Mask, Note, ToolResult
-from quire.state import Pool, Run, View, checked_view, must_stay, one_per_group
+from quire.state import Pool, Run, View, checked_view, one_per_group, protected_positions
 from quire.tokens import Counter, Definition, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
@@ -117,9 +117,9 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
         """Yield the newest results for which there is no room: alone, or with all else that must stay."""
         if not newest:
             return
-        stays = {position: run for position in must_stay(view) if (run := view.run_at(position)) is not None}
-        shown = (run.stand_in or view.log.item(position) for position, run in stays.items())
-        needed = sum(map(room.counter.count, shown))
+        shown = ((position, view.run_at(position)) for position in protected_positions(view))
+        stays = {position: run.stand_in or view.log.item(position) for position, run in shown if run}
+        needed = sum(map(room.counter.count, stays.values()))
         needed -= sum(m.gain for m in moved_already if view.position(m.mask.target) in stays)
         for result in newest:
             position = view.position(result.id)

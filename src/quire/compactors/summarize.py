@@ -15,11 +15,11 @@ from quire.state import (
     EDIT,
     View,
     checked_view,
-    foreseen,
     instructions,
     is_user_message,
     spans_over,
     structural,
+    view_after,
 )
 from quire.tokens import Counter, note_text, whole
 
@@ -65,10 +65,10 @@ class Summarize(Limits, frozen=True, kw_only=True):
     """Requests a summary of the oldest turns once the view is above the ceiling; it leads to the floor.
 
     An earlier summary is folded in. If there is more than the writer can read at once, several requests are
-    made, the oldest items first. The requested `size` is smaller where there is less room. If no summary makes
-    the view smaller, or there is no writer, there is no plan. If the messages or turns that stay are above the
-    room, it goes by tokens. The last `keep_turns` turns stay, whatever the floor. `guidance` is added to the
-    default prompt. A custom `prompt` contains `{conversation}`.
+    made, the oldest items first. The requested `size` is smaller where there is less room. If no summary
+    makes the view smaller, or there is no writer, there is no plan. If the messages or turns that stay are
+    above the room, it goes by tokens. The last `keep_turns` turns stay, whatever the floor. `guidance` is
+    added to the default prompt. A custom `prompt` contains `{conversation}`.
     """
 
     name = "summarize"
@@ -117,7 +117,7 @@ class Summarize(Limits, frozen=True, kw_only=True):
         reason: str = "it was asked for",
         size: int | None = None,
     ) -> Plan:
-        """Return a request for a summary of a stretch, whether it is due or shorter than the stretch or not."""
+        """Return a request for a summary of a stretch, whether or not it is due or shorter."""
         size, after = _size_and_after(view, stretch, size or self.size, room.tokens, room.counter)
         request = self._request(view, room, stretch, size)._replace(asked_for=True)
         return Plan(self.name, reason, view.tokens(room.counter), after, request=request)
@@ -189,7 +189,7 @@ def _extent_for_cut(view: View, folded: Sequence[Item], size: int, extent: Exten
 
 def _gone_and_folded(view: View, extent: Extent) -> list[Item]:
     """Return what a cut leaves out, and the summaries before the end of that."""
-    kept = {item.id for item in foreseen(view, (cut_to_floor(view, extent),))}
+    kept = {item.id for item in view_after(view, (cut_to_floor(view, extent),))}
     shown = list(view)
     last = max(index for index, item in enumerate(shown) if item.id not in kept)
     return [
@@ -213,7 +213,7 @@ def _size_and_after(
 
     It is at most half of what there is room for: some models write more than they are asked for.
     """
-    left = foreseen(view, (Summary(_PLACEHOLDER, stretch.spans),)).counted(counter)
+    left = view_after(view, (Summary(_PLACEHOLDER, stretch.spans),)).counted(counter)
     most = bisect_right(range(2 * size + 1), tokens, key=lambda words: counter.total(left + words)) - 1
     requested = min(size, max((most + 1) // 2, 1))
     return requested, counter.total(left + requested)
@@ -221,7 +221,7 @@ def _size_and_after(
 
 def _after(view: View, stretch: Stretch, size: int, counter: Counter) -> int:
     """Return the count with a summary of the full size in place of a stretch."""
-    left = foreseen(view, (Summary(_PLACEHOLDER, stretch.spans),)).counted(counter)
+    left = view_after(view, (Summary(_PLACEHOLDER, stretch.spans),)).counted(counter)
     return counter.total(left - counter.count(Summary(_PLACEHOLDER)) + _summary_tokens(counter, size))
 
 

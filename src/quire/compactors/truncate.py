@@ -1,8 +1,8 @@
 """Leaving out the oldest: limits by tokens, messages or turns, and the compactor that keeps to them.
 
 A compactor does nothing up to a ceiling and then goes down to a floor at once. A request is cheap while its
-beginning stays the same. A window that slides by one message changes the beginning with every call, and a deep
-cut does so once in a long while.
+beginning stays the same. A window that slides by one message changes the beginning with every call, and a
+deep cut does so once in a long while.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ import msgspec
 from quire.compactors.plan import Plan, Room
 from quire.errors import InvalidLimit, InvalidValue, Irreducible
 from quire.items import Hide, Item, Reasoning, Summary, Unknown
-from quire.state import View, checked_view, foreseen, is_user_message, spans_over, structural, truncate
+from quire.state import View, checked_view, is_user_message, spans_over, structural, truncate, view_after
 from quire.tokens import Counter, whole
 
 Unit = Literal["tokens", "messages", "turns"]
@@ -135,7 +135,7 @@ class TruncateOldest(Limits, frozen=True, kw_only=True):
         if held <= (extent.floor if room.early else extent.ceiling):
             return None
         edit = cut_to_floor(view, extent)
-        after = foreseen(view, (edit,)).tokens(room.counter)
+        after = view_after(view, (edit,)).tokens(room.counter)
         return Plan(self.name, self.excess(held, extent), view.tokens(room.counter), after, (edit,))
 
 

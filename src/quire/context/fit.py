@@ -1,11 +1,10 @@
 """Fitting: what the sections have to show, within a budget. Pure and deterministic.
 
-Required sections come first, whole. The rest of the budget is shared out. Elastic sections take what the others
-leave: their newest items in whole groups. Candidates are selected last.
+Required sections come first, whole. The rest of the budget is shared out. Elastic sections take what the
+others leave: their newest items in whole groups. Candidates are selected last.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from quire.context.piece import Content, Piece
@@ -21,7 +20,6 @@ from quire.state import (
     newest,
     newest_items,
     pending_calls,
-    positions,
     structural,
 )
 from quire.tokens import Budget, Counter, Share, share_out
@@ -94,11 +92,6 @@ class Shown:
         self._items = {item.id: item for item in ((*scroll.before, *scroll.after) if scroll else others)}
         self._log_view = self._view or origin
 
-    @cached_property
-    def _first(self) -> tuple[float, int]:
-        assert self._view is not None
-        return self._view.place_at(self._start)
-
     def __contains__(self, item_id: str) -> bool:
         if item_id in self._items:
             return True
@@ -108,9 +101,7 @@ class Shown:
             return False
         if position in view.shape.summaries:
             return True  # a summary is never left out
-        if view.run_at(position) is None or self._start >= len(view):
-            return False
-        return self._start == 0 or (view.log.time(position), position) >= self._first
+        return view.run_at(position) is not None and view.index_of(position) >= self._start
 
     def shows(self, ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
         """Whether one of the ids is shown, and the item with the first id passes a test."""
@@ -301,7 +292,7 @@ class _Fit:
             cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)
             return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
         items = piece.content if apart is None else (*piece.content, apart)
-        kept = newest_items(items, tokens=tokens, count=self._count, stays=piece.stays(), closely=closely)
+        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
         return Scroll(kept if apart is None else kept[:-1])
 
     def _going(self, index: int, asked: int, granted: int) -> int:
@@ -338,7 +329,7 @@ class _Fit:
         if not isinstance(piece.content, View):
             return sum(self._count(item) for item in piece.content if structural(item))
         view = piece.origin or piece.content
-        marks = positions(view.log, "marks", 0, view.end)
+        marks = view.log.positions("marks", 0, view.end)
         return sum(view.log.tokens(p, p + 1, self._sums) for p in marks if view.run_at(p) is not None)
 
     def _varies(self, piece: Piece) -> bool:
@@ -370,9 +361,10 @@ class _Fit:
         if known is None:
             piece = next((piece for piece in self._pieces if piece.content is content), None)
             answers = pending_tokens(content, self._count, piece and piece.source)
-            is_view = isinstance(content, View)
-            counted = content.counted(self._sums) if is_view else sum(map(self._count, content))
-            known = counted + answers, answers
+            if isinstance(content, View):
+                known = content.counted(self._sums) + answers, answers
+            else:
+                known = sum(map(self._count, content)) + answers, answers
             if piece is not None:
                 self._measured[id(content)] = known
         return known

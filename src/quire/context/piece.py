@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quire.errors import WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, History, Input, Section, Settings, items_of, settings_of
-from quire.state import View, must_stay, newest_from, protected_items
+from quire.state import View, newest_from, newest_items_from, protected_positions
 
 logger = logging.getLogger("quire.context")
 
@@ -42,7 +42,7 @@ class Piece(NamedTuple):
         """Return the ids of items that must stay because of the source, if there is one."""
         if self.source is None:
             return None
-        return {self.source.log.item(position).id for position in must_stay(self.source)}
+        return {self.source.log.item(position).id for position in protected_positions(self.source)}
 
     def protected(self) -> list[Item]:
         """Return the items that no cut leaves out."""
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
             found = list(newest_from(view, len(view)).before)
         else:
             whole = self.content if self.apart is None else (*self.content, self.apart)
-            found = protected_items(whole, self.stays())
+            found = list(newest_items_from(whole, len(whole), self.stays()))
         return [item for item in found if self.apart is None or item.id != self.apart.id]
 
 

@@ -1,7 +1,7 @@
 """Replay: what a compaction policy would have done to a recorded conversation.
 
-Each call of the model is built and rendered as it would have been sent. The only assumption about caches is that
-a provider serves the longest beginning that a request shares with the one before it.
+Each call of the model is built and rendered as it would have been sent. The only assumption about caches is
+that a provider serves the longest beginning that a request shares with the one before it.
 """
 
 from bisect import bisect_right
@@ -127,9 +127,9 @@ def replay(
 ) -> Replay:
     """Record the items one by one, and before each reply of the model build what would have been sent.
 
-    `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens, different
-    in each call. The definitions of `tools` are sent with each call. A requested summary is assumed to be
-    written in the requested size.
+    `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
+    different in each call. The definitions of `tools` are sent with each call. A requested summary is assumed
+    to be written in the requested size.
     """
     given = checked_items(items)
     whole(volatile, "volatile", least=0)

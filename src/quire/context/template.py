@@ -96,8 +96,8 @@ class Template:
     ) -> Context:
         """Ask the sections and fit what they have to show.
 
-        `previous` is the context of the turn before. `output` is the answer schema that goes with the request,
-        and is counted with the rest.
+        `previous` is the context of the turn before. `output` is the answer schema that goes with the
+        request, and is counted with the rest.
         """
         if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")

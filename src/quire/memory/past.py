@@ -7,7 +7,7 @@ room, and that it comes back when it is asked for is what recall is for.
 from collections.abc import Iterator
 
 from quire.items import Hide, Item, Note, Span, Summary, Undo
-from quire.state import held_by_later
+from quire.state import folded_summaries
 
 RECALL = "recall"
 """The key of `extras` by which a `Hide` says, with `False`, that what it hides is not recalled either."""
@@ -72,7 +72,7 @@ class Past:
             else:
                 self._areas[self._positions[edit.id]] = self._area(edit)
         if any(isinstance(edit, Summary) for edit in self._new):
-            for position in held_by_later(self._areas):
+            for position in folded_summaries(self._areas):
                 del self._areas[position]
                 found.add(self._ids[position])
         self._new = []

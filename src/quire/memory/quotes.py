@@ -1,7 +1,7 @@
 """Quotes: what memory found, shown as one block of lines in the order of time.
 
-The block is selected when the rest of a context is fitted. Then it is known what is shown already, which is not
-quoted, and how much room is left, which the best quotes get.
+The block is selected when the rest of a context is fitted. Then it is known what is shown already, which is
+not quoted, and how much room is left, which the best quotes get.
 """
 
 from bisect import insort
@@ -69,8 +69,8 @@ class Quote(NamedTuple):
     def is_of(self, item: Item) -> bool:
         """Whether it quotes this item, which has the id of its first.
 
-        Two conversations may use one id for two items, even at the same time: then the texts differ. A fork or
-        a merge keeps items as they are, except that the result of a fork is a new item with the same text.
+        Two conversations may use one id for two items, even at the same time: then the texts differ. A fork
+        or a merge keeps items as they are, except that the result of a fork is a new item with the same text.
         """
         if item.created_at == self.at:
             return not isinstance(item, Message) or _may_be_one(_texts(item), self.text)
@@ -169,8 +169,9 @@ class SelectedQuotes(Selection):
 class Quotes(Candidates):
     """Quotes, best first, of which a block is made.
 
-    At most `limit` are shown, in at most `tokens` tokens, between the lines `opening` and `closing`. Quotes are
-    data, so their role is the user's. A sequence may make its quotes on demand, because most are never shown.
+    At most `limit` are shown, in at most `tokens` tokens, between the lines `opening` and `closing`. Quotes
+    are data, so their role is the user's. A sequence may make its quotes on demand, because most are never
+    shown.
     """
 
     def __init__(
@@ -301,8 +302,8 @@ class Quotes(Candidates):
 class _Room:
     """A number of tokens, and the quotes that are `kept` in them.
 
-    `length` returns the tokens of a message of one line. A quote that can be shortened takes at most `longest`,
-    unless that is too little for a useful part.
+    `length` returns the tokens of a message of one line. A quote that can be shortened takes at most
+    `longest`, unless that is too little for a useful part.
     """
 
     def __init__(

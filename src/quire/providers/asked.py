@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 from quire.items import Item, Opaque
 from quire.providers.binding import Asked, same_model
-from quire.state import Scroll, keep, memos
+from quire.state import Scroll, keep_memo, memos
 
 
 class _Spoken(NamedTuple):
@@ -36,7 +36,7 @@ def _settled_makers(wire: str, items: Scroll) -> tuple[str, ...]:
         makers = _with((), wire, items[: items.settled])
     else:
         makers = _with(before.makers, wire, added)
-    keep(items.view, (wire, "makers"), _Spoken(items, makers))
+    keep_memo(items.view, (wire, "makers"), _Spoken(items, makers))
     return makers
 
 

@@ -11,7 +11,7 @@ from quire.providers.caching import CachePlan
 from quire.providers.definitions import Reading, Tool, reading
 from quire.providers.dialogue import Dialogue, LateResult, Writer, results_by_call
 from quire.providers.downgrades import Downgrade, refuse_losses
-from quire.state import Scroll, View, keep, memos
+from quire.state import Scroll, View, keep_memo, memos
 from quire.tokens import Definition
 
 
@@ -212,14 +212,14 @@ def _read(wire: str, tools: Sequence[Definition], items: Scroll) -> list[Tool]:
     before = cast("Reading | None", memos(items.view).get((wire, "tools")))
     read = reading(tools, before)
     if read is not before:
-        keep(items.view, (wire, "tools"), read)
+        keep_memo(items.view, (wire, "tools"), read)
     return read.tools
 
 
 def _keep(wire: str, asked: Asked, draft: _Draft) -> None:
     items = draft.scroll
     if items.view is not None and draft.boundary <= items.settled:
-        keep(items.view, _key(wire, asked, items, draft.boundary), draft)
+        keep_memo(items.view, _key(wire, asked, items, draft.boundary), draft)
 
 
 def _static(begin: Begin, model: str | None, tools: list[Tool], items: Sequence[Item]) -> int:

@@ -13,9 +13,9 @@ from quire.state import (
     View,
     checked_items,
     is_user_message,
-    must_stay,
     newest_from,
     newest_items_from,
+    protected_positions,
     without_last,
 )
 from quire.tokens import named, whole
@@ -93,7 +93,7 @@ class History(Settings):
         start = self._start(items)
         if not start:
             return tuple(items)
-        stays = {view.log.item(position).id for position in must_stay(view)}
+        stays = {view.log.item(position).id for position in protected_positions(view)}
         return newest_items_from(items, start, stays)
 
     def _start(self, items: Sequence[Item]) -> int:

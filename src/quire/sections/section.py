@@ -112,11 +112,11 @@ class Options(TypedDict, total=False):
 class Settings:
     """The settings of a section. A custom section can inherit them, or have attributes of the same names.
 
-    A required section is shown whole or the build fails, and its error is raised. An optional one is given its
-    share, and left out if it fails. `keeps` says which end stays if the section is too large. The newest are
-    cut in steps, where a turn begins, so that the beginning stays the same for some turns; with `closely` no
-    more goes than has to, between any two groups. An `independent` section neither sets nor reads parameters,
-    so a session can ask it concurrently with others.
+    A required section is shown whole or the build fails, and its error is raised. An optional one is given
+    its share, and left out if it fails. `keeps` says which end stays if the section is too large. The newest
+    are cut in steps, where a turn begins, so that the beginning stays the same for some turns; with `closely`
+    no more goes than has to, between any two groups. An `independent` section neither sets nor reads
+    parameters, so a session can ask it concurrently with others.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Candidates(Sequence[Item]):
         is_shown: IsShown | None = None,
         earlier: Sequence[Selection] = (),
     ) -> Selection:
-        """Return what to show in so many tokens; `earlier` are selections of other sections in the context."""
+        """Return what to show in so many tokens; `earlier` are selections of other sections."""
 
     @abstractmethod
     def changed(self, change: Callable[[Item], Item]) -> "Candidates":
@@ -306,7 +306,7 @@ class _Reader:
 
 
 def parse_content(content: object) -> MessageContent:
-    """Convert a text, a dictionary with a text, or a list of these and of media to the content of a message."""
+    """Convert a text, a dictionary with a text, or a list of these and of media to message content."""
     if not isinstance(content, list | tuple):
         part = _part(content)
         return part if isinstance(part, str) else (part,)

@@ -110,8 +110,8 @@ class Catalogue(Settings):
 class Pooled(Settings):
     """Notes of the pool in full: all of them, those with certain keys, or those that a selector names.
 
-    They come in the order of the keys. A key that is not in the pool is skipped, because a pool is bounded and
-    a note may have been evicted.
+    They come in the order of the keys. A key that is not in the pool is skipped, because a pool is bounded
+    and a note may have been evicted.
     """
 
     def __init__(

@@ -22,28 +22,26 @@ def watch(ledger: Ledger, calls: Iterable[ToolCall]) -> None:
         ledger.begun = {**new, **ledger.begun}  # who began one before may still answer it
 
 
-def add_results(
-    ledger: Ledger, name: str, items: Sequence[Item], expected: int | None, *, is_new: bool
-) -> tuple[Item, ...]:
+def add_results(ledger: Ledger, name: str, items: Sequence[Item], expected: int | None) -> tuple[Item, ...]:
     """Add items to a transcript, results among them, and give what was written of them.
 
     What is held is written as it is held by then.
     """
-    change = _answering(ledger, name, items, is_new=is_new)
+    change = _answering(ledger, name, items)
     if len(items) == 1 and expected is None and not _are_begun(ledger):
-        return (ledger.append(name, items[0], is_new=is_new, otherwise=change),)
+        return (ledger.append(name, items[0], otherwise=change),)
     written = ledger.commit(change, expected=expected)
     answered(ledger)
     return tuple(item for _, item in written)
 
 
-def _answering(ledger: Ledger, name: str, items: Sequence[Item], *, is_new: bool) -> Change:
+def _answering(ledger: Ledger, name: str, items: Sequence[Item]) -> Change:
     def change(workspace: Workspace) -> list[Written]:
         left: list[Item] = []
         for came in by_result(workspace.steps.as_held(items)):
             call_ids = [came[0].call_id] if isinstance(came[0], ToolResult) else []
             left += left_of(ledger, came, call_ids, workspace)
-        return list(appending(name, left, is_new=is_new)(workspace))
+        return list(appending(name, left)(workspace))
 
     return change
 

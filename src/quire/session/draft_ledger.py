@@ -38,11 +38,11 @@ class DraftLedger(Ledger):
                 f"the draft of {self.place} is over: what is written to it now would be kept nowhere"
             )
 
-    def append(self, name: str, item: Item, *, is_new: bool = False, otherwise: Change | None = None) -> Item:
+    def append(self, name: str, item: Item, *, otherwise: Change | None = None) -> Item:
         """Write one item that is no edit to a transcript."""
         with self.lock:
             self.check_goes_on()
-            return super().append(name, item, is_new=is_new, otherwise=otherwise)
+            return super().append(name, item, otherwise=otherwise)
 
     def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
         """Write a change, and give what was written once it is kept."""

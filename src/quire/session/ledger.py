@@ -18,7 +18,7 @@ from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, TurnBusy
 from quire.items import JSON, Item, ToolResult
 from quire.session.resting import Fared
 from quire.session.watching import Watcher
-from quire.session.workspace import Workspace, Written, settled
+from quire.session.workspace import Workspace, Written
 from quire.stores import Entry, Place, Store, Stored
 from quire.stores.copies import Content
 from quire.stores.decoding import items_in
@@ -152,17 +152,15 @@ class Ledger:
             self._mark = _mark_of(stored)
             return written
 
-    def append(self, name: str, item: Item, *, is_new: bool = False, otherwise: Change | None = None) -> Item:
+    def append(self, name: str, item: Item, *, otherwise: Change | None = None) -> Item:
         """Write one item that is no edit to a transcript: what happens most, so without a trial.
 
-        One that is new is said now, and shown after what is there; others are shown by their time. Where
-        that is not enough, or others wrote first, a change is made, the one that is given.
+        Where others wrote first, a change is made: the one that is given, or the append again.
         """
         with self.lock:
             workspace = self.workspace
             transcript = workspace.transcripts.get(name)
-            in_time = not is_new or (transcript is not None and item.created_at >= transcript.latest)
-            if transcript is not None and in_time and item.id not in transcript:
+            if transcript is not None and item.id not in transcript:
                 body = JSON.encode_item(item)
                 try:
                     self.store.append(self.place, (Entry(name, body),), expected=workspace.version)
@@ -172,7 +170,7 @@ class Ledger:
                     workspace.take(name, item)
                     self._known = body
                     return item
-            return self.commit(otherwise or partial(_appended, name, (item,), is_new))[0].item
+            return self.commit(otherwise or partial(_appended, name, (item,)))[0].item
 
     def commit(self, change: Change, *, expected: int | None = None) -> list[Written]:
         """Write a change, and give what was written once it is kept.
@@ -276,14 +274,13 @@ def _mark_of(stored: Sequence[Stored]) -> int:
     return hash(tuple(entry.body for entry in stored))
 
 
-def _appended(name: str, items: Sequence[Item], is_new: bool, workspace: Workspace) -> list[Written]:
-    transcript = workspace.transcripts.get(name) if is_new else None
-    return [Written(name, settled(item, transcript)) for item in items]
+def _appended(name: str, items: Sequence[Item], _workspace: Workspace) -> list[Written]:
+    return [Written(name, item) for item in items]
 
 
-def appending(name: str, items: Sequence[Item], *, is_new: bool) -> Change:
-    """The change that adds items to a transcript; new ones are said now, others are shown by their time."""
-    return partial(_appended, name, items, is_new)
+def appending(name: str, items: Sequence[Item]) -> Change:
+    """The change that adds items to a transcript."""
+    return partial(_appended, name, items)
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> list[Written]:

@@ -172,7 +172,7 @@ class Recording(Pooling):
         self, parsed: Parsed, items: Sequence[Item], to: str, asked: Rendered | None
     ) -> tuple[Item, ...]:
         """Write an answer with what it used; the latter alone, where the answer cannot be written."""
-        said, spent, version = appending(to, items, is_new=True), self._spent(parsed, asked), self.version
+        said, spent, version = appending(to, items), self._spent(parsed, asked), self.version
         try:
             written = self._ledger.commit(lambda workspace: [*said(workspace), *spent])
         except Exception:

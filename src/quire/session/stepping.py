@@ -106,7 +106,7 @@ class Stepping(Offering):
             return self._left_of(workspace.steps.as_held(ready), calls, workspace)
 
         def write(workspace: Workspace, left: Sequence[Item]) -> list[Written]:
-            return list(appending(MAIN, left, is_new=True)(workspace))
+            return list(appending(MAIN, left)(workspace))
 
         def recorded() -> tuple[Item, ...]:
             written = commit_fitting(self._ledger, came, write, instead)

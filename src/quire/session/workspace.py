@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Note, ToolCall, ToolResult
 from quire.session.handles import Handles
@@ -267,13 +265,6 @@ class Workspace:
             key = next((note.key or "" for note in self.pool if note.id == note_id), "")
         if key in self.pool and self.pool.get(key).id == note_id:
             self.pool.remove(key)
-
-
-def settled(item: Item, transcript: Transcript | None) -> Item:
-    """An item that is said now: not before what is there already, though the clock of another went ahead."""
-    if transcript is None or item.created_at >= transcript.latest:
-        return item
-    return replace(item, created_at=transcript.latest)
 
 
 def _check(transcript: Transcript | None, items: list[Item]) -> None:

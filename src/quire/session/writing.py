@@ -39,7 +39,6 @@ logger = logging.getLogger("quire.session")
 _LOOKED_AT = EDITS | {ToolResult}
 """What is tried before it is written, or looked at."""
 
-NO_FIELDS: Mapping[str, Any] = {}
 
 Redact = Callable[[Item], Item]
 """Sees an item before it is stored, logged or sent, and gives what may be."""
@@ -101,15 +100,13 @@ class Desk:
 
         What others wrote meanwhile comes before. With an `expected` version they must not have: `Conflict`.
         """
-        return self._append(items, to, expected, is_new=False)
+        return self._append(items, to, expected)
 
-    def _append(
-        self, items: Iterable[Item], to: str, expected: int | None = None, *, is_new: bool
-    ) -> tuple[Item, ...]:
+    def _append(self, items: Iterable[Item], to: str, expected: int | None = None) -> tuple[Item, ...]:
         items, to = self._ready(items), self._checked(to)
         if self.hooks:
             self.hooks.fire(Adding(self.place, to, items))
-        items = self._commit(items, to, expected, is_new)
+        items = self._commit(items, to, expected)
         if self.hooks:
             self.hooks.fire(Added(self.place, to, items))
         return items
@@ -119,22 +116,20 @@ class Desk:
 
         Who cancels it does not take it back: what had begun to be written is written, and heard of.
         """
-        return await self._add(items, to, expected, is_new=False)
+        return await self._add(items, to, expected)
 
     async def say(self, *items: Item, to: str = MAIN) -> tuple[Item, ...]:
-        """`add` for what is said now: it is shown after all that is there, whatever another's clock says."""
-        return await self._add(items, to, is_new=True)
+        """`add` without an expected version."""
+        return await self._add(items, to)
 
-    async def _add(
-        self, items: Iterable[Item], to: str, expected: int | None = None, *, is_new: bool
-    ) -> tuple[Item, ...]:
+    async def _add(self, items: Iterable[Item], to: str, expected: int | None = None) -> tuple[Item, ...]:
         ready, to = self._ready(items), self._checked(to)
         if self.hooks:
             if new := tuple(item for item in ready if item.id not in self._allowed):
                 await self.hooks.fire_and_wait(Adding(self.place, to, new))
             self._allowed.difference_update(item.id for item in ready)
         return await self._aside(
-            lambda: self._commit(ready, to, expected, is_new),
+            lambda: self._commit(ready, to, expected),
             lambda kept: self.hooks.fire_and_wait(Added(self.place, to, kept)),
         )
 
@@ -151,12 +146,12 @@ class Desk:
             raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
         return transcripts[name]
 
-    def _commit(self, items: Sequence[Item], to: str, expected: int | None, is_new: bool) -> tuple[Item, ...]:
+    def _commit(self, items: Sequence[Item], to: str, expected: int | None) -> tuple[Item, ...]:
         if len(items) == 1 and expected is None and type(items[0]) not in _LOOKED_AT:
-            return (self._ledger.append(to, items[0], is_new=is_new),)
+            return (self._ledger.append(to, items[0]),)
         if any(type(item) is ToolResult for item in items):
-            return add_results(self._ledger, to, items, expected, is_new=is_new)
-        written = self._ledger.commit(appending(to, items, is_new=is_new), expected=expected)
+            return add_results(self._ledger, to, items, expected)
+        written = self._ledger.commit(appending(to, items), expected=expected)
         return tuple(item for _, item in written)
 
     def _checked(self, to: str) -> str:
@@ -215,31 +210,29 @@ class Verbs(Desk):
 
     def user(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """Something the user said."""
-        return self._one(Message("user", content, **fields), to, fields)
+        return self._one(Message("user", content, **fields), to)
 
     def assistant(
         self, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
     ) -> Message | None:
         """Something the assistant said, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
-        kept = self._append((*said, *calls), to, is_new="created_at" not in fields)
+        kept = self._append((*said, *calls), to)
         return cast(Message, kept[0]) if said else None
 
     def system(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """An instruction."""
-        return self._one(Message("system", content, **fields), to, fields)
+        return self._one(Message("system", content, **fields), to)
 
     def developer(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """An instruction of the developer."""
-        return self._one(Message("developer", content, **fields), to, fields)
+        return self._one(Message("developer", content, **fields), to)
 
     def tool(
         self, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
         """What a tool gave for a call; its name is that of the call, where it waits here."""
-        return self._one(
-            ToolResult(call_id, name or self._called(call_id, to), content, **fields), to, fields
-        )
+        return self._one(ToolResult(call_id, name or self._called(call_id, to), content, **fields), to)
 
     def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
         """A call that waits for its result."""
@@ -260,11 +253,10 @@ class Verbs(Desk):
             self._ledger.catch_up()  # the last one may be another's
         return self._one(Undo(edit_id or _last_edit(self.recorded(to))), to)
 
-    def _one(self, item: T, to: str, fields: Mapping[str, Any] = NO_FIELDS) -> T:
-        is_new = "created_at" not in fields
+    def _one(self, item: T, to: str) -> T:
         if self._is_plain and type(item) not in _LOOKED_AT and to in self._ledger.workspace.transcripts:
-            return cast(T, self._ledger.append(to, cast(Item, item), is_new=is_new))  # nobody is to be asked
-        return cast(T, self._append((cast(Item, item),), to, is_new=is_new)[0])
+            return cast(T, self._ledger.append(to, cast(Item, item)))  # nobody is to be asked
+        return cast(T, self._append((cast(Item, item),), to)[0])
 
     def _called(self, call_id: str, to: str) -> str:
         name = self._waits(call_id, to)

@@ -1,11 +1,8 @@
-"""What a session holds: transcripts and views, groups, forks and merges, the pool, the configuration.
+"""What a session holds: transcripts and views, groups, forks and merges, the pool, the configuration in force.
 
-All of it is pure and incremental: a plain append costs the same whatever came before.
+All of it is pure and incremental: a plain append costs the same whatever came before it.
 """
 
-from quire.state.active import area_of_summary as area_of_summary
-from quire.state.closing import CLOSED, closing_results, is_closing
-from quire.state.config import Config, config_at
 from quire.state.cut import (
     is_user_message as is_user_message,
     largest_sum as largest_sum,
@@ -13,13 +10,15 @@ from quire.state.cut import (
     newest_from as newest_from,
     newest_items as newest_items,
     newest_items_from as newest_items_from,
-    protected_items as protected_items,
     truncate,
     without_last as without_last,
 )
-from quire.state.editing import MASKED as MASKED
-from quire.state.folding import held_by_later as held_by_later
-from quire.state.foreseeing import foreseen as foreseen
+from quire.state.edits import (
+    MASKED as MASKED,
+    covered_area as covered_area,
+    folded_summaries as folded_summaries,
+    one_per_group as one_per_group,
+)
 from quire.state.groups import (
     MERGED as MERGED,
     Answers as Answers,
@@ -33,24 +32,24 @@ from quire.state.groups import (
     merge_of as merge_of,
     pending_calls,
 )
-from quire.state.growing import (
-    added_since as added_since,
-    keep as keep,
-    memos as memos,
-    was_edited as was_edited,
-)
-from quire.state.judging import last_user as last_user, one_per_group as one_per_group
 from quire.state.log import EDIT as EDIT, Log as Log, Segment as Segment
-from quire.state.merging import SummaryPlan, merge_all, merge_result, plan_summary
-from quire.state.pool import Inherit, Pool
-from quire.state.positions import positions as positions
-from quire.state.row import ItemRow as ItemRow
-from quire.state.scopes import brief, fork_scoped
+from quire.state.merge import (
+    TASK as TASK,
+    SummaryPlan,
+    brief,
+    fork_scoped,
+    merge_all,
+    merge_result,
+    plan_summary,
+)
+from quire.state.pool import Inherit, Pool, Window
 from quire.state.scroll import Scroll as Scroll
-from quire.state.selection import (
+from quire.state.select import (
+    Config,
     Where,
     by_agent,
     by_role,
+    config_at,
     empty,
     instructions,
     of_kind,
@@ -60,12 +59,20 @@ from quire.state.selection import (
     using_tool,
 )
 from quire.state.shape import Run as Run
-from quire.state.spanning import spans_over as spans_over
-from quire.state.staying import must_stay as must_stay
-from quire.state.told import TASK as TASK
-from quire.state.transcript import Transcript
-from quire.state.view import Fate, View, checked_view as checked_view
-from quire.state.window import Window
+from quire.state.transcript import CLOSED, Transcript, closing_results, is_closing
+from quire.state.view import (
+    Fate,
+    ItemRow as ItemRow,
+    View,
+    added_since as added_since,
+    checked_view as checked_view,
+    keep_memo as keep_memo,
+    memos as memos,
+    protected_positions as protected_positions,
+    spans_over as spans_over,
+    view_after as view_after,
+    was_edited as was_edited,
+)
 
 __all__ = [
     "CLOSED",

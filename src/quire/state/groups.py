@@ -1,7 +1,7 @@
 """Groups: a call, its results, its reasoning and the reply that opened it stand or fall together.
 
-The rule for what joins what is here alone. A transcript applies it as items arrive; `groups` applies it to
-any sequence.
+The rules for what joins what are here alone. A transcript applies them as items arrive; `groups` applies them
+to any sequence.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,12 +23,12 @@ from quire.items import (
     ToolResult,
     Undo,
 )
+from quire.state.log import Log
 
-_OUTPUT = (ToolCall, Reasoning)
 _NEVER_SHOWN = (Hide, Mask, Pin, Undo)
 
 MERGED = "quire.merged"
-"""The key of `extras` that marks what was merged; its value is the same for what came at once."""
+"""The key of `extras` that marks a merged item; the value is the same for all items of its group."""
 
 
 class Group(NamedTuple):
@@ -42,46 +42,8 @@ class Group(NamedTuple):
         return bool(pending_calls(self.items))
 
 
-class Reply:
-    """The model's output at hand, as far as it decides whether the next item joins it."""
-
-    __slots__ = ("agent_id", "called", "head", "merge", "said")
-
-    def __init__(self) -> None:
-        self.head = -1  # the position of its first item; below zero where there is no reply to join
-        self.agent_id: str | None = None
-        self.merge: object = None  # what it was merged with, if it was
-        self.said = False  # holds a message
-        self.called = False  # holds a call
-
-    def copy(self) -> "Reply":
-        """The same reply, to grow on its own."""
-        twin = Reply()
-        twin.head, twin.agent_id, twin.said, twin.called = self.head, self.agent_id, self.said, self.called
-        twin.merge = self.merge
-        return twin
-
-    def join(self, output: Item, position: int) -> int:
-        """The head of the group of a model's next output, which is this reply or the beginning of another.
-
-        Calls join what was said before them. Words and thoughts after plain words begin something new, and so
-        does another agent, and what was merged beside what was not.
-        """
-        kind = type(output)
-        words_after_words = self.said and not self.called and kind is not ToolCall
-        merge = merge_of(output)
-        if self.head < 0 or words_after_words or output.agent_id != self.agent_id or merge != self.merge:
-            self.head, self.agent_id, self.said, self.called = position, output.agent_id, False, False
-            self.merge = merge
-        if kind is ToolCall:
-            self.called = True
-        elif kind is Message:
-            self.said = True
-        return self.head
-
-
 def checked_items(items: Iterable[Item]) -> list[Item]:
-    """The items, if they are some."""
+    """The items as a list, or `WrongType`."""
     if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"expected several items, not {type(items).__name__}")
     row = list(items)
@@ -91,88 +53,148 @@ def checked_items(items: Iterable[Item]) -> list[Item]:
 
 
 def is_output(item: Item) -> bool:
-    """Whether a model made it as part of a reply."""
-    if isinstance(item, Message):
+    """Whether a model made the item as part of a reply."""
+    if type(item) is Message:
         return item.role == "assistant"
-    return isinstance(item, _OUTPUT)
+    return type(item) is ToolCall or type(item) is Reasoning
 
 
 def is_edit(item: Item) -> TypeGuard[Edit]:
-    """Whether an item changes what is shown, rather than being shown where it was recorded."""
+    """Whether an item changes what is shown; a summary without spans is content."""
     return type(item) in EDITS and not (isinstance(item, Summary) and not item.spans)
 
 
-def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
-    """Which of the calls that wait under one id a result is for; `replies` says of which reply each is.
-
-    Ids come again: in every reply of some providers, for each of several calls at once, and in what a child
-    did while a call of its parent waited. A result is for a call that was merged as it was, or was not; then
-    for one of its name; then for one of the latest reply; and in that for the earliest, because results come
-    in the order of their calls. Below zero: for none of them.
-    """
-
-    def fitness(index: int) -> tuple[bool, bool, int, int]:
-        call = calls[index]
-        together = came_together(call, result)
-        return together, call.name == result.name, replies[index] if replies else 0, -index
-
-    able = [index for index, call in enumerate(calls) if _may_answer(call, result)]
-    return max(able, key=fitness) if len(able) > 1 else able[0] if able else -1
-
-
-def _may_answer(call: ToolCall, result: ToolResult) -> bool:
-    """Whether a result can be for a call of its id.
-
-    One that was merged is for a call that came with it, or for the very one that it answered in the child:
-    what a child kept apart stays apart. One that was recorded here may be for any.
-    """
-    mark = _last_mark(result)
-    return mark is None or mark in (_last_mark(call), mark_of(call.id))
-
-
-def came_together(one: Item, other: Item) -> bool:
-    """Whether two items were merged as one group, or both were not merged."""
-    return _last_mark(one) == _last_mark(other)
-
-
 def merge_of(item: Item) -> object:
-    """What an item was merged with, if it was: a mark for each merge it came through, the last one first."""
+    """The mark of a merged item; `None` for others."""
     return item.extras.get(MERGED) if item.extras else None
 
 
-def mark_of(item_id: str) -> str:
-    """An id as one mark: there is a slash between two."""
-    return item_id.replace("~", "~0").replace("/", "~1")
+class Reply:
+    """The model's output at the end of a sequence, as far as it decides whether the next item joins it."""
+
+    __slots__ = ("agent_id", "called", "head", "merge", "spoke")
+
+    def __init__(self) -> None:
+        self.head = -1  # the position of its first item; below zero where there is no reply to join
+        self.agent_id: str | None = None
+        self.merge: object = None
+        self.spoke = False  # holds a message
+        self.called = False  # holds a call
+
+    def copy(self) -> "Reply":
+        """The same reply, to grow on its own."""
+        twin = Reply()
+        twin.head, twin.agent_id, twin.merge = self.head, self.agent_id, self.merge
+        twin.spoke, twin.called = self.spoke, self.called
+        return twin
+
+    def join(self, output: Item, position: int) -> int:
+        """The head of the group of the next output: this reply, or the output itself where it begins one.
+
+        Calls join a message before them. A message or reasoning after a plain message begins a new reply, and
+        so does the output of another agent or of another merge.
+        """
+        kind = type(output)
+        is_new_message = self.spoke and not self.called and kind is not ToolCall
+        merge = merge_of(output)
+        if self.head < 0 or is_new_message or output.agent_id != self.agent_id or merge != self.merge:
+            self.head, self.agent_id, self.merge = position, output.agent_id, merge
+            self.spoke = self.called = False
+        if kind is ToolCall:
+            self.called = True
+        elif kind is Message:
+            self.spoke = True
+        return self.head
 
 
-def begins_merge(item: Item) -> bool:
-    """Whether a merged group began with an item."""
-    return _last_mark(item) == mark_of(item.id)
+def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
+    """The index of the open call that a result answers, or -1; `replies` says of which reply each call is.
+
+    All calls have the id of the result: some providers repeat ids in every reply, and a child may use the ids
+    of its parent. A merged result answers a call of its own merge, or the very call that it answered in the
+    child. Otherwise a call of the same merge comes first, then one with the same name, then one of the latest
+    reply, then the earliest, because results come in the order of their calls.
+    """
+    mark = merge_of(result)
+
+    def fitness(index: int) -> tuple[bool, bool, int, int]:
+        call = calls[index]
+        return merge_of(call) == mark, call.name == result.name, replies[index] if replies else 0, -index
+
+    able = [i for i, call in enumerate(calls) if mark is None or mark in (merge_of(call), call.id)]
+    return max(able, key=fitness, default=-1)
 
 
-def first_of_merge(item: Item) -> str:
-    """The id of what the group of a merged item began with: empty where it was not merged, or is that."""
-    mark = _last_mark(item) or ""
-    first = mark.replace("~1", "/").replace("~0", "~")
-    return "" if first == item.id else first
+class OpenCalls:
+    """The calls of one log that wait for their results, by call id. Several may share an id."""
+
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, tuple[int, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_id)
+
+    def copy(self) -> "OpenCalls":
+        """The same calls, to be answered elsewhere."""
+        twin = OpenCalls()
+        twin._by_id = self._by_id.copy()
+        return twin
+
+    def positions(self) -> tuple[int, ...]:
+        """The positions of the calls, in order."""
+        return tuple(sorted(p for positions in self._by_id.values() for p in positions))
+
+    def add(self, call_id: str, position: int) -> None:
+        """Add a call that was made."""
+        self._by_id[call_id] = (*self._by_id.get(call_id, ()), position)
+
+    def answer(self, log: Log, result: ToolResult, head: int | None = None) -> int | None:
+        """The head of the group of the call that a result answers, which is closed; `None` if there is none.
+
+        Only calls in the group of `head` are considered, where it is given.
+        """
+        waiting = self._by_id.get(result.call_id)
+        if waiting is None:
+            return None
+        if len(waiting) == 1 and not result.extras:  # the common case
+            del self._by_id[result.call_id]
+            return log.head(waiting[0])
+        able = waiting if head is None else tuple(p for p in waiting if log.head(p) == head)
+        calls = [call for call in map(log.item, able) if isinstance(call, ToolCall)]
+        index = answered(calls, result, [log.head(p) for p in able])
+        if index < 0:
+            return None
+        rest = tuple(p for p in waiting if p != able[index])
+        if rest:
+            self._by_id[result.call_id] = rest
+        else:
+            del self._by_id[result.call_id]
+        return log.head(able[index])
 
 
-def _last_mark(item: Item) -> str | None:
-    marks = merge_of(item)
-    return marks.partition("/")[0] if isinstance(marks, str) else None
+def open_calls_at(log: Log, end: int) -> tuple[int, ...]:
+    """The positions of the calls that waited at an earlier revision."""
+    calls = OpenCalls()
+    for position, item in enumerate(log.items(0, end)):
+        if isinstance(item, ToolCall):
+            calls.add(item.call_id, position)
+        elif isinstance(item, ToolResult) and log.head(position) != position:
+            calls.answer(log, item, log.head(position))
+    return calls.positions()
 
 
 class Answers:
     """What answers what in a sequence of items, found as they are taken one by one."""
 
-    __slots__ = ("_firsts", "_reply", "call_of", "heads", "waiting")
+    __slots__ = ("_reply", "call_of", "heads", "waiting")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
-        self.call_of: dict[int, int] = {}  # for results, by index, the call that each is for
+        self.call_of: dict[int, int] = {}  # for results, by index: the call that each answers
         self.heads: list[int] = []  # for each item the index of the first of its group
         self.waiting: dict[str, list[tuple[int, ToolCall]]] = {}
         self._reply = Reply()
-        self._firsts: dict[str, int] = {}  # by id, the heads of those that a merged group began with
         for item in items:
             self.take(item)
 
@@ -181,9 +203,7 @@ class Answers:
         index = head = len(self.heads)
         if is_output(item):
             head = self._reply.join(item, index)
-            if head == index and (first := first_of_merge(item)) in self._firsts:
-                self._reply.head = head = self._firsts[first]
-        elif not isinstance(item, _NEVER_SHOWN):  # these are recorded between items and do not come between
+        elif not isinstance(item, _NEVER_SHOWN):  # these do not come between two outputs
             self._reply.head = -1
         if isinstance(item, ToolCall):
             self.waiting.setdefault(item.call_id, []).append((index, item))
@@ -194,12 +214,10 @@ class Answers:
                 call, _ = calls.pop(place)
                 self.call_of[index], head = call, self.heads[call]
         self.heads.append(head)
-        if item.extras and begins_merge(item) and not is_edit(item):
-            self._firsts[item.id] = head
 
 
 def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
-    """For results, by position, the call that each is for; and the calls that still wait."""
+    """For results, by index, the call that each answers; and the calls that still wait."""
     found = Answers(items)
     return found.call_of, [position for calls in found.waiting.values() for position, _ in calls]
 

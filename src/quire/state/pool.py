@@ -1,17 +1,21 @@
-"""The pool: notes kept at hand by key, bounded, the oldest giving way."""
+"""The pool: notes kept at hand by key, bounded. The window: the newest few of anything."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from itertools import islice
+from typing import Generic, TypeVar
 
-from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Note
 from quire.tokens import whole
 
+T = TypeVar("T")
+
 
 class Inherit(Enum):
-    """Stands for a limit that is not given, because `None` means unbounded."""
+    """The default of a limit that is taken over from the parent, because `None` means unbounded."""
 
     LIMIT = "the limit of the parent"
 
@@ -19,23 +23,21 @@ class Inherit(Enum):
 class Pool:
     """Notes by key.
 
-    A new key at capacity puts the oldest note out; an old key replaces its note in its place.
+    A new key at capacity evicts the oldest note; a known key replaces its note in place.
     """
 
     __slots__ = ("_limit", "_notes")
 
     def __init__(self, notes: Iterable[Note] = (), *, limit: int | None = None) -> None:
         self._limit = checked_limit(limit)
-        # A plain dictionary looks for its first key past all that were deleted before it.
+        # A plain dictionary searches for its first key past all that were deleted before it.
         self._notes: OrderedDict[str, Note] = OrderedDict()
-        if not isinstance(notes, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a pool takes several notes, not {type(notes).__name__}")
         for note in notes:
             self.add(note)
 
     @classmethod
     def restored(cls, notes: Iterable[Note], *, limit: int | None = None) -> "Pool":
-        """A pool with all of these notes, also where they are more than the limit: it grows no further."""
+        """A pool with all of these notes, even if they are more than the limit."""
         pool = cls(notes)
         pool._limit = checked_limit(limit)
         return pool
@@ -58,7 +60,7 @@ class Pool:
         return f"<Pool of {len(self)} notes, limit {self._limit}>"
 
     def add(self, note: Note) -> Note | None:
-        """Keep a note, and give back the one that had to go."""
+        """Keep a note, and give back the one that was evicted."""
         evicted = self.evicted_by(note)
         if evicted is not None:
             del self._notes[_key_of(evicted)]
@@ -67,63 +69,57 @@ class Pool:
 
     @contextmanager
     def adding(self, note: Note) -> Generator[Note | None, None, None]:
-        """Make room for a note on entering, keep it on leaving; an error in between undoes that.
+        """Make room for a note on entering and keep it on leaving; an error in between restores the pool.
 
-        Others may change the pool in between: what they took in stays, and the pool is never too full.
+        Notes that others add in between stay, and the pool never exceeds its limit.
         """
         evicted, before, most = self.evicted_by(note), self._notes, len(self._notes)
         if evicted is not None:
             del self._notes[_key_of(evicted)]
         try:
             yield evicted
-        except BaseException:  # a task that is cancelled has changed nothing either
+        except BaseException:  # a cancelled task has changed nothing either
             was_cleared = self._notes is not before
             if evicted is not None and not was_cleared and len(self._notes) < most:
-                self._put_back(evicted)
+                self._notes.setdefault(_key_of(evicted), evicted)
+                self._notes.move_to_end(_key_of(evicted), last=False)
             raise
         if len(self._notes) < most:  # the room is still there; `add` would make it again
             self._notes[_key_of(note)] = note
         else:
             self.add(note)
 
-    def _put_back(self, note: Note) -> None:
-        if note.key not in self._notes:
-            self._notes[_key_of(note)] = note
-            self._notes.move_to_end(_key_of(note), last=False)
-
     def evicted_by(self, note: Note) -> Note | None:
-        """The note that would have to go for this one."""
+        """The note that adding this one would evict."""
         is_new = _key_of(note) not in self._notes
         full = self._limit is not None and len(self._notes) >= self._limit
         return next(iter(self._notes.values())) if full and is_new else None
 
     def get(self, key: str) -> Note:
         """The note with this key."""
-        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a key is a text, not {type(key).__name__}")
         if key not in self._notes:
-            raise UnknownKey(f"no note {cut(key)!r} in the pool")
+            raise UnknownKey(f"no note {cut(str(key))!r} in the pool")
         return self._notes[key]
 
     def remove(self, key: str) -> Note:
-        """Take a note out."""
+        """Remove a note."""
         note = self.get(key)
         del self._notes[key]
         return note
 
     def clear(self) -> list[Note]:
-        """Take all notes out."""
+        """Remove and return all notes."""
         notes, self._notes = self._notes, OrderedDict()
         return list(notes.values())
 
     def catalogue(self) -> str:
-        """One line per note, key and description: what a reader needs to choose by."""
+        """One line per note with its key and description: enough to choose by."""
         return "\n".join(
             f"- [{_line(key)}] {_line(note.description)}".rstrip() for key, note in self._notes.items()
         )
 
     def fork(self, limit: int | Inherit | None = Inherit.LIMIT) -> "Pool":
-        """A pool with the same notes that goes its own way; a smaller limit keeps the newest."""
+        """An independent pool with the same notes; a smaller limit keeps the newest."""
         child = Pool(limit=self._limit if isinstance(limit, Inherit) else limit)
         child._notes = self._notes.copy()
         while not isinstance(limit, Inherit | None) and len(child._notes) > limit:
@@ -131,8 +127,50 @@ class Pool:
         return child
 
 
+class Window(Generic[T]):
+    """At most `limit` things, in the order they came."""
+
+    __slots__ = ("_things",)
+
+    def __init__(self, things: Iterable[T] = (), *, limit: int) -> None:
+        if checked_limit(limit) is None:
+            raise InvalidLimit("a window needs a limit")
+        self._things: deque[T] = deque(things, maxlen=limit)
+
+    @property
+    def limit(self) -> int:
+        """How many things there may be."""
+        return self._things.maxlen or 0
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(tuple(self._things))
+
+    def __repr__(self) -> str:
+        return f"<Window of {len(self)} of {self.limit}>"
+
+    def add(self, *things: T) -> list[T]:
+        """Add things, and give back those that fell out."""
+        excess = max(len(self._things) + len(things) - self.limit, 0)
+        fallen = [*islice(self._things, excess), *things[: max(excess - len(self._things), 0)]]
+        self._things.extend(things)
+        return fallen
+
+    def clear(self) -> list[T]:
+        """Remove and return everything."""
+        things = list(self._things)
+        self._things.clear()
+        return things
+
+    def branch(self, limit: int | Inherit = Inherit.LIMIT) -> "Window[T]":
+        """An independent window with the same things; a smaller limit keeps the newest."""
+        return Window(self._things, limit=self.limit if isinstance(limit, Inherit) else limit)
+
+
 def checked_limit(limit: int | None) -> int | None:
-    """A limit that can be kept; `None` is one."""
+    """A limit of at least one, or `None`."""
     return limit if limit is None else whole(limit, "a limit", least=1)
 
 

@@ -1,7 +1,7 @@
-"""Items to be read in one go: a few, then a view from some place on, then a few more.
+"""A scroll: a few items, then a view from an index on, then a few more.
 
-What a model is told is nearly always that: instructions, a history that grows at its end, and what changes
-from call to call. As a scroll the history is not copied, and who read one can go on where it has grown.
+A request to a model is nearly always that: instructions, a history that grows at its end, and what changes
+from call to call. The history is not copied, and a reader of one scroll can continue where the next has grown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,9 @@ from itertools import chain
 
 from quire.errors import OutOfRange
 from quire.items import Item
-from quire.state.growing import added_since, was_edited
-from quire.state.row import ItemRow
-from quire.state.shape import Branch, Interval, Run, contains, subtracted
-from quire.state.view import View, checked_view
-from quire.state.weighing import branch_sums, leaf_sums
-from quire.tokens import Counter, digits, whole
+from quire.state.shape import Interval, Run, contains, subtracted
+from quire.state.view import ItemRow, View, added_since, checked_view, was_edited
+from quire.tokens import Counter, whole
 
 
 class Scroll(ItemRow):
@@ -30,7 +27,7 @@ class Scroll(ItemRow):
         after: tuple[Item, ...] = (),
     ) -> None:
         if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(checked_view(view)):
-            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {digits(start)}")
+            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {start}")
         self.before = before
         self.view = view
         self.start = start
@@ -48,30 +45,26 @@ class Scroll(ItemRow):
 
     @property
     def settled(self) -> int:
-        """How many items come before what nothing is built on."""
-        return len(self.before) + self._shown
+        """How many items come before `after`."""
+        return len(self.before) + (0 if self.view is None else len(self.view) - self.start)
 
     @property
     def was_edited(self) -> bool:
-        """Whether something that came before what is here was left out or changed."""
+        """Whether something that preceded these items was left out or changed."""
         return self.view is not None and (self.start > 0 or was_edited(self.view))
 
     def counted(self, counter: Counter) -> int:
-        """The counts of all that is here, added up; those of the view are known."""
+        """The counts of all items, added up; those of the view are known."""
         counted = sum(map(counter.count, (*self.before, *self.after)))
         if self.view is None:
             return counted
-        return counted + self.view.counted(counter) - _counted_before(self.view, self.start, counter)
+        return counted + self.view.counted(counter) - self.view.counted_before(self.start, counter)
 
     def added_since(self, earlier: "Scroll") -> list[Item] | None:
-        """What stands here after all that was settled in an earlier one; none if it is not just longer."""
+        """What the view shows after all that was settled in an earlier scroll; `None` if it is not just longer."""
         if self.view is None or earlier.view is None or self.start != earlier.start:
             return None
         return None if self.before != earlier.before else added_since(self.view, earlier.view)
-
-    @property
-    def _shown(self) -> int:
-        return 0 if self.view is None else len(self.view) - self.start
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         before, settled = len(self.before), self.settled
@@ -84,20 +77,19 @@ class Scroll(ItemRow):
         return found
 
 
-def without(view: View, area: Sequence[Interval]) -> Scroll:
-    """What a view shows without an area of the log; where nothing goes any more, the view itself goes on."""
+def without_area(view: View, area: Sequence[Interval]) -> Scroll:
+    """What a view shows without an area of the log: a scroll over the view from where nothing is left out."""
     before: list[Item] = []
-    since: list[Run] = []  # runs of which nothing went, since something did
+    since: list[Run] = []  # the runs since the last one of which something was left out
     start = index = 0
     for run in view.runs():
         parts = _parts(run, area)
         if parts == [run]:
             since.append(run)
         else:
-            before += (item for kept in since for item in _items(view, kept))
-            # The last part of a run may go on into what stays for good.
+            before += (item for kept in since for item in view.shown_by(kept))
             rest = parts.pop() if parts and parts[-1].stop == run.stop else None
-            before += (item for kept in parts for item in _items(view, kept))
+            before += (item for kept in parts for item in view.shown_by(kept))
             since = [] if rest is None else [rest]
             start = index + (run.width if rest is None else rest.start - run.start)
         index += run.width
@@ -111,33 +103,3 @@ def _parts(run: Run, area: Sequence[Interval]) -> list[Run]:
     if run.stand_in is not None:
         return [] if contains(area, run.start) else [run]
     return [Run(start, stop) for start, stop in subtracted((run.start, run.stop), area)]
-
-
-def _items(view: View, run: Run) -> Sequence[Item]:
-    return (run.stand_in,) if run.stand_in is not None else view.log.items(run.start, run.stop)
-
-
-def _counted_before(view: View, index: int, counter: Counter) -> int:
-    """The counts of what is shown before an index, added up."""
-    counted = at = 0
-    for branch in view.shape.branches:
-        sums = branch_sums(view.log, branch, counter)
-        if at + branch.count > index:
-            return counted + _counted_within(view, branch, index - at, counter)
-        counted += sums[-1]
-        at += branch.count
-    return counted + view.log.tokens(view.shape.tail, view.shape.tail + index - at, counter)
-
-
-def _counted_within(view: View, branch: Branch, index: int, counter: Counter) -> int:
-    counted = 0
-    for leaf in branch.leaves:
-        sums = leaf_sums(view.log, leaf, counter)
-        if leaf.count > index:
-            for before, run in zip(sums, leaf.runs, strict=False):
-                if run.width > index:
-                    return counted + before + view.log.tokens(run.start, run.start + index, counter)
-                index -= run.width
-        counted += sums[-1]
-        index -= leaf.count
-    return counted

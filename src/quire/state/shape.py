@@ -1,34 +1,24 @@
-"""What of a log is shown, as runs of positions: cheap to change in one place, shared everywhere else.
+"""What of a log is shown, as runs of positions: an edit rebuilds what it touches and shares the rest.
 
 A run is a stretch of the log shown word for word, one item with a stand-in (a masked result), or a stand-in
-of no width (a summary, which stands before the first item it covers). Runs are sorted by the time and
-position of what they show, and kept in leaves on branches: an edit rebuilds what it touches, no more.
-After the last leaf comes the tail, all that was appended since the last edit; it grows without anything here
-being touched.
+of no width (a summary, which stands before the first item it covers). Runs are sorted by position and kept in
+leaves. After the last leaf comes the tail: all that was appended since the last edit, which grows without
+anything here being touched.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from quire.items import Item
-from quire.state.position_set import NO_POSITIONS, PositionSet
 
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
 
-Place = tuple[float, int]
-"""The time by which something is shown, and its position."""
-
-Key = tuple[float, int, int]
-Clock = Callable[[int], float]
-"""The time by which the item at a position is shown."""
-
-LEAF = 16
+_LEAF = 64
 """Runs in a leaf, at most."""
-
-BRANCH = 32
-"""Leaves on a branch, at most."""
 
 
 class Run(NamedTuple):
@@ -43,105 +33,124 @@ class Run(NamedTuple):
         """How many items are shown for it."""
         return self.stop - self.start if self.stand_in is None else 1
 
-    def key(self, time: Clock) -> Key:
-        """Where it belongs among the others."""
-        return (time(self.start), self.start, int(self.stop > self.start))
-
 
 class Leaf:
-    """A few runs that never change; `sums` keeps their tokens by counter, once somebody counted them."""
+    """A few runs that never change; `sums` keeps their running token totals by counter."""
 
-    __slots__ = ("count", "has_summary", "key", "runs", "sums")
+    __slots__ = ("count", "runs", "start", "sums")
 
-    def __init__(self, runs: Sequence[Run], key: Key) -> None:
+    def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = tuple(runs)
-        self.key = key
+        self.start = runs[0].start
         self.count = sum(run.width for run in runs)
-        self.has_summary = any(run.start == run.stop for run in runs)
         self.sums: dict[str, tuple[int, ...]] | None = None
 
 
-class Branch:
-    """A few leaves that never change, so that an edit does not have to copy the row of all of them."""
+class Shape:
+    """The leaves, then everything from the position `tail` on. A shape never changes."""
 
-    __slots__ = ("count", "has_summary", "key", "leaves", "sums")
+    __slots__ = ("_offsets", "leaves", "pins", "size", "summaries", "sums", "tail")
 
-    def __init__(self, leaves: Sequence[Leaf]) -> None:
-        self.leaves = tuple(leaves)
-        self.key = leaves[0].key
-        self.count = sum(leaf.count for leaf in leaves)
-        self.has_summary = any(leaf.has_summary for leaf in leaves)
-        self.sums: dict[str, tuple[int, ...]] | None = None
+    def __init__(
+        self,
+        leaves: tuple[Leaf, ...] = (),
+        size: int = 0,
+        tail: int = 0,
+        pins: frozenset[int] = frozenset(),
+        summaries: frozenset[int] = frozenset(),
+    ) -> None:
+        self.leaves = leaves
+        self.size = size  # items shown by the leaves
+        self.tail = tail
+        self.pins = pins  # the heads of pinned groups
+        self.summaries = summaries  # positions of the summaries that are shown in place of others
+        self.sums: dict[str, list[int]] | None = None  # by counter: tokens before each leaf, and in all
+        self._offsets: list[int] | None = None
 
+    @property
+    def offsets(self) -> list[int]:
+        """How many items are shown before each leaf, and last by all leaves."""
+        if self._offsets is None:
+            self._offsets = list(accumulate((leaf.count for leaf in self.leaves), initial=0))
+        return self._offsets
 
-class Shape(NamedTuple):
-    """What is shown: the leaves on their branches, then everything from `tail` on."""
+    def leaf_at(self, position: int) -> int:
+        """The index of the leaf in which a position belongs."""
+        return max(bisect_right(self.leaves, position, key=_start_of_leaf) - 1, 0)
 
-    branches: tuple[Branch, ...] = ()
-    size: int = 0  # items in the leaves
-    tail: int = 0
-    pins: PositionSet = NO_POSITIONS  # the heads of pinned groups
-    summaries: PositionSet = NO_POSITIONS  # positions of the summaries that are shown in place of others
-    grows: bool = False  # whether what comes is shown right after the one before the tail, and not last
+    def run_at(self, position: int, end: int) -> Run | None:
+        """The run that shows a position before `end`, if one does."""
+        if position >= self.tail:
+            return Run(self.tail, end)
+        if not self.leaves:
+            return None
+        runs = self.leaves[self.leaf_at(position)].runs
+        index = bisect_right(runs, position, key=_start) - 1
+        return runs[index] if index >= 0 and position < runs[index].stop else None
 
-    def closed(self, end: int, time: Clock) -> "Shape":
-        """The same with the tail up to `end` in the leaves, and an empty tail after the edit at `end`."""
+    def closed(self, end: int) -> "Shape":
+        """The same with the tail in the leaves, and an empty tail after the edit at `end`."""
         if self.tail >= end:
-            return self._replace(tail=end + 1, grows=False)
+            return Shape(self.leaves, self.size, end + 1, self.pins, self.summaries)
         run = Run(self.tail, end)
-        if self.branches:
-            branches = (*self.branches[:-1], *_extended(self.branches[-1], run, time))
-        else:
-            branches = (*self.branches, Branch((Leaf((run,), run.key(time)),)))
-        return self._replace(branches=branches, size=self.size + run.width, tail=end + 1)
+        last = (*self.leaves[-1].runs, run) if self.leaves else (run,)
+        leaves = (*self.leaves[:-1], *_leaves(last))
+        return Shape(leaves, self.size + run.width, end + 1, self.pins, self.summaries)
 
-    def grown(self, end: int, time: Clock) -> "Shape":
-        """The same with all up to `end` in its place, where this is not last."""
-        if not self.grows or self.tail >= end:
+    def spliced(self, area: Sequence[Interval], runs: Sequence[Run], gone: Mapping[str, int]) -> "Shape":
+        """The same with other runs in an area, and without the summaries `gone`, given by id and place."""
+        places = [*(p for interval in area for p in interval), *(run.start for run in runs), *gone.values()]
+        if not places:
             return self
-        key = (time(self.tail - 1), self.tail - 1, 1)
-        place = node_at(self.branches, key)
-        leaves = list(self.branches[place].leaves)
-        index = node_at(leaves, key)
-        longer = [Run(run.start, end) if run.stop == self.tail else run for run in leaves[index].runs]
-        leaves[index] = Leaf(longer, leaves[index].key)
-        branches = (*self.branches[:place], Branch(leaves), *self.branches[place + 1 :])
-        return self._replace(branches=branches, size=self.size + end - self.tail, tail=end)
-
-    def summary_runs(self) -> Iterator[Run]:
-        """The runs that stand for others, in the order they are shown."""
-        leaves = (leaf for branch in self.branches if branch.has_summary for leaf in branch.leaves)
-        return (run for leaf in leaves if leaf.has_summary for run in leaf.runs if run.start == run.stop)
-
-
-def _extended(branch: Branch, run: Run, time: Clock) -> tuple[Branch, ...]:
-    """The last branch with one more run at its end, or with another branch after it."""
-    last = branch.leaves[-1]
-    if len(last.runs) < LEAF:
-        return (Branch((*branch.leaves[:-1], Leaf((*last.runs, run), last.key))),)
-    leaf = Leaf((run,), run.key(time))
-    return (Branch((*branch.leaves, leaf)),) if len(branch.leaves) < BRANCH else (branch, Branch((leaf,)))
+        # A summary may be the last run of the leaf before the one that begins at its place.
+        first = max(bisect_left(self.leaves, min(places), key=_start_of_leaf) - 1, 0)
+        last = bisect_right(self.leaves, max(places), key=_start_of_leaf)
+        kept = [run for leaf in self.leaves[first:last] for run in leaf.runs]
+        changed = _joined(sorted((*_remaining(kept, area, runs, gone), *runs), key=_place_of_run))
+        if len(changed) < _LEAF // 2 and last < len(self.leaves):
+            changed = _joined((*changed, *self.leaves[last].runs))
+            last += 1
+        new = _leaves(changed)
+        size = self.size + sum(leaf.count for leaf in new)
+        size -= sum(leaf.count for leaf in self.leaves[first:last])
+        leaves = (*self.leaves[:first], *new, *self.leaves[last:])
+        return Shape(leaves, size, self.tail, self.pins, self.summaries)
 
 
-def first_after(start: int, stop: int, place: Place, time: Clock) -> int:
-    """The first position of a run that is shown after a place."""
-    while start < stop:
-        middle = (start + stop) // 2
-        if (time(middle), middle) < place:
-            start = middle + 1
+def _remaining(
+    kept: Iterable[Run], area: Sequence[Interval], new: Iterable[Run], gone: Mapping[str, int]
+) -> Iterator[Run]:
+    """Runs without an area and without some summaries, divided where a new summary stands."""
+    breaks = sorted({run.start for run in new if run.start == run.stop})
+    for run in kept:
+        if run.stand_in is None:
+            for start, stop in subtracted((run.start, run.stop), area):
+                inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, stop)]
+                yield from (Run(a, b) for a, b in pairwise((start, *inside, stop)))
+        elif run.start == run.stop:
+            if run.stand_in.id not in gone:
+                yield run
+        elif not contains(area, run.start):
+            yield run
+
+
+def _joined(runs: Iterable[Run]) -> list[Run]:
+    """Runs with neighbours that are shown word for word in one piece."""
+    joined: list[Run] = []
+    for run in runs:
+        if joined and run.stand_in is joined[-1].stand_in is None and joined[-1].stop == run.start:
+            joined[-1] = Run(joined[-1].start, run.stop)
         else:
-            stop = middle
-    return start
+            joined.append(run)
+    return joined
 
 
-def find_run(branches: Sequence[Branch], key: Key) -> Run | None:
-    """The run that shows the item with this key, if one does."""
-    if not branches:
-        return None
-    position = key[1]
-    leaves = branches[node_at(branches, key)].leaves
-    runs = leaves[node_at(leaves, key)].runs
-    return next((run for run in runs if run.start <= position < run.stop), None)
+def _leaves(runs: Sequence[Run]) -> tuple[Leaf, ...]:
+    """Runs in leaves of about the same length."""
+    if not runs:
+        return ()
+    step = -(-len(runs) // -(-len(runs) // _LEAF))
+    return tuple(Leaf(runs[index : index + step]) for index in range(0, len(runs), step))
 
 
 def contains(area: Sequence[Interval], position: int) -> bool:
@@ -174,14 +183,16 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
     return area
 
 
-def _start(interval: Interval) -> int:
-    return interval[0]
+def singles(positions: Iterable[int]) -> list[Interval]:
+    """Positions as an area."""
+    return united((position, position + 1) for position in positions)
 
 
-def node_at(nodes: Sequence[Leaf] | Sequence[Branch], key: Key) -> int:
-    """The index of the node in which a key belongs."""
-    return max(bisect_right(nodes, key, key=_key) - 1, 0)
+def without(area: Iterable[Interval], other: Sequence[Interval]) -> list[Interval]:
+    """What remains of an area without another."""
+    return [part for interval in area for part in subtracted(interval, other)]
 
 
-def _key(node: Leaf | Branch) -> Key:
-    return node.key
+_start = itemgetter(0)
+_start_of_leaf = attrgetter("start")
+_place_of_run = itemgetter(0, 1)  # a summary comes before the item that it stands before

@@ -1,23 +1,22 @@
-"""The view: what is shown of a log at one revision.
+"""The view: what is shown of a log at one revision. It never changes; a transcript makes a new one.
 
-It never changes; a transcript makes a new one when asked.
+Also what readers of views share: which positions no cut may take, memos that let a reader continue from an
+earlier view, and the view after edits that are not recorded yet.
 """
 
+from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
-from quire.errors import OutOfRange, UnknownId, WrongType, cut
-from quire.items import Item, ToolCall
-from quire.state.active import ActiveEdits
-from quire.state.groups import Group
+from quire.errors import DuplicateId, InvalidValue, OutOfRange, UnknownId, WrongType, cut
+from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
+from quire.state.edits import Editor, EditsInForce, one_per_group
+from quire.state.groups import Group, checked_items, is_edit, open_calls_at
 from quire.state.log import EDIT, Log
-from quire.state.row import ItemRow, place_of
-from quire.state.shape import Run, Shape, contains, find_run
-from quire.state.waiting import waiting_at
-from quire.state.weighing import branch_sums, run_tokens
-from quire.tokens import Counter, checked_counter, count_of, digits, total_by, whole
+from quire.state.shape import Leaf, Run, Shape, contains
+from quire.tokens import Counter, checked_counter, count_by, total_by, whole
 
 
 class Fate(NamedTuple):
@@ -28,24 +27,54 @@ class Fate(NamedTuple):
 
 
 def checked_view(view: object) -> "View":
-    """The view, if it is one: a transcript, say, has one and is none."""
+    """The view, or `WrongType`: a transcript has a view and is not one."""
     if not isinstance(view, View):
         raise WrongType(f"expected a view, such as transcript.view, not {type(view).__name__}")
     return view
 
 
-class View(ItemRow):
-    """Items as they are shown, oldest first. `log`, `shape` and `end` are for the rest of this room."""
+class ItemRow(Sequence[Item]):
+    """A sequence of items that need not be held as a list: a subclass gives stretches of it."""
 
-    __slots__ = ("_active", "_offsets", "_open_calls", "end", "log", "shape")
+    __slots__ = ()
+
+    @abstractmethod
+    def _slice(self, start: int, stop: int) -> list[Item]:
+        """The items from an index to before another, neither below zero."""
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return self._slice(start, stop) if step == 1 else list(self)[index]
+        place = index + len(self) if whole(index, "an index") < 0 else index
+        if not 0 <= place < len(self):
+            raise OutOfRange(f"there are {len(self)} items; there is none at {index}")
+        return self._slice(place, place + 1)[0]
+
+    def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
+        """The first index at which an item stands, from `start` to before `stop`."""
+        first, last, _ = slice(start, stop).indices(len(self))
+        for place, item in enumerate(self._slice(first, last), first):
+            if item == value:
+                return place
+        raise InvalidValue(f"the {type(value).__name__} is not among these items")
+
+
+class View(ItemRow):
+    """Items as they are shown, oldest first. `log`, `shape` and `end` are for other packages of the engine."""
+
+    __slots__ = ("_edits_in_force", "_open_calls", "end", "log", "shape")
 
     def __init__(self, log: Log, shape: Shape, end: int, open_calls: tuple[int, ...] | None = None) -> None:
         self.log = log
         self.shape = shape
         self.end = end
-        self._open_calls = open_calls  # unknown for a revision of the past, until somebody asks
-        self._offsets: list[int] | None = None
-        self._active: ActiveEdits | None = None
+        self._open_calls = open_calls  # computed on demand for a revision of the past
+        self._edits_in_force: EditsInForce | None = None
 
     @property
     def revision(self) -> int:
@@ -57,11 +86,14 @@ class View(ItemRow):
 
     def __iter__(self) -> Iterator[Item]:
         for run in self.runs():
-            yield from self._shown(run)
+            if run.stand_in is not None:
+                yield run.stand_in
+            else:
+                yield from self.log.items(run.start, run.stop)
 
     def __reversed__(self) -> Iterator[Item]:
         for run in self.runs(backwards=True):
-            yield from reversed(self._shown(run))
+            yield from reversed(self.shown_by(run))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, View):
@@ -75,141 +107,246 @@ class View(ItemRow):
 
     def runs(self, backwards: bool = False) -> Iterator[Run]:
         """The runs that are shown, the tail included."""
-        tail = Run(self.shape.tail, self.end)
+        tail = [Run(self.shape.tail, self.end)] if self.end > self.shape.tail else []
         if backwards:
-            if tail.stop > tail.start:
-                yield tail
-            for branch in reversed(self.shape.branches):
-                for leaf in reversed(branch.leaves):
-                    yield from reversed(leaf.runs)
+            yield from tail
+            for leaf in reversed(self.shape.leaves):
+                yield from reversed(leaf.runs)
         else:
-            for branch in self.shape.branches:
-                for leaf in branch.leaves:
-                    yield from leaf.runs
-            if tail.stop > tail.start:
-                yield tail
+            for leaf in self.shape.leaves:
+                yield from leaf.runs
+            yield from tail
+
+    def shown_by(self, run: Run) -> Sequence[Item]:
+        """The items that a run shows."""
+        return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
+
+    def _slice(self, start: int, stop: int) -> list[Item]:
+        found: list[Item] = []
+        for at, run in self._runs_from(start) if start < stop else ():
+            if at >= stop:
+                break
+            if run.stand_in is not None:
+                found += (run.stand_in,) if at >= start else ()
+            else:
+                found += self.log.items(run.start + max(start - at, 0), min(run.start + stop - at, run.stop))
+        return found
+
+    def _runs_from(self, index: int) -> Iterator[tuple[int, Run]]:
+        """The runs from the leaf on that shows an index, each with the index of its first item."""
+        leaves, offsets = self.shape.leaves, self.shape.offsets
+        first = bisect_right(offsets, index) - 1
+        at = offsets[first]
+        for leaf in leaves[first:]:
+            for run in leaf.runs:
+                if at + run.width > index:
+                    yield at, run
+                at += run.width
+        if self.end > self.shape.tail:
+            yield at, Run(self.shape.tail, self.end)
 
     def get(self, item_id: str) -> Item:
         """The item with this id as it was recorded, shown or not."""
         return self.log.item(self.position(item_id))
 
     def position(self, item_id: str) -> int:
-        """Where in the log an item is."""
-        if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"an id is a text, not {type(item_id).__name__}")
+        """The position of an item in the log."""
         position = self.log.find(item_id, self.end)
         if position is None:
-            raise UnknownId(f"no item {cut(item_id)!r} at revision {self.end}")
+            raise UnknownId(f"no item {cut(str(item_id))!r} at revision {self.end}")
         return position
 
-    def place_at(self, index: int) -> tuple[float, int]:
-        """The time and position by which the item at an index is shown."""
-        index = place_of(index, len(self))
-        at, run = next((at, run) for at, run in self._runs_from(index) if at + run.width > index)
-        position = run.start + (index - at if run.stop > run.start else 0)
-        return (self.log.time(position), position - (run.stop == run.start))
+    def run_at(self, position: int) -> Run | None:
+        """The run that shows a position, if one does."""
+        if not 0 <= position < self.end:
+            raise OutOfRange(f"there are positions 0 to {self.end - 1}; there is none {position}")
+        return self.shape.run_at(position, self.end)
+
+    def position_at(self, index: int) -> int:
+        """The position of the item at an index; for a summary, that of the first item it covers, less one."""
+        at, run = next(self._runs_from(index))
+        return run.start + index - at if run.stop > run.start else run.start - 1
+
+    def index_of(self, position: int) -> int:
+        """How many items are shown before a position; its index, if it is shown."""
+        if position >= self.shape.tail:
+            return self.shape.size + position - self.shape.tail
+        if not self.shape.leaves:
+            return 0
+        place = self.shape.leaf_at(position)
+        index = self.shape.offsets[place]
+        for run in self.shape.leaves[place].runs:
+            if run.stop > position:
+                return index + max(position - run.start, 0)
+            index += run.width
+        return index
 
     def tokens(self, counter: Counter) -> int:
-        """The tokens of all that is shown, each item counted once in its life."""
+        """The tokens of all that is shown. Each item is counted once in its life."""
         return total_by(counter, self.counted(counter))
 
     def counted(self, counter: Counter) -> int:
         """The counts of all that is shown, added up."""
-        checked_counter(counter)
-        counted = sum(branch_sums(self.log, branch, counter)[-1] for branch in self.shape.branches)
-        if self.end > self.shape.tail:
-            counted += self.log.tokens(self.shape.tail, self.end, counter)
-        return count_of(counted, "what all that is shown counts")
+        return self.counted_before(len(self), checked_counter(counter))
+
+    def counted_before(self, index: int, counter: Counter) -> int:
+        """The counts of the items before an index, added up."""
+        shape, totals = self.shape, self._totals(counter)
+        if index >= shape.size:
+            return totals[-1] + self.log.tokens(shape.tail, shape.tail + index - shape.size, counter)
+        place = bisect_right(shape.offsets, index) - 1
+        at, counted = shape.offsets[place], totals[place]
+        leaf = shape.leaves[place]
+        for run, before in zip(leaf.runs, self._leaf_sums(leaf, counter), strict=False):
+            if at + run.width > index:
+                return counted + before + self.log.tokens(run.start, run.start + index - at, counter)
+            at += run.width
+        return counted
 
     def run_tokens(self, run: Run, counter: Counter) -> int:
         """The counted tokens of one run."""
-        if not isinstance(run, Run):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"expected a run, as view.runs gives, not {type(run).__name__}")
-        return run_tokens(self.log, run, counter)
+        if run.stand_in is not None:
+            return count_by(counter, run.stand_in)
+        return self.log.tokens(run.start, run.stop, counter)
+
+    def _leaf_sums(self, leaf: Leaf, counter: Counter) -> tuple[int, ...]:
+        sums = leaf.sums.get(counter.key) if leaf.sums else None
+        if sums is None:
+            sums = tuple(accumulate((self.run_tokens(run, counter) for run in leaf.runs), initial=0))
+            leaf.sums = {**(leaf.sums or {}), counter.key: sums}  # a new one: another thread may be reading
+        return sums
+
+    def _totals(self, counter: Counter) -> list[int]:
+        shape = self.shape
+        totals = shape.sums.get(counter.key) if shape.sums else None
+        if totals is None:
+            sums = (self._leaf_sums(leaf, counter)[-1] for leaf in shape.leaves)
+            totals = list(accumulate(sums, initial=0))
+            shape.sums = {**(shape.sums or {}), counter.key: totals}
+        return totals
 
     def groups(self) -> list[Group]:
         """What is shown, in the smallest pieces that may be dropped or moved."""
         members: dict[int, list[Item]] = {}
         for run in self.runs():
-            for offset, item in enumerate(self._shown(run)):
-                standing = run.stand_in is not None and run.start == run.stop
-                head = -1 - run.start if standing else self.log.head(run.start + offset)
+            for offset, item in enumerate(self.shown_by(run)):
+                head = self.log.head(run.start + offset) if run.stop > run.start else -1 - run.start
                 members.setdefault(head, []).append(item)
         return [Group(tuple(items)) for items in members.values()]
 
+    def open_calls(self) -> tuple[int, ...]:
+        """The positions of the calls that still wait for their result."""
+        if self._open_calls is None:
+            self._open_calls = open_calls_at(self.log, self.end)
+        return self._open_calls
+
     def pending(self) -> list[ToolCall]:
         """Calls that still wait for their result, in the order they were made."""
-        if self._open_calls is None:
-            self._open_calls = waiting_at(self.log, self.end)
-        calls = (self.log.item(position) for position in self._open_calls)
+        calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
     def fate(self, item_id: str) -> Fate:
         """What became of an item, and by which edit."""
         position = self.position(item_id)
-        if self.log.head(position) == EDIT:
+        head = self.log.head(position)
+        if head == EDIT:
             return Fate("shown" if position in self.shape.summaries else "edit")
         run = self.run_at(position)
+        if run is not None and head in self.shape.pins:
+            return Fate("pinned")
+        if run is not None and run.stand_in is None:
+            return Fate("shown")
+        if self._edits_in_force is None:
+            self._edits_in_force = EditsInForce(self.log, self.end)
+        edits = self._edits_in_force
         if run is not None:
-            if self.log.head(position) in self.shape.pins:
-                return Fate("pinned")
-            return Fate("shown") if run.stand_in is None else Fate("masked", self._edits().mask_of(position))
-        return self._absent(position)
-
-    def run_at(self, position: int) -> Run | None:
-        """The run that shows a position, if one does."""
-        if not 0 <= whole(position, "a position") < self.end:
-            raise OutOfRange(f"there are positions 0 to {self.end - 1}; there is none {digits(position)}")
-        if position >= self.shape.tail:
-            return Run(self.shape.tail, self.end)
-        return find_run(self.shape.branches, (self.log.time(position), position, 1))
-
-    def _absent(self, position: int) -> Fate:
-        covers = self._edits().covers
-        edit, cover = next((e, c) for e, c in reversed(covers.items()) if contains(c.area, position))
+            return Fate("masked", self.log.item(edits.masks[position]).id)
+        covers = reversed(edits.covers.items())
+        edit, cover = next((edit, cover) for edit, cover in covers if contains(cover.area, position))
         return Fate("covered" if cover.is_summary else "hidden", self.log.item(edit).id)
 
-    def _edits(self) -> ActiveEdits:
-        if self._active is None:
-            self._active = ActiveEdits(self.log, self.end)
-        return self._active
 
-    def _shown(self, run: Run) -> Sequence[Item]:
-        return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
+def protected_positions(view: View) -> Iterator[int]:
+    """The positions that no cut takes away, shown or not; the rule is here alone.
 
-    def _slice(self, start: int, stop: int) -> list[Item]:
-        found: list[Item] = []
-        if stop <= start:
-            return found
-        for at, run in self._runs_from(start):
-            if at >= stop:
-                break
-            if at + run.width > start:
-                found.extend(self._part(run, max(start - at, 0), min(stop - at, run.width)))
-        return found
+    These are instructions, configuration, handoffs and plain summaries; pinned groups and groups with open
+    calls; the last message of the user and, where a tool answered last, the group of that result.
+    """
+    log, end = view.log, view.end
+    yield from log.positions("marks", 0, end)
+    for head in (*view.shape.pins, *one_per_group(log, view.open_calls())):
+        yield from log.group(head, end)
+    last = log.last_user(end)
+    if last is not None:
+        yield last
+    newest = next((run.stop - 1 for run in view.runs(backwards=True) if run.stop > run.start), None)
+    if newest is not None and isinstance(log.item(newest), ToolResult):
+        yield from log.group(newest, end)
 
-    def _runs_from(self, start: int) -> Iterator[tuple[int, Run]]:
-        """The runs from the leaf on that holds an index, each with its own."""
-        offsets = self._branch_offsets()
-        index = bisect_right(offsets, start) - 1
-        at = offsets[index]
-        for branch in self.shape.branches[index:]:
-            for leaf in branch.leaves:
-                if at + leaf.count > start:
-                    for run in leaf.runs:
-                        yield at, run
-                        at += run.width
-                else:
-                    at += leaf.count
-        yield at, Run(self.shape.tail, max(self.end, self.shape.tail))
 
-    def _part(self, run: Run, start: int, stop: int) -> Sequence[Item]:
-        if run.stand_in is not None:
-            return (run.stand_in,)
-        return self.log.items(run.start + start, run.start + stop)
+def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
+    """As few spans as possible over these items and no others; a shown summary brings all that it covers."""
+    log = checked_view(view).log
+    places: list[tuple[int, int]] = []
+    for item in items:
+        spans = item.spans if isinstance(item, Summary) and item.spans else (Span(item.id, item.id),)
+        places += [(view.position(span.first), view.position(span.last)) for span in spans]
+    # A summary may name another that it folded. Such a name is no stretch of the log and stays as it is.
+    names = sorted({place for place in places if log.head(place[0]) == EDIT})
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(place for place in places if log.head(place[0]) != EDIT):
+        # Edits between two stretches are no part of any span.
+        if joined and all(log.head(position) == EDIT for position in range(joined[-1][1] + 1, first)):
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return tuple(Span(log.item(first).id, log.item(last).id) for first, last in (*joined, *names))
 
-    def _branch_offsets(self) -> list[int]:
-        if self._offsets is None:
-            counts = [branch.count for branch in self.shape.branches]
-            self._offsets = list(accumulate(counts, initial=0))
-        return self._offsets
+
+def view_after(view: View, edits: Iterable[Edit]) -> View:
+    """What would be shown once some edits were recorded after all that a view knows.
+
+    An edit that would be refused is refused. The log stays as it is.
+    """
+    open_calls = checked_view(view).open_calls()
+    for edit in checked_items(edits):
+        if not is_edit(edit):
+            raise WrongType(f"only edits can be applied to a view, and {cut(edit.id)!r} is not one")
+        if view.log.find(edit.id, view.end) is not None:
+            raise DuplicateId(f"item {cut(edit.id)!r} is in the transcript already")
+        shape = Editor(view.log, view.shape, view.end, open_calls).apply(edit)
+        log = view.log.forked_at(view.end)
+        log.segments[-1].record_edit(edit)
+        view = View(log, shape, view.end + 1, open_calls)
+    return view
+
+
+_MEMOS = 4
+"""Memos kept of one type: one for each provider and model in use at a time."""
+
+
+def memos(view: View) -> dict[Hashable, Any]:
+    """What readers computed from views of this transcript, each under a key of its own."""
+    return view.log.segments[-1].memos
+
+
+def keep_memo(view: View, key: Hashable, found: object) -> None:
+    """Keep what a reader computed, to continue from; of each type the latest few are kept."""
+    kept = memos(view)
+    kept[key] = found
+    alike = [known for known, value in list(kept.items()) if type(value) is type(found)]
+    for older in alike[:-_MEMOS]:
+        kept.pop(older, None)
+
+
+def was_edited(view: View) -> bool:
+    """Whether any edit was recorded."""
+    return bool(view.log.positions("edits", 0, view.end))
+
+
+def added_since(view: View, earlier: View) -> list[Item] | None:
+    """What a view shows after all that an earlier one showed; `None` if it is not just longer."""
+    same_log = earlier.log.segments[-1] is view.log.segments[-1]
+    if not same_log or earlier.shape is not view.shape or not view.shape.tail <= earlier.end <= view.end:
+        return None
+    return view.log.items(earlier.end, view.end)

@@ -94,7 +94,7 @@ class Adding(Holding):
 
     def insert_many(self, items: Iterable[ChatItem]) -> None:
         """Put several items where their times put them, all or none."""
-        self._kept.transcript.extend(sorted(map(_by_its_time, items), key=lambda item: item.created_at))
+        self._kept.insert([_by_its_time(item) for item in items])
 
 
 def engine_item(item: ChatItem) -> Item:

@@ -18,7 +18,7 @@ from quire.bridges.videosdk.telling import LLM, said
 from quire.compactors import Room, Summarize, old_turns, record, summary_prompt, transcript_text
 from quire.errors import WrongType
 from quire.items import Item
-from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, plan_summary, select
+from quire.state import Transcript, brief, fork_scoped, merge_result, plan_summary, select
 from quire.tokens import MOST, Counter, counter_for, whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
@@ -98,7 +98,7 @@ class ChatContext(Reading, Adding):
 
     async def merge(self, other: "ChatContext") -> Self:
         """Take over all that happened in another context, placed by time; nothing comes twice."""
-        merge_all(self._kept.transcript, _transcript_of(other))
+        self._kept.merge(_transcript_of(other))
         return self
 
     async def merge_result(self, other: "ChatContext", *, agent_id: str | None = None) -> Self:

@@ -1,6 +1,7 @@
 """What a chat context keeps: a transcript, and what is shown of it under VideoSDK's names."""
 
-from collections.abc import Hashable, Iterable
+import logging
+from collections.abc import Callable, Hashable, Iterable
 from typing import NoReturn, TypeVar
 
 import msgspec
@@ -9,10 +10,22 @@ from quire.bridges.videosdk.entry import not_before
 from quire.bridges.videosdk.items import ChatItem, shown_as
 from quire.bridges.videosdk.messages import ChatMessage, ChatRole
 from quire.bridges.videosdk.speaking import Change, Speech
-from quire.errors import WrongType
-from quire.items import Hide, Item, Mask, Pin, Summary, Undo
-from quire.state import Transcript, View, added_since, was_edited
+from quire.errors import EditRefused, WrongType, cut
+from quire.items import Edit, Hide, Item, Span, Summary
+from quire.state import (
+    EDIT,
+    Transcript,
+    View,
+    added_since,
+    covered_area,
+    is_edit,
+    merge_all,
+    spans_over,
+    was_edited,
+)
 from quire.tokens import Counter
+
+logger = logging.getLogger("quire.bridges.videosdk")
 
 Recorded = TypeVar("Recorded", bound=Item)
 
@@ -82,6 +95,25 @@ class Kept:
         self.transcript.append(placed)
         return placed
 
+    def insert(self, items: Iterable[Item]) -> None:
+        """Record items where their times put them, all or none."""
+        ordered = sorted(items, key=lambda item: item.created_at)
+        self._record(lambda transcript: transcript.extend(ordered))
+
+    def merge(self, other: Transcript) -> None:
+        """Record all that happened in another transcript where its times put it; nothing comes twice."""
+        self._record(lambda transcript: merge_all(transcript, other))
+
+    def _record(self, change: Callable[[Transcript], object]) -> None:
+        """Append to the transcript, or rebuild it in order of time where something new is earlier."""
+        trial, since, latest = self.transcript.copy(), len(self.transcript), self._latest_time()
+        change(trial)
+        if all(item.created_at >= latest for item in trial.recorded(since) if not is_edit(item)):
+            change(self.transcript)
+        else:
+            self.begin(in_time_order(trial, since))
+            self._picked = True  # what stands before a reply is no longer what it was an answer to
+
     def shown(self) -> list[ChatItem]:
         """All that is shown; what was shown the last time is not looked at again."""
         view = self.transcript.view
@@ -109,14 +141,63 @@ class Kept:
 
     def _latest_time(self) -> float:
         for item in self.transcript.recorded(self._seen):
-            if not _is_edit(item):
+            if not is_edit(item):
                 self._latest = max(self._latest, item.created_at)
         self._seen = self.transcript.revision
         return self._latest
 
 
-def _is_edit(item: Item) -> bool:
-    return isinstance(item, Hide | Mask | Pin | Undo) or (isinstance(item, Summary) and bool(item.spans))
+def in_time_order(transcript: Transcript, since: int) -> Transcript:
+    """A transcript with what was recorded since a revision where its time puts it, and the edits at the end.
+
+    Whole groups move. One stands after what is as old, and never between a call and its result.
+    """
+    view = transcript.view
+    order = [position for position in range(since) if view.log.head(position) != EDIT]
+    for members in _late_groups(view, since):
+        place = _place(view, order, members)
+        order[place:place] = members
+    ordered = Transcript(map(view.log.item, order))
+    for position in view.log.positions("edits", 0, view.end):
+        try:
+            ordered.append(_fitted(view, position, ordered))
+        except EditRefused as refusal:
+            logger.warning("edit %s is left out: %s", cut(view.log.item(position).id), refusal)
+    return ordered
+
+
+def _late_groups(view: View, since: int) -> list[list[int]]:
+    """The positions recorded since a revision in groups, the earliest first."""
+    groups: dict[int, list[int]] = {}
+    for position in range(since, view.end):
+        head = view.log.head(position)
+        if head != EDIT:
+            groups.setdefault(head if head >= since else position, []).append(position)
+    return sorted(groups.values(), key=lambda members: view.log.time(members[0]))
+
+
+def _place(view: View, order: list[int], members: list[int]) -> int:
+    """The index in an order of positions at which a group belongs."""
+    heads, time, own = view.log.head, view.log.time(members[0]), view.log.head(members[0])
+    place = len(order)
+    while place and view.log.time(order[place - 1]) > time and heads(order[place - 1]) != own:
+        place -= 1
+    while 0 < place < len(order) and heads(order[place - 1]) == heads(order[place]):
+        place += 1
+    return place
+
+
+def _fitted(view: View, position: int, ordered: Transcript) -> Edit:
+    """An edit with spans over the same items, wherever they are now."""
+    edit = view.log.item(position)
+    assert is_edit(edit)
+    if not isinstance(edit, Hide | Summary):
+        return edit
+    area = covered_area(view.log, position, view.end)
+    covered = [item for start, stop in area for item in view.log.items(start, stop) if not is_edit(item)]
+    names = [s.first for s in edit.spans if view.log.head(view.position(s.first)) == EDIT]
+    spans = (*spans_over(ordered.view, covered), *(Span(name, name) for name in names))
+    return msgspec.structs.replace(edit, spans=spans)
 
 
 class Holding:

@@ -1,0 +1,288 @@
+"""Forks with a scope, and what comes back from a child: everything, the final answer, or a summary to be written.
+
+Merged items are appended to the parent in the order in which the child recorded them. Nothing comes twice: an
+item that the parent has already is skipped. Another item with the same id is refused.
+"""
+
+import logging
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType, cut
+from quire.items import (
+    ConfigChange,
+    Edit,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Pin,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    Unknown,
+    now,
+)
+from quire.state.edits import EditsInForce, covered_area, resolved, spans_of
+from quire.state.groups import MERGED, Group, answers, is_edit
+from quire.state.select import instructions as instructions_of, of_kind
+from quire.state.shape import Interval, singles, united, without
+from quire.state.transcript import Transcript, checked_transcript, is_closing
+from quire.state.view import View, spans_over
+from quire.tokens import named, whole
+
+logger = logging.getLogger("quire.state")
+
+TASK: Final = "quire.task"
+"""The key of `extras` that marks the task of a brief, which no user of the parent wrote."""
+
+_TRAFFIC = (ToolCall, ToolResult)
+_FRAME = instructions_of | of_kind(ConfigChange)
+
+
+def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
+    """A transcript without a past: instructions and, where given, a task, which no merge brings back."""
+    if not named(instructions, "the instructions of a brief").strip():
+        raise InvalidValue("a brief needs instructions")
+    items: list[Item] = [Message("system", instructions, agent_id=agent_id)]
+    if task:
+        items.append(Message("user", task, agent_id=agent_id, extras={TASK: True}))
+    return Transcript(items)
+
+
+def fork_scoped(
+    parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None
+) -> Transcript:
+    """A fork that shows the instructions, the last so many turns of the user, and calls of these tools only.
+
+    Pins stay shown. A reply that called any other tool is left out whole, with its results. The fork has the
+    whole log beneath it and hides what is outside its scope.
+    """
+    if isinstance(tools, str) or not isinstance(tools, Collection | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"tools is a collection of names, not {type(tools).__name__}")
+    child = checked_transcript(parent).fork()
+    view = child.view
+    cut = 0 if turns is None else _start_of_turns(view, whole(turns, "turns", least=1))
+    area = united([*_content_before(view, cut), *_other_tools(view, tools, cut)])
+    last = view.log.last_user(view.end)
+    spans = spans_of(
+        view.log,
+        area if last is None else without(area, [(last, last + 1)]),
+        # A summary that also covers part of a turn that is kept stays.
+        [p for p in view.shape.summaries if covered_area(view.log, p, view.end)[-1][1] <= cut],
+    )
+    if spans:
+        child.append(Hide(spans))
+    return child
+
+
+def _start_of_turns(view: View, turns: int) -> int:
+    """The position of the message that begins the last so many turns; 0 where there are no more than these."""
+    users: list[int] = []
+    for run in view.runs(backwards=True):
+        users += reversed(view.log.positions("users", run.start, run.stop))
+        if len(users) > turns:
+            return users[turns - 1]
+    return 0
+
+
+def _content_before(view: View, cut: int) -> list[Interval]:
+    """What is shown before a position, without instructions and configuration, in whole groups."""
+    if not cut:
+        return []
+    log = view.log
+    before = [(run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut]
+    kept = (p for p in log.positions("marks", 0, cut) if _FRAME(log.item(p)))
+    area = without(united(before), singles(kept))
+    for head, members in log.scattered(view.end).items():
+        if head < cut <= members[-1] and view.run_at(head) is not None:
+            area += singles(members)  # a group belongs where it begins
+    return area
+
+
+def _other_tools(view: View, tools: Collection[str] | None, cut: int) -> list[Interval]:
+    """The groups with a call of another tool, of those shown from a position on."""
+    if tools is None:
+        return []
+    log, heads = view.log, set[int]()
+    for run in view.runs(backwards=True):
+        start = max(run.start, cut)
+        for position, item in enumerate(log.items(start, run.stop), start):
+            if isinstance(item, _TRAFFIC) and item.name not in tools:
+                heads.add(log.head(position))
+        if run.start < cut:
+            break
+    return singles(p for head in heads for p in log.group(head, view.end))
+
+
+def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
+    """Append all that the child did to the parent; gives back what was new.
+
+    Edits of the child that are in force and concern its own items only come along, also of items that an
+    earlier merge brought. What the child was given stays behind: its instructions and configuration, the task
+    of a brief, and results that only closed a call. An edit that the parent refuses stays behind with a
+    warning.
+    """
+    since = _fork_point(checked_transcript(parent), checked_transcript(child))
+    marks = _marks(child, since)
+    own = [item for item in own_items(parent, child) if not _stays_behind(item)]
+    new = [_merged(item, agent_id, marks[item.id]) for item in own]
+    parent.extend(new)
+    for edit in _own_edits(parent, child, since):
+        try:
+            parent.append(edit)
+        except (EditRefused, UnknownId) as refusal:
+            logger.warning("edit %s of the child stays behind: %s", cut(edit.id), refusal)
+        else:
+            new.append(edit)
+    return new
+
+
+def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
+    """Append the child's final answer, made now; gives back what was new."""
+    checked_transcript(parent)
+    groups = reversed(checked_transcript(child).view.groups())
+    answer = next((group.items[-1] for group in groups if _is_answer(group)), None)
+    if answer is None:
+        return []
+    recorded = child.get(answer.id)  # as it was recorded, should it be masked by now
+    if _has(parent, recorded):
+        return []
+    merged = msgspec.structs.replace(_merged(recorded, agent_id, answer.id), created_at=now())
+    parent.append(merged)
+    return [merged]
+
+
+class SummaryPlan(NamedTuple):
+    """What is to be summarised by someone who can write; `summary` makes the item to append to the parent."""
+
+    items: tuple[Item, ...]
+    summary_id: str
+    agent_id: str | None
+
+    def summary(self, text: str) -> Summary | None:
+        """The item that records a summary; `None` for an empty text."""
+        return Summary(text, id=self.summary_id, agent_id=self.agent_id) if text.strip() else None
+
+
+def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
+    """A plan to record what the child did as a summary; `None` where there is nothing new."""
+    since = _fork_point(checked_transcript(parent), checked_transcript(child))
+    recorded = child.recorded(since)
+    ends = [index for index, item in enumerate(recorded, 1) if _summary_id(item) in parent]
+    known = {item.id for item in recorded[: ends[-1] if ends else 0]}
+    items = [item for item in own_items(parent, child) if item.id not in known]
+    return SummaryPlan(tuple(items), _summary_id(items[-1]), agent_id) if items else None
+
+
+def _summary_id(last: Item) -> str:
+    """The id of the summary of all up to an item: always the same, so that nothing is summarised twice."""
+    return f"{last.id}-summary"
+
+
+def own_items(parent: Transcript, child: Transcript) -> list[Item]:
+    """What happened in the child and is not in the parent."""
+    recorded = child.recorded(_fork_point(parent, child))
+    return [
+        item for item in recorded if not is_edit(item) and not is_closing(item) and not _has(parent, item)
+    ]
+
+
+def _fork_point(parent: Transcript, child: Transcript) -> int:
+    """The length of the beginning that two transcripts have in common."""
+    ours, theirs = parent.view.log, child.view.log
+    shared, most = 0, min(len(parent), len(child))
+    for index, (mine, yours) in enumerate(zip(ours.segments, theirs.segments, strict=False), 1):
+        if mine is not yours:
+            break
+        shared = min([most, *(log.starts[index] for log in (ours, theirs) if index < len(log.starts))])
+    while shared < most and ours.item(shared) == theirs.item(shared):
+        shared += 1  # they were read from a store, and share no segments
+    return shared
+
+
+def _has(parent: Transcript, item: Item) -> bool:
+    """Whether the parent has an item; `DuplicateId` where it has another with the same id."""
+    if item.id not in parent:
+        return False
+    known = parent.get(item.id)
+    if known.created_at != item.created_at:
+        # A merge may have set the agent and a mark, and `merge_result` the time.
+        expected = {name: getattr(known, name) for name in ("agent_id", "created_at", "extras")}
+        if known != msgspec.structs.replace(item, **expected):
+            raise DuplicateId(f"the child's item {cut(item.id)!r} is not the parent's: nothing is merged")
+    return True
+
+
+def _stays_behind(item: Item) -> bool:
+    return is_closing(item) or TASK in item.extras or _FRAME(item)
+
+
+def _marks(child: Transcript, since: int) -> dict[str, str]:
+    """For each of the child's own items its mark: the first own item of its group.
+
+    A result of a call that is not the child's own is marked by that call, so that it still answers it.
+    """
+    view = child.view
+    marks: dict[str, str] = {}
+    for position, item in enumerate(view.log.items(since, view.end), since):
+        if item.id in marks or is_edit(item):
+            continue
+        members = view.log.group(position, view.end)
+        group = [view.log.item(member) for member in members]
+        marks |= {one.id: item.id for one, place in zip(group, members, strict=True) if place >= since}
+        for result, call in answers(group)[0].items():
+            if members[call] < since <= members[result]:
+                marks[group[result].id] = group[call].id
+    return marks
+
+
+def _merged(item: Item, agent_id: str | None, mark: str) -> Item:
+    """The item as a parent records it: with its agent and the mark that keeps it apart from other replies."""
+    if agent_id is not None and item.agent_id is None:
+        item = msgspec.structs.replace(item, agent_id=agent_id)
+    if isinstance(item, Unknown):  # it has no place for a mark
+        return item
+    return msgspec.structs.replace(item, extras={**item.extras, MERGED: mark})
+
+
+def _is_answer(group: Group) -> bool:
+    """Whether a group is a message of the assistant without calls."""
+    last = group.items[-1]
+    calls = any(isinstance(item, ToolCall) for item in group.items)
+    return isinstance(last, Message) and last.role == "assistant" and not calls
+
+
+def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Edit]:
+    """The child's edits in force that concern its own items only and that the parent does not have.
+
+    They are found one by one: the parent may have recorded those before.
+    """
+    view = child.view
+    undone = EditsInForce(view.log, view.end).undone
+    for position in view.log.positions("edits", since, view.end):
+        edit = view.log.item(position)
+        assert is_edit(edit)
+        if position in undone or edit.id in parent:
+            continue
+        if isinstance(edit, Mask | Pin | Undo):
+            if view.position(edit.target) >= since and edit.target in parent:
+                yield edit
+        elif (fitted := _fitted(parent, view, edit, since)) is not None:
+            yield fitted
+
+
+def _fitted(parent: Transcript, view: View, edit: Hide | Summary, since: int) -> Edit | None:
+    """The edit with spans over what the parent has of it; others may have spoken between the child's items."""
+    cover = resolved(view.log, edit, view.end)
+    positions = [p for start, stop in cover.area for p in range(start, stop)]
+    if any(position < since for position in (*positions, *cover.summaries)):
+        return None
+    content = [item for item in map(view.log.item, positions) if not is_edit(item) and item.id in parent]
+    folded = [Span(item.id, item.id) for item in map(view.log.item, cover.summaries) if item.id in parent]
+    spans = (*spans_over(parent.view, content), *folded)
+    return msgspec.structs.replace(edit, spans=spans) if spans else None
