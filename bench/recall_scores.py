@@ -10,7 +10,7 @@ from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import CLOSING, OPENING
 from quire.memory.quoting import quote_of
 from quire.memory.recall import told_block
-from quire.sections import Quote
+from quire.memory.quotes import Quote
 from quire.tokens import Exact
 
 BUDGETS = (512, 1024, 2048, 4096)
@@ -37,7 +37,7 @@ def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -
     for question in conversation.questions:
         best = ranking(question.text)
         block = told_block(best)
-        shown = [{one.id for one in block.told(budget, count).quotes} for budget in budgets]
+        shown = [{one.id for one in block.select(budget, count).quotes} for budget in budgets]
         keys = [one.id for one in best]
         ranked = tuple(len(question.gold & set(keys[:cut])) / len(question.gold) for cut in CUTS)
         inside = tuple(len(question.gold & kept) / len(question.gold) for kept in shown)

@@ -11,7 +11,7 @@ from quire.compactors import (
     Room,
     Summarize,
     TruncateOldest,
-    in_words,
+    transcript_text,
     leaving_out,
     old_turns,
     record,
@@ -28,11 +28,11 @@ WIDE = Room(10**6, TOKENS)
 
 
 def scripted(plan: Plan) -> str:
-    """A writer who counts what it was told about."""
+    """A writer who counts what it was summary_prompt about."""
     assert plan.request is not None
-    told = plan.request.prompt[-1]
-    assert isinstance(told, Message)
-    return f"{told.text.count('user: ')} questions, {told.text.count('[earlier summary]')} summaries"
+    summary_prompt = plan.request.prompt[-1]
+    assert isinstance(summary_prompt, Message)
+    return f"{summary_prompt.text.count('user: ')} questions, {summary_prompt.text.count('[earlier summary]')} summaries"
 
 
 def test_the_defaults_are_ten_and_twenty_messages() -> None:
@@ -115,7 +115,7 @@ def test_a_prompt_of_ones_own_has_one_placeholder() -> None:
 
 
 def test_items_in_words() -> None:
-    words = in_words(
+    words = transcript_text(
         [
             Message("system", "Be brief."),
             Message("user", ("look", Image(url="https://a.png"), Audio(data=b"a", transcript="said"))),
@@ -139,7 +139,7 @@ def test_old_turns_on_request() -> None:
     plan = Summarize().plan_for(transcript.view, WIDE, stretch)
     assert record(transcript, plan, text="gist").fate == "kept"
     assert [item.id for item in transcript.view][1:] == ["u4", "a4"]
-    assert old_turns(transcript.view, 1) is None, "a summary alone is not told again"
+    assert old_turns(transcript.view, 1) is None, "a summary alone is not summary_prompt again"
     everything = old_turns(transcript.view, 0)
     assert everything is not None and len(everything.items) == 2
     edit = leaving_out(transcript.view, ["u4"])

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from quire.context import Context, Template
-from quire.context.answers import made_up
+from quire.context.fit import made_up_result as made_up
 from quire.errors import OverBudget, QuireError
 from quire.items import Item, Message, Note, ToolCall
 from quire.providers import PROVIDERS

@@ -4,7 +4,7 @@ import pytest
 
 from quire.compactors import Request, Summarize
 from quire.context import POLICIES, Call, Replay, replay
-from quire.context.replaying import written
+from quire.context.replay import _summary_of_size as written
 from quire.errors import InvalidValue
 from quire.items import Item, Message, Summary, ToolCall, ToolResult
 from quire.tokens import Prices, counter_for, schema_tokens

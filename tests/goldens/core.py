@@ -150,7 +150,7 @@ def tool_counts(run: Run, given: Json) -> Json:
 
 
 def facts(run: Run, given: Json) -> Json:
-    found, family = tokens.facts_for(given["model"]), tokens.family_of(given["model"])
+    found = tokens.facts_for(given["model"])
     prices, images = found.prices, found.images
     return {
         "limits": [found.window, found.output, found.cache_minimum, found.flat_until, found.cache_seconds],
@@ -159,7 +159,7 @@ def facts(run: Run, given: Json) -> Json:
         "features": sorted(found.features),
         "provider": found.provider,
         "images": [images.count, images.bytes, images.side, images.many, images.many_side],
-        "counted_as": [family.vocabulary, family.framing, family.media],
+        "counted_as": [found.vocabulary or found.scale, found.framing, found.media],
     }
 
 
@@ -390,7 +390,7 @@ def stretches(run: Run, given: Json) -> Json:
     return {
         "old_turns": [one and [run.ids(one.items), spans(one.spans)] for one in old],
         "leaving_out": hide and spans(hide.spans),
-        "in_words": digest(compactors.in_words(view)),
+        "in_words": digest(compactors.transcript_text(view)),
     }
 
 

@@ -107,7 +107,7 @@ def test_what_a_section_shows_is_not_left_out_for_another_of_its_id() -> None:
     three = Session.open("acme/ticket-3", store=store)
     three.append(Message("user", ASKED, id="3"), *(Message("user", f"Rain {n}?") for n in range(30)))
     given_too = Additional([PRINTER], name="given", required=False)
-    template = Template(Recall(tokens=60), given_too, History(), budget=Budget(window=150))
+    template = Template(Recall(tokens=60), given_too, History(), budget=Budget(window=170))
     context = asyncio.run(three.build(template, input=Message("user", ASKED)))
     assert PRINTER in list(context.items) and "NO-4455" in words(context)
 

@@ -16,7 +16,7 @@ from quire.items import Message
 from quire.tokens import counter_for
 
 if TYPE_CHECKING:
-    from quire.sections import Quote
+    from quire.memory.quotes import Quote
     from quire.stores import Place, Store
 
 Scope = Annotated[str, typer.Option(help="the scope to look in; that without a name if left out")]
@@ -109,7 +109,7 @@ def _rows(
 
     count = counter_for(model).count
     block = told_block(quotes, limit=limit, tokens=budget)
-    told = block.told(None, count)
+    told = block.select(None, count)
     lines = {quote.key: quote.line for quote in told.quotes}
     last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
     rows = [
@@ -122,7 +122,7 @@ def _rows(
             "tokens": count(Message("user", line)),
             "fits": quote.key in lines,
             "score": quote.score or None,
-            "reason": block.why(quote),
+            "reason": told.reason(quote),
             "text": line,
         }
         for quote in quotes[: max(last, limit or _SHOWN)]

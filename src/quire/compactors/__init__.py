@@ -1,40 +1,48 @@
-"""How a conversation shrinks: compactors say what should go, and `record` does it.
+"""Compactors: how a conversation shrinks. They plan, and `record` applies a plan.
 
-A compactor is pure. It acts above a ceiling and goes down to a floor at once, because each change of what was
-sent before makes a provider read it anew. What needs words is a request, for whoever can write.
+A compactor is pure. It acts above a ceiling and goes down to a floor at once, because each change of the
+beginning makes a provider read a conversation again. A summary is requested, for a model to write.
 """
 
-from quire.compactors.cascade import Cascade
-from quire.compactors.clearing import CLEARED, ClearToolResults
-from quire.compactors.limits import Messages, Size, Turns, Unit
-from quire.compactors.offloading import (
-    HANDLE as HANDLE,
-    HANDLE_DIGITS as HANDLE_DIGITS,
-    Offload,
-    handle_for as handle_for,
-)
 from quire.compactors.plan import (
+    TOO_LONG as TOO_LONG,
     Compactor,
     Forecast,
+    Outcome,
     Plan,
     Request,
     Room,
     checked_compactor as checked_compactor,
+    record,
 )
-from quire.compactors.planner import Planner
-from quire.compactors.rates import RATIOS as RATIOS, known_prices as known_prices, rates_of as rates_of
-from quire.compactors.reading_back import READ_BACK, read_back
-from quire.compactors.recording import TOO_LONG as TOO_LONG, Outcome, record
-from quire.compactors.stretches import Stretch, leaving_out, old_turns
-from quire.compactors.summarizing import Summarize
-from quire.compactors.telling import (
+from quire.compactors.planner import (
+    RATIOS as RATIOS,
+    Cascade,
+    Planner,
+    known_prices as known_prices,
+    rates_of as rates_of,
+)
+from quire.compactors.results import (
+    CLEARED,
+    HANDLE as HANDLE,
+    HANDLE_DIGITS as HANDLE_DIGITS,
+    READ_BACK,
+    ClearToolResults,
+    Offload,
+    handle_for as handle_for,
+    read_back,
+)
+from quire.compactors.summarize import (
     CONVERSATION as CONVERSATION,
-    in_words,
-    line_of as line_of,
-    part_in_words as part_in_words,
-    told,
+    Stretch,
+    Summarize,
+    item_text as item_text,
+    old_turns,
+    part_text as part_text,
+    summary_prompt,
+    transcript_text,
 )
-from quire.compactors.truncating import TruncateOldest
+from quire.compactors.truncate import Messages, Size, TruncateOldest, Turns, Unit, leaving_out
 
 __all__ = [
     "CLEARED",
@@ -56,10 +64,10 @@ __all__ = [
     "TruncateOldest",
     "Turns",
     "Unit",
-    "in_words",
     "leaving_out",
     "old_turns",
     "read_back",
     "record",
-    "told",
+    "summary_prompt",
+    "transcript_text",
 ]

@@ -1,24 +1,32 @@
-"""What a compactor says: edits that are ready, notes for the pool, and words that a model has yet to write.
+"""Plans: what a compactor proposes, and how a transcript records it.
 
-A plan is data. It changes nothing until somebody records it, and says beforehand what it will do.
+A plan is data. It changes nothing until it is recorded, and says in advance what it will do.
 """
 
-from typing import Any, NamedTuple, Protocol
+import logging
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from quire.errors import WrongType
-from quire.items import Edit, Item, Note, Span
-from quire.state import View
+from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
+from quire.items import Edit, Item, Note, Span, Summary
+from quire.state import Pool, Transcript, View, view_after
 from quire.tokens import Counter, checked_counter, whole
+
+logger = logging.getLogger("quire.compactors")
+
+TOO_LONG = "the summary is longer than what it would stand for"
+"""Why a summary is discarded that the same model may well write again."""
 
 
 class Room(msgspec.Struct, frozen=True):
-    """How many tokens a view may take, and who counts them.
+    """How many tokens a view may take, and the counter.
 
-    `early` asks for a plan though no ceiling is reached, from whoever has something to say above its floor.
-    `reads` are the tokens that whoever writes summaries can read at once, the answer included: as many as the
-    room has where nobody says, and none where there is nobody who writes.
+    `early` asks for a plan before the ceiling is reached, if the view is above the floor. `reads` is how many
+    tokens the writer of summaries can read at once, its answer included: by default as many as the room has,
+    and 0 if there is no writer.
     """
 
     tokens: int
@@ -29,19 +37,17 @@ class Room(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         whole(self.tokens, "Room.tokens", least=0)
         checked_counter(self.counter)
-        if not isinstance(self.early, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"Room.early is true or false, not {type(self.early).__name__}")
         if self.reads is not None:
             whole(self.reads, "Room.reads", least=0)
 
 
 class Request(NamedTuple):
-    """Words to be written: `prompt` for a model, `size` in tokens at most, to stand in place of `spans`.
+    """A summary to be written: from `prompt`, in at most `size` tokens, in place of `spans`.
 
-    `revision` is that of the view it was planned on, and `items` are what the words are about. With `room` it
-    is known who counts them: words that make the view larger, or unfit, are not used. Those that somebody
-    `asked_for` may make it larger, as long as it fits. Where all that should go is more than can be read at
-    once, they are about the oldest of it, which `is_part`: the next plan is about the rest.
+    `items` are the ids of what it is about, and `revision` is that of the view it was planned on. A summary
+    that makes the view larger, or too large for the `room`, is discarded. One that was `asked_for` may make
+    it larger. If there is more than the writer can read at once, the request `is_part`: it is about the
+    oldest items, and the next plan is about the rest.
     """
 
     prompt: tuple[Item, ...]
@@ -55,11 +61,10 @@ class Request(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What a planner expects of its plan, in tokens, calls and money (USD where prices are known).
+    """What a planner expects of its plan, in tokens, calls and money (USD if prices are known).
 
-    `rewritten` tokens have to be read anew once, and `saved` need not be sent with each of the `calls` until
-    the next compaction. `gain` is the money this saves against going on as before, `per_call` what a call is
-    then expected to cost on average.
+    `rewritten` tokens have to be read again once. `saved` tokens need not be sent with each of the `calls`
+    until the next compaction. `gain` is the money saved, and `per_call` the average cost of a call.
     """
 
     calls: int
@@ -70,9 +75,9 @@ class Forecast(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What should shrink: `by` which compactor, from how many tokens to how many, and why.
+    """What should shrink: `by` which compactor, why, and from how many tokens to how many.
 
-    `after` is exact for edits alone; with a request it counts on a summary of the size asked for.
+    `after` is exact for edits. With a request it assumes a summary of the requested size.
     """
 
     by: str
@@ -86,11 +91,11 @@ class Plan(NamedTuple):
 
     @property
     def saved(self) -> int:
-        """Tokens that go."""
+        """The tokens saved."""
         return self.before - self.after
 
     def leads_into(self, room: Room) -> bool:
-        """Whether the view fits with it, or once the rest is told that one request could not tell."""
+        """Whether the view fits the room afterwards, or after further requests about the rest."""
         return self.after <= room.tokens or (self.request is not None and self.request.is_part)
 
 
@@ -99,19 +104,117 @@ class Compactor(Protocol):
 
     @property
     def name(self) -> str:
-        """What plans and receipts call it."""
+        """The name in plans and receipts."""
         ...
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """What should shrink now, or none while nothing has to.
+        """Return what should shrink now, or None while nothing has to.
 
-        `Irreducible` where what must stay is too much.
+        Raises `Irreducible` if what must stay is too large.
         """
         ...
 
 
 def checked_compactor(compactor: Any) -> Compactor:
-    """The compactor, if it is one."""
+    """Return the compactor if it is one."""
     if not (callable(getattr(compactor, "plan", None)) and isinstance(getattr(compactor, "name", None), str)):
-        raise WrongType(f"a compactor has a name and a plan, not {type(compactor).__name__}")
+        raise WrongType(f"a compactor has a name and a plan; {type(compactor).__name__} has not")
     return compactor  # type: ignore[no-any-return]
+
+
+class Outcome(NamedTuple):
+    """What became of a plan, and why. It is false if the plan was discarded."""
+
+    fate: Literal["kept", "discarded"]
+    reason: str
+    edits: tuple[Edit, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.fate == "kept"
+
+
+def record(
+    transcript: Transcript, plan: Plan, *, text: str | None = None, pool: Pool | None = None
+) -> Outcome:
+    """Record a plan, with `text` as the summary it requests. All of it is recorded, or nothing.
+
+    A summary is discarded if it is empty, if the items it is about have changed since, or if it is no shorter
+    than they are.
+    """
+    if plan.notes and pool is None:
+        raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
+    if text is not None and plan.request is None:
+        raise InvalidValue(f"{plan.by} requests no summary, and a text was given")
+    edits = list(plan.edits)
+    if plan.request is not None:
+        summary = (text or "").strip()
+        fault = _stale_or_empty(transcript, plan.request, summary) or _too_long(
+            transcript.view, summary, plan
+        )
+        if fault is not None:
+            logger.warning("the summary planned by %s is discarded: %s", plan.by, fault)
+            return Outcome("discarded", fault)
+        edits.append(Summary(summary, plan.request.spans))
+    try:
+        with _notes_in(pool, plan.notes):
+            transcript.extend(edits)
+    except (EditRefused, UnknownId, DuplicateId) as error:
+        logger.warning("the plan of %s no longer applies: %s", plan.by, error)
+        return Outcome("discarded", str(error))
+    logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
+    return Outcome("kept", plan.reason, tuple(edits))
+
+
+@contextmanager
+def _notes_in(pool: Pool | None, notes: Sequence[Note]) -> Generator[None, None, None]:
+    """Add notes to a pool, and restore the pool if the body fails."""
+    if pool is None or not notes:
+        yield
+        return
+    before = tuple(pool)
+    try:
+        for note in notes:
+            pool.add(note)
+        yield
+    except BaseException:
+        pool.clear()
+        for note in before:
+            Pool.add(pool, note)  # without the checks of a subclass: these notes were in it
+        raise
+
+
+def _stale_or_empty(transcript: Transcript, request: Request, text: str) -> str | None:
+    """Return why a summary cannot be used: it is empty, or what it is about has changed since."""
+    if not text:
+        return "the summary is empty"
+    if request.revision > transcript.revision:
+        return "it was planned on another transcript"
+    then, now = transcript.at(request.revision), transcript.view
+    ends = (*request.items[:1], *request.items[-1:])
+    if not now.log.positions("edits", then.end, now.end) and all(one in transcript for one in ends):
+        return None  # only an edit can change how an item is shown
+    changed = sum(not _is_unchanged(then, now, item_id) for item_id in request.items)
+    return f"{changed} of the items it is about are no longer shown as they were" if changed else None
+
+
+def _is_unchanged(then: View, now: View, item_id: str) -> bool:
+    try:
+        return then.fate(item_id) == now.fate(item_id)
+    except UnknownId:
+        return False
+
+
+def _too_long(view: View, text: str, plan: Plan) -> str | None:
+    """Return why a summary cannot be used that saves nothing. Without a counter nobody can tell."""
+    request = plan.request
+    if request is None or request.room is None:
+        return None
+    counter = request.room.counter
+    try:
+        without = view_after(view, plan.edits)
+        after = view_after(without, (Summary(text, request.spans),)).tokens(counter)
+    except (EditRefused, UnknownId, DuplicateId):
+        return None  # recording it says why
+    if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):
+        return None
+    return TOO_LONG

@@ -1,16 +1,23 @@
-"""What the model sees: templates of sections, fitted into a budget, with a receipt that says why."""
+"""Contexts: what the model sees, from templates of sections, fitted into a budget, with a receipt."""
 
-from quire.context.context import Context, shared_prefix as shared_prefix
-from quire.context.cutting import Sums as Sums, core as core
-from quire.context.diffing import Change, diff
-from quire.context.fates import Entry
+from quire.context.context import Change, Context, diff, shared_prefix as shared_prefix
 from quire.context.fit import Fitted, fit
-from quire.context.gathering import Piece, asked as asked, enabled as enabled, gather
-from quire.context.policies import KEEP_ALL as KEEP_ALL, POLICIES, compactor_for as compactor_for
-from quire.context.receipt import Line, Receipt
-from quire.context.repeats import Seen as Seen
-from quire.context.replaying import Call, Replay, replay
-from quire.context.template import COMMON as COMMON, Template
+from quire.context.piece import (
+    Piece,
+    enabled_sections as enabled_sections,
+    gather,
+    gather_section as gather_section,
+)
+from quire.context.receipt import Entry, Line, Receipt
+from quire.context.replay import (
+    KEEP_ALL as KEEP_ALL,
+    POLICIES,
+    Call,
+    Replay,
+    compactor_for as compactor_for,
+    replay,
+)
+from quire.context.template import DEFAULT_MODEL as DEFAULT_MODEL, Template
 
 __all__ = [
     "POLICIES",

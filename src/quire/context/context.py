@@ -1,27 +1,27 @@
-"""The context: what the model sees this turn."""
+"""The context: what the model sees in one turn, and what changed between two."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
+from typing import NamedTuple
 
 from quire.compactors import Room
-from quire.context.fates import Entry
 from quire.context.fit import Fitted
-from quire.context.receipt import Receipt
+from quire.context.receipt import Entry, Receipt
 from quire.errors import UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state import Scroll
-from quire.tokens import Definition, named
+from quire.tokens import Definition
 
-Heard = Callable[["Context", Provider, str | None, Rendered], None]
-"""Is told of each rendering of a context: by whom, for which model, and what it gave."""
+OnRender = Callable[["Context", Provider, str | None, Rendered], None]
+"""Is called with each rendering of a context, the provider and the model."""
 
 
 class Context:
     """Items in order, with the tools beside them. It never changes.
 
-    `shared` is how many items from the start are those of the context before it: that much a provider's
-    cache can serve. `plan` says so to providers that want to be told.
+    `shared` is how many items from the start it has in common with the context before it: so much can be
+    served from a provider's cache. `plan` says so to providers that take cache marks.
     """
 
     def __init__(
@@ -33,11 +33,9 @@ class Context:
         model: str | None = None,
         key: str | None = None,
         previous: "Context | None" = None,
-        heard: Heard | None = None,
+        on_render: OnRender | None = None,
     ) -> None:
-        if not isinstance(previous, Context | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the context before this one is a Context, not {type(previous).__name__}")
-        self._heard = heard
+        self._on_render = on_render
         self.receipt = receipt
         self.tools = tuple(tools)
         self.model = model
@@ -49,44 +47,52 @@ class Context:
         return f"<Context of {len(self.items)} items, {self.receipt.tokens:,} tokens>"
 
     def render(self, provider: str | Provider, *, model: str | None = None, strict: bool = False) -> Rendered:
-        """The payload for a provider: `**context.render("openai")` are the arguments of its client."""
+        """Return the payload for a provider: `**context.render("openai")` are the arguments of its client."""
         wire = provider_for(provider)
         model = model or self.model
         rendered = wire.render(self.items, model=model, tools=self.tools, plan=self.plan, strict=strict)
-        if self._heard is not None:
-            self._heard(self, wire, model, rendered)
+        if self._on_render is not None:
+            self._on_render(self, wire, model, rendered)
         return rendered
 
     def room(self, section: str = "history") -> Room:
-        """What a section may take while all else stays as it is: the room for a compactor."""
-        if named(section, "the name of a section") not in self.tokens:
-            raise UnknownKey(f"no section {cut(section)!r} in the context")
+        """Return the room that a section may take while all else stays as it is, for a compactor."""
+        if section not in self.tokens:
+            raise UnknownKey(f"no section {cut(str(section))!r} in the context")
         return self.receipt.room(section)
 
     def explain(self, item: Item | str) -> Entry:
-        """What became of one candidate."""
+        """Return what became of one candidate."""
         return self.receipt.explain(item)
 
 
 def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePlan]:
-    """All parts as one scroll, and how long its beginning stays as it is.
+    """Join all sections to one scroll, and say how much of its beginning is stable.
 
-    The last part that grows is what others can go on from: what stands before it is the beginning.
+    The last elastic section is the view in the scroll: what comes before it is the beginning.
     """
-    grows = [index for index, part in enumerate(fitted) if part.piece.is_elastic]
-    middle = grows[-1] if grows else len(fitted) - 1
+    elastic = [index for index, part in enumerate(fitted) if part.piece.is_elastic]
+    middle = elastic[-1] if elastic else len(fitted) - 1
     before = [item for part in fitted[:middle] for item in part.shown]
     after = [item for part in fitted[middle + 1 :] for item in part.shown]
     grown = fitted[middle].shown if fitted else Scroll()
     scroll = Scroll((*before, *grown.before), grown.view, grown.start, tuple(after))
     static = sum(len(part.shown) for part in takewhile(_is_static, fitted))
-    unsettled = next((i for i, part in enumerate(fitted[:middle]) if _is_volatile(part)), None)
-    slow = None if unsettled is None else sum(len(part.shown) for part in fitted[:unsettled])
+    volatile = next((i for i, part in enumerate(fitted[:middle]) if _is_volatile(part)), None)
+    slow = None if volatile is None else sum(len(part.shown) for part in fitted[:volatile])
     return scroll, CachePlan(static=static, slow=slow, key=key)
 
 
+def _is_static(part: Fitted) -> bool:
+    return part.piece.section.stability == "static"
+
+
+def _is_volatile(part: Fitted) -> bool:
+    return part.piece.section.stability == "volatile" and len(part.shown) > 0
+
+
 def shared_prefix(earlier: Scroll, later: Scroll) -> int:
-    """How many items from the start two scrolls share."""
+    """Return how many items from the start two scrolls have in common."""
     added = later.added_since(earlier)
     if added is None:
         return _common(earlier, later)
@@ -98,9 +104,27 @@ def _common(one: Iterable[Item], other: Iterable[Item]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
 
-def _is_static(part: Fitted) -> bool:
-    return part.piece.section.stability == "static"
+class Change(NamedTuple):
+    """One candidate whose entry changed; None if it was not a candidate."""
+
+    item_id: str
+    before: Entry | None
+    after: Entry | None
+
+    def __str__(self) -> str:
+        then = self.before.fate if self.before else "not there"
+        now = self.after.fate if self.after else "not there"
+        why = self.after.reason if self.after else "it is no candidate any more"
+        return f"{self.item_id}: {then} -> {now} ({why})"
 
 
-def _is_volatile(part: Fitted) -> bool:
-    return part.piece.section.stability == "volatile" and len(part.shown) > 0
+def diff(before: Context, after: Context) -> list[Change]:
+    """Return the candidates whose fate, section or size changed, in the order of the later context."""
+    for context in (before, after):
+        if not isinstance(context, Context):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"expected contexts, not {type(context).__name__}")
+    then = {entry.item_id: entry for entry in before.receipt.entries}
+    now = {entry.item_id: entry for entry in after.receipt.entries}
+    changes = [Change(item_id, then.get(item_id), entry) for item_id, entry in now.items()]
+    changes += [Change(item_id, entry, None) for item_id, entry in then.items() if item_id not in now]
+    return [change for change in changes if change.before != change.after]

@@ -1,48 +1,42 @@
-"""Fitting: what the sections have to show, within a budget. Pure, and the same for the same.
+"""Fitting: what the sections have to show, within a budget. Pure and deterministic.
 
-What is required comes first, whole. The rest of the budget is shared out, and what is elastic takes what the
-others leave: its newest, in whole groups, with the message to be answered always among it.
+Required sections come first, whole. The rest of the budget is shared out. Elastic sections take what the
+others leave: their newest items in whole groups. Candidates are selected last.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from quire.context.answers import answers_counted
-from quire.context.blaming import over_budget
-from quire.context.capacity import Capacity
-from quire.context.claims import Claims
-from quire.context.counts import Beside
-from quire.context.cutting import (
-    Count,
-    Steps,
-    Sums,
-    core,
-    cut_last,
-    cut_newest,
-    cut_view,
-    frame_tokens,
-    steps_in,
+from quire.context.piece import Content, Piece
+from quire.errors import Irreducible, OverBudget, cut
+from quire.items import Item, ToolCall, ToolResult
+from quire.providers import NO_RESULT
+from quire.sections import Candidates, Count, Input, Selection
+from quire.state import (
+    Scroll,
+    View,
+    groups,
+    largest_sum,
+    newest,
+    newest_items,
+    pending_calls,
+    structural,
 )
-from quire.context.gathering import Content, Piece
-from quire.context.repeats import once
-from quire.errors import Irreducible, OverBudget, WrongType
-from quire.items import Item
-from quire.sections import Heard, Input, Quotes, Sifted, Told
-from quire.state import Scroll, View
-from quire.tokens import Budget, Counter, Share, checked_counter, share_out
+from quire.tokens import Budget, Counter, Share, share_out
 
-_OLDEST = "oldest left out"
-_REPEATED = "shown elsewhere"
-_WORTHIEST = "the worthiest"
+TOOLS = "tool definitions"
+ANSWER = "answer schema"
+"""What these parts of a request are called."""
+
 _ELASTIC = Share(weight=4)
-"""What a history has of a budget that is too small for all, unless it says otherwise: most of it."""
+"""The share of an elastic section that has none of its own."""
 
 
 class Fitted(NamedTuple):
-    """One section as it is shown: for how many tokens, and the `rule` that left others out.
+    """One section as it is shown: its items, their tokens, and the `rule` that left others out.
 
-    Of what is `counted`, `answers` are for what rendering adds where calls wait. Of a section that quotes,
-    `told` says what is in that which is shown.
+    Of what is `counted`, `answers` are for results that rendering adds for pending calls. `selection` is what
+    was selected of candidates.
     """
 
     piece: Piece
@@ -50,11 +44,11 @@ class Fitted(NamedTuple):
     counted: int
     rule: str = ""
     answers: int = 0
-    told: Told | None = None
+    selection: Selection | None = None
 
     @property
     def name(self) -> str:
-        """The section's name."""
+        """The name of the section."""
         return self.piece.section.name
 
 
@@ -67,22 +61,65 @@ def fit(
     output: int = 0,
     count: Count | None = None,
 ) -> tuple[Fitted, ...]:
-    """The pieces within the budget, beside tokens of tool definitions, and of the schema of the answer.
+    """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
-    `OverBudget` where what is required is more than that. `count` counts one item, if there is a faster way
+    Raises `OverBudget` if what is required does not fit. `count` counts one item, if there is a faster way
     than the counter's.
     """
-    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"what is fitted into is a Budget, not {type(budget).__name__}")
-    if not isinstance(pieces, Sequence) or not all(isinstance(piece, Piece) for piece in pieces):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType("what is fitted is a list of pieces, as gather gives it")
-    beside = Beside(schemas, output)
-    return _Fit(pieces, budget, checked_counter(counter), beside, count or counter.count).fitted()
+    return _Fit(pieces, budget, counter, {TOOLS: schemas, ANSWER: output}, count or counter.count).fitted()
+
+
+class Sums:
+    """A counter whose total is the sum of its counts, for parts of a request that is totalled as a whole."""
+
+    def __init__(self, key: str, count: Count) -> None:
+        self.key = key
+        self.count = count
+
+    def total(self, counted: int) -> int:
+        """Return the sum itself."""
+        return counted
+
+
+class Shown:
+    """What one section shows, asked by id. A history is not copied."""
+
+    def __init__(self, content: Content | Scroll, origin: View | None = None) -> None:
+        scroll = content if isinstance(content, Scroll) else None
+        self._view = content if isinstance(content, View) else scroll.view if scroll else None
+        self._start = scroll.start if scroll else 0
+        others = () if isinstance(content, View) else content
+        self._items = {item.id: item for item in ((*scroll.before, *scroll.after) if scroll else others)}
+        self._log_view = self._view or origin
+
+    def __contains__(self, item_id: str) -> bool:
+        if item_id in self._items:
+            return True
+        view = self._view
+        position = None if view is None else view.log.find(item_id, view.end)
+        if view is None or position is None:
+            return False
+        if position in view.shape.summaries:
+            return True  # a summary is never left out
+        return view.run_at(position) is not None and view.index_of(position) >= self._start
+
+    def shows(self, ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
+        """Whether one of the ids is shown, and the item with the first id passes a test."""
+        item, view = self._items.get(ids[0]), self._log_view
+        if item is None and view is not None:
+            position = view.log.find(ids[0], view.end)
+            item = None if position is None else view.log.item(position)
+        return item is not None and is_same(item) and any(item_id in self for item_id in ids)
 
 
 class _Fit:
     def __init__(
-        self, pieces: Sequence[Piece], budget: Budget, counter: Counter, beside: Beside, count: Count
+        self,
+        pieces: Sequence[Piece],
+        budget: Budget,
+        counter: Counter,
+        beside: Mapping[str, int],
+        count: Count,
     ) -> None:
         self._pieces = pieces
         self._budget = budget
@@ -90,87 +127,96 @@ class _Fit:
         self._beside = beside
         self._count = count
         self._sums = Sums(counter.key, count)
-        self._capacity = Capacity(budget.available - beside.tokens, counter)
-        # Of what the pieces have; they are kept for as long as this, so that no other content has their ids.
-        contents = [piece.content for piece in pieces if not isinstance(piece.content, Quotes)]
-        self._sizes = {id(content): self._sized(content) for content in contents}
+        self._room = largest_sum(budget.available, counter) - sum(beside.values())
+        # By identity: the pieces keep their contents alive for as long as this.
+        self._measured: dict[int, tuple[int, int]] = {}
 
     def fitted(self) -> tuple[Fitted, ...]:
-        contents = once(self._pieces)
-        sizes = [0 if isinstance(content, Quotes) else self._size(content) for content in contents]
-        left = self._capacity.most - sum(sizes)
-        if left >= 0 and all(self._may_have(index, size) for index, size in enumerate(sizes)):
-            return self._all_of(contents, sizes, left)
-        both = zip(contents, self._pieces, strict=True)
-        any_twice = any(one is not piece.content for one, piece in both if not isinstance(one, Quotes))
-        kept = self._cut_down(any_twice)
-        return tuple(kept[index] for index in range(len(self._pieces)))
+        contents = _once([piece.content for piece in self._pieces])
+        sizes = [0 if isinstance(content, Candidates) else self._size(content) for content in contents]
+        left = self._room - sum(sizes)
+        if left >= 0 and all(self._is_within_maximum(index, size) for index, size in enumerate(sizes)):
+            found = [self._whole(index, content) for index, content in enumerate(contents)]
+            for index, content in enumerate(contents):
+                if isinstance(content, Candidates):
+                    maximum = self._share(index).maximum
+                    grant = left if maximum is None else min(left, maximum)
+                    found[index] = self._selected(index, content, grant, found)
+                    left -= found[index].counted
+            return tuple(found)
+        repeats = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
+        return self._without_repeats(contents) if repeats else tuple(self._cut_down())
 
-    def _all_of(self, contents: Sequence[Content], sizes: Sequence[int], left: int) -> tuple[Fitted, ...]:
-        """Everything, and of quotes as much as there is room for beside it."""
-        found: list[Fitted] = []
-        heard = Heard()
-        for index, (content, size) in enumerate(zip(contents, sizes, strict=True)):
-            if isinstance(content, Quotes):
-                most = self._share(index).maximum
-                grant = left if most is None else min(left, most)
-                fitted = self._told(self._pieces[index], content.without(heard.has), grant)
-                found.append(fitted)
-                left -= fitted.counted
-                heard.add(() if fitted.told is None else fitted.told.quotes)
-            else:
-                found.append(self._whole(index, content, size))
-        return tuple(found)
+    def _without_repeats(self, contents: Sequence[Content]) -> tuple[Fitted, ...]:
+        """Fit pieces of which some have items in common.
 
-    def _may_have(self, index: int, size: int) -> bool:
-        most = self._share(index).maximum
-        return most is None or size <= most
+        A history has only what no history before it has. Another section leaves out what a history is sure to
+        show, and in the end what is shown elsewhere after all.
+        """
+        pieces = [
+            piece._replace(content=content, source=piece.origin) if piece.is_elastic else piece
+            for piece, content in zip(self._pieces, contents, strict=True)
+        ]
+        sure = {item.id for piece in pieces if piece.is_elastic for item in piece.protected()}
+        for index, piece in enumerate(pieces):
+            if piece.section.required and not piece.is_elastic:
+                left = tuple(item for item in piece.content if item.id not in sure)
+                pieces[index] = piece._replace(content=left)
+        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count)
+        fitted = zip(fit._cut_down(), self._pieces, strict=True)
+        return tuple(one._replace(piece=piece) for one, piece in fitted)
 
-    def _cut_down(self, any_twice: bool) -> dict[int, Fitted]:
-        """The same in less room: each within its grant."""
-        claims = Claims(self._pieces, any_twice)
-        contents = {index: claims.of(index) for index in range(len(self._pieces))}
-        sizes = {index: self._size(content) for index, content in contents.items()}
-        allowed = min(self._capacity.most, sum(sizes.values()))
-        room = allowed - sum(sizes[index] for index in claims.fixed)
+    def _cut_down(self) -> list[Fitted]:
+        """Fit the pieces in less room than they need, each within its grant."""
+        elastic = [index for index, piece in enumerate(self._pieces) if piece.is_elastic]
+        required = {
+            index: piece.content
+            for index, piece in enumerate(self._pieces)
+            if piece.section.required and not piece.is_elastic
+        }
+        room = self._room - sum(map(self._size, required.values()))
         if room >= 0:
             try:
-                return self._shared(claims, sizes, allowed, {})
+                return self._shared(elastic, required, room, {})
             except Irreducible:
-                pass  # what must stay of something elastic is more than its share: it comes before all shares
-        stays = {index: core(self._pieces[index], contents[index], self._sums) for index in claims.elastic}
-        cores = {i: sum(map(self._count, kept)) + self._answers(contents[i]) for i, kept in stays.items()}
+                pass  # what must stay of a history is more than its share, and comes before all shares
+        stays = {index: self._pieces[index].protected() for index in elastic}
+        cores = {i: sum(map(self._count, items)) + self._answers(i) for i, items in stays.items()}
         if sum(cores.values()) > room:
-            needed = {index: sizes[index] for index in claims.fixed} | cores
-            raise self._over(needed, stays)
-        return self._shared(Claims(self._pieces, any_twice), sizes, allowed, cores)
+            raise self._over({i: self._size(content) for i, content in required.items()} | cores, stays)
+        return self._shared(elastic, required, room, cores)
 
     def _shared(
-        self, claims: Claims, sizes: Mapping[int, int], allowed: int, cores: Mapping[int, int]
-    ) -> dict[int, Fitted]:
-        """What is elastic or optional, each within its grant; what one does not use is for the others."""
-        room = allowed - sum(sizes[index] for index in claims.fixed)
-        wanted = {index: sizes[index] for index in sizes if index not in claims.fixed}
+        self,
+        elastic: Sequence[int],
+        required: Mapping[int, Content],
+        room: int,
+        cores: Mapping[int, int],
+    ) -> list[Fitted]:
+        """Give each elastic and optional piece its grant; what one does not use is for the others."""
+        sizes = [self._wanted(piece.content) for piece in self._pieces]
+        wanted = {index: size for index, size in enumerate(sizes) if index not in required}
         grants = self._grants(room, wanted, cores)
-        kept: dict[int, Fitted] = {}
-        for index in claims.elastic:
-            kept[index] = self._cut(index, claims.of(index), grants[index])
-            claims.settle(index, kept[index].shown)
-        for index in claims.fixed:
-            content = claims.of(index)
-            kept[index] = self._whole(index, content, self._size(content))
-        left = allowed - sum(fitted.counted for fitted in kept.values())
-        contents = {index: claims.of(index) for index in claims.optional}
-        wanted = {index: self._size(content) for index, content in contents.items()}
-        for index, grant in self._grants(left, wanted, {}).items() if wanted else ():
-            is_first = index == claims.optional[0]
-            kept[index] = self._cut(index, contents[index] if is_first else claims.of(index), grant)
-            told = kept[index].told
-            claims.settle(index, kept[index].shown, () if told is None else told.quotes)
-        return kept
+        found = {index: self._newest(index, grants[index]) for index in elastic}
+        left = room - sum(fitted.counted for fitted in found.values())
+        found |= {index: self._whole(index, content) for index, content in required.items()}
+        optional = {index: size for index, size in wanted.items() if index not in found}
+        grants = self._grants(left, optional, {}) if optional else {}
+        found |= {index: self._first(index, grants[index]) for index in optional}
+        fitted = [found[index] for index in range(len(self._pieces))]
+        shown = _once([one.shown for one in fitted])
+        fitted = [
+            one if content is one.shown else self._whole(index, content)
+            for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
+        ]
+        for index in optional:
+            content = self._pieces[index].content
+            if isinstance(content, Candidates):
+                fitted[index] = self._selected(index, content, grants[index], fitted)
+        return fitted
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
-        """Tokens for each place; what must stay is set aside before anything is shared out."""
+        """Share the room out by section; what must stay is set aside first."""
         names = {self._pieces[index].section.name: index for index in wanted}
         kept = {name: cores.get(index, 0) for name, index in names.items()}
         shares = {name: _beyond(self._share(index), kept[name]) for name, index in names.items()}
@@ -183,101 +229,223 @@ class _Fit:
         own = self._budget.shares.get(section.name, section.share)
         return own or (_ELASTIC if self._pieces[index].is_elastic else Share())
 
-    def _cut(self, index: int, content: Content, grant: int) -> Fitted:
+    def _is_within_maximum(self, index: int, size: int) -> bool:
+        maximum = self._share(index).maximum
+        return maximum is None or size <= maximum
+
+    def _whole(self, index: int, content: Content | Scroll) -> Fitted:
         piece = self._pieces[index]
-        size = self._size(content)
+        if isinstance(content, Candidates):
+            return Fitted(piece, Scroll(), 0)
+        rule = "shown elsewhere" if len(content) < len(piece.content) else ""
+        shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
+        size, answers = self._measure(content)
+        return Fitted(piece, shown, size, rule, answers)
+
+    def _first(self, index: int, grant: int) -> Fitted:
+        """Show the first groups of an optional section."""
+        piece = self._pieces[index]
+        if isinstance(piece.content, Candidates) or self._size(piece.content) <= grant:
+            return self._whole(index, piece.content)
+        shown = _first_groups(piece.content, grant, self._size)
+        size, answers = self._measure(shown)
+        return Fitted(piece, Scroll(shown), size, "more than its share", answers)
+
+    def _selected(self, index: int, candidates: Candidates, grant: int, others: Sequence[Fitted]) -> Fitted:
+        rows = [Shown(one.shown, one.piece.origin) for one in others]
+        earlier = [one.selection for one in others if one.selection is not None]
+
+        def is_shown(ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
+            return any(row.shows(ids, is_same) for row in rows)
+
+        selection = candidates.select(grant, self._count, is_shown, earlier)
+        rule = "best first" if len(selection) < len(candidates) else ""
+        counted = sum(map(self._count, selection.items))
+        return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
+
+    def _newest(self, index: int, grant: int) -> Fitted:
+        """Show the newest of an elastic section, cut in steps."""
+        piece = self._pieces[index]
+        size, answers = self._measure(piece.content)
         if size <= grant:
-            return self._whole(index, content, size)
-        if isinstance(content, Quotes):
-            return self._told(piece, content, grant)
-        if not piece.is_elastic:
-            last = cut_last(content, grant, self._size)
-            return Fitted(piece, Scroll(last), self._size(last), "more than its share", self._answers(last))
-        answers = self._answers(content)
-        steps = self._steps(index, max(grant - answers, 0))
-        if isinstance(content, View) and not piece.section.closely:
-            shown = cut_view(piece, content, steps, self._sums)
-        else:
-            shown = Scroll(cut_newest(piece, content, steps, self._sums))
-        return Fitted(piece, shown, shown.counted(self._sums) + answers, _OLDEST, answers)
+            return self._whole(index, piece.content)
+        granted = max(grant - answers, 0)
+        shown: Scroll | None = None
+        if not piece.section.closely:
+            try:
+                shown = self._cut(piece, size - answers - self._going(index, size - answers, granted))
+            except Irreducible:
+                pass  # a whole step is more than may go
+            else:
+                if piece.apart is not None and len(shown) <= len(piece.protected()):
+                    shown = None  # a step that leaves nothing but the input is too large
+        if shown is None:
+            shown = self._cut(piece, granted)
+        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)
 
-    def _steps(self, index: int, grant: int) -> Steps:
-        """In which steps the oldest go: told from what does not change between turns.
+    def _cut(self, piece: Piece, tokens: int) -> Scroll:
+        """Return the newest of a piece. The input counts as part of it, also if it is shown elsewhere."""
+        closely, apart = piece.section.closely, piece.apart
+        tokens = max(tokens, 0) + (0 if apart is None else self._count(apart))
+        if isinstance(piece.content, View):
+            source = piece.origin or piece.content
+            cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)
+            return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
+        items = piece.content if apart is None else (*piece.content, apart)
+        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
+        return Scroll(kept if apart is None else kept[:-1])
 
-        What does change, or comes and goes, is given a quarter of the room, or the next level that is left
-        for this section, so that a cut does not move to and fro with it.
+    def _going(self, index: int, asked: int, granted: int) -> int:
+        """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
+
+        The step is half of what the budget leaves beside all that is the same in every turn; or a quarter, an
+        eighth and so on, if the room is smaller now. It does not depend on what a counter learns. A section
+        that comes and goes, or changes in size, is given a quarter of the room from the start.
         """
-        if self._pieces[index].section.closely:
-            return Steps(grant, grant, 1)
-        within = self._frame_within()
-        stable = self._capacity.steady - self._static() - within
-        piece, most = self._pieces[index], self._share(index).maximum
-        base = stable if most is None else min(stable, most - within)
+        piece, maximum = self._pieces[index], self._share(index).maximum
+        frame = sum(self._frame(piece) for piece in self._pieces if piece.is_elastic)
+        static = self._static() + frame
+        base = self._budget.available - sum(self._beside.values()) - static
         elsewhere = 0 if piece.apart is None else self._count(piece.apart)
-        room = min(grant + elsewhere - within, base)
-        if base == stable and any(map(self._comes_and_goes, self._pieces)):
-            room = min(room, base - 1)
-        return steps_in(room, base, within, grant, elsewhere)
-
-    def _comes_and_goes(self, piece: Piece) -> bool:
-        """Whether there is now more of it, now less, and it is not part of what a history has."""
-        if piece.section.stability == "static" or piece.is_elastic:
-            return False
-        return not isinstance(piece.section, Input) or not all(map(self._is_recorded, piece.content))
-
-    def _is_recorded(self, item: Item) -> bool:
-        views = (piece.origin for piece in self._pieces if piece.origin is not None)
-        return any(view.log.find(item.id, view.end) is not None for view in views)
+        room = granted + elsewhere - frame
+        if maximum is not None:
+            base = min(base, maximum - frame)
+        elif any(map(self._varies, self._pieces)):
+            room = min(room, (self._room - static) * 3 // 4)
+        step = max(base // 2, 1)
+        while step * 3 <= room:
+            step *= 2
+        while step > 1 and step * 3 > room * 2:
+            step //= 2
+        surplus = max(asked + elsewhere - frame - room, 0)
+        return -(-surplus // step) * step
 
     def _static(self) -> int:
-        """The counts of what is the same in each turn, outside of histories."""
-        static = (piece.content for piece in self._pieces if piece.section.stability == "static")
-        return sum(map(self._size, static))
+        contents = (piece.content for piece in self._pieces if piece.section.stability == "static")
+        return sum(map(self._wanted, contents))
 
-    def _frame_within(self) -> int:
-        views = (piece.origin for piece in self._pieces if not isinstance(piece.content, Sifted))
-        return sum(frame_tokens(view, self._sums) for view in views if view is not None)
+    def _frame(self, piece: Piece) -> int:
+        """Return the counts of instructions and the like in a history, which are shown in every turn."""
+        if not isinstance(piece.content, View):
+            return sum(self._count(item) for item in piece.content if structural(item))
+        view = piece.origin or piece.content
+        marks = view.log.positions("marks", 0, view.end)
+        return sum(view.log.tokens(p, p + 1, self._sums) for p in marks if view.run_at(p) is not None)
 
-    def _whole(self, index: int, content: Content, size: int) -> Fitted:
-        piece = self._pieces[index]
-        if isinstance(content, Quotes):
-            return self._told(piece, content, None)
-        rule = _REPEATED if len(content) < len(piece.content) else ""
-        shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
-        return Fitted(piece, shown, size, rule, self._answers(content))
+    def _varies(self, piece: Piece) -> bool:
+        """Whether the size of a section changes between turns, other than by input that is recorded."""
+        if piece.section.stability == "static" or piece.is_elastic:
+            return False
+        if not isinstance(piece.section, Input):
+            return True
+        views = [other.origin for other in self._pieces if other.origin is not None]
+        return not all(
+            any(view.log.find(item.id, view.end) is not None for view in views) for item in piece.content
+        )
 
-    def _told(self, piece: Piece, quotes: Quotes, grant: int | None) -> Fitted:
-        told = quotes.told(grant, self._count)
-        rule = _WORTHIEST if len(told.quotes) < len(piece.content) else ""
-        return Fitted(piece, Scroll(told.items), sum(map(self._count, told.items)), rule, told=told)
+    def _size(self, content: Content | Scroll) -> int:
+        return self._measure(content)[0]
 
-    def _size(self, content: Content) -> int:
-        size = self._sizes.get(id(content))
-        return self._sized(content) if size is None else size
+    def _wanted(self, content: Content) -> int:
+        """Return the tokens that a piece would take if there were room for all."""
+        if not isinstance(content, Candidates):
+            return self._size(content)
+        return sum(map(self._count, content.select(None, self._count).items))
 
-    def _sized(self, content: Content) -> int:
-        if isinstance(content, View):
-            return content.counted(self._counter) + self._answers(content)
-        if isinstance(content, Sifted):
-            return content.counted(self._sums) + self._answers(content)
-        if isinstance(content, Quotes):
-            return sum(map(self._count, content.told(None, self._count).items))
-        return sum(map(self._count, content)) + self._answers(content)
+    def _answers(self, index: int) -> int:
+        return self._measure(self._pieces[index].content)[1]
 
-    def _answers(self, content: Content) -> int:
-        return answers_counted(content, self._count)
+    def _measure(self, content: Content | Scroll) -> tuple[int, int]:
+        """Return the counts of some content and of the results that rendering adds to it, and the latter."""
+        known = self._measured.get(id(content))
+        if known is None:
+            piece = next((piece for piece in self._pieces if piece.content is content), None)
+            answers = pending_tokens(content, self._count, piece and piece.source)
+            if isinstance(content, View):
+                known = content.counted(self._sums) + answers, answers
+            else:
+                known = sum(map(self._count, content)) + answers, answers
+            if piece is not None:
+                self._measured[id(content)] = known
+        return known
 
     def _over(self, needed: Mapping[int, int], stays: Mapping[int, Sequence[Item]]) -> OverBudget:
-        sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
+        """Return the error that names what is required, the largest first, and the largest item to blame."""
+        sizes = {self._pieces[index].section.name: size for index, size in needed.items() if size}
+        beside = {name: tokens for name, tokens in self._beside.items() if tokens}
+        total = self._counter.total(sum(sizes.values()) + sum(beside.values()))
+        framing = self._counter.total(0)
+        quoted = {repr(name): size for name, size in sizes.items()} | beside
+        blamed = [f"{name} {size:,}" for name, size in sorted(quoted.items(), key=lambda one: -one[1])]
+        blamed += [f"framing {framing:,}"] if framing else []
         worst = max(needed, key=needed.__getitem__, default=-1)
-        # An item is named only of a history that takes the most: of the others their names say it all.
-        blamed = stays.get(worst, ()) if needed.get(worst, 0) >= self._beside.tokens else ()
-        largest = max(blamed, key=self._count, default=None)
-        return over_budget(sizes, self._beside, self._budget.available, self._counter, largest)
+        largest = None
+        if needed.get(worst, 0) >= sum(beside.values()):
+            largest = max(stays.get(worst, ()), key=self._count, default=None)
+        item = f"; the largest item is {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
+        over = total - self._budget.available
+        return OverBudget(
+            f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
+            f"{', '.join(blamed)}{item}",
+            over,
+            tuple(sorted(sizes | beside, key=lambda name: -(sizes | beside)[name])),
+        )
+
+
+def made_up_result(call: ToolCall) -> ToolResult:
+    """Return the result that rendering adds for a pending call: no provider takes a call without one."""
+    return ToolResult(call.call_id, call.name, NO_RESULT, id=f"{call.id}/no-result", created_at=0.0)
+
+
+def pending_tokens(content: Content | Scroll, count: Count, source: View | None = None) -> int:
+    """Return the counts of the results that rendering adds. No cut leaves out a pending call."""
+    view = content if isinstance(content, View) else source
+    if view is not None and (isinstance(content, View) or not view.pending()):
+        return sum(count(made_up_result(call)) for call in view.pending())
+    if isinstance(content, Candidates) or not any(isinstance(item, ToolCall) for item in content):
+        return 0
+    return sum(count(made_up_result(call)) for call in pending_calls(content))
+
+
+def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:
+    """Return the contents with each item in one place only.
+
+    An item of a view is shown there, because nothing may be taken from the middle of a history. Any other is
+    shown by the first that has it. A content of which nothing is left out is returned as it is.
+    """
+    found = list(contents)
+    rows: list[Shown] = []
+    for index in sorted(range(len(found)), key=lambda index: not _is_view(found[index])):
+        content = found[index]
+        if isinstance(content, Candidates) or not len(content):
+            continue
+        if rows or not _is_view(content):
+            new = {i.id: i for i in reversed(content) if not any(i.id in row for row in rows)}
+            if len(new) < len(content):
+                found[index] = content = tuple(reversed(new.values()))
+        rows.append(Shown(content))
+    return found
+
+
+def _is_view(content: Content | Scroll) -> bool:
+    return isinstance(content, View) or (isinstance(content, Scroll) and content.view is not None)
+
+
+def _first_groups(
+    items: Sequence[Item], room: int, size: Callable[[Sequence[Item]], int]
+) -> tuple[Item, ...]:
+    """Return items from the first on, as far as whole groups fit."""
+    kept: set[str] = set()
+    for group in groups(items):
+        room -= size(group.items)
+        if room < 0:
+            break
+        kept.update(item.id for item in group.items)
+    return tuple(item for item in items if item.id in kept)
 
 
 def _beyond(share: Share, core: int) -> Share:
-    """What is left of a share once what must stay is set aside."""
+    """Return what is left of a share when what must stay is set aside."""
     if not core:
         return share
     most = None if share.maximum is None else max(share.maximum - core, 0)

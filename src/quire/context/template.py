@@ -1,22 +1,34 @@
-"""The template: sections in order, with a budget. A template never changes: its verbs give another."""
+"""The template: sections in order, with a budget. A template never changes; its verbs return another."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from quire.context.advice import absent_input, advice
-from quire.context.context import Context, Heard
-from quire.context.counts import Counts
-from quire.context.fit import fit
-from quire.context.gathering import Piece, checked_ask, gather
+from quire.context.context import Context, OnRender
+from quire.context.fit import Fitted, Shown, fit
+from quire.context.piece import Piece, gather
 from quire.context.receipt import Receipt
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.items import Item
 from quire.sections import Ask, Section, Settings, settings_of
-from quire.tokens import Budget, Counter, checked_counter, counter_for, named
+from quire.tokens import (
+    Budget,
+    Calibrated,
+    Counter,
+    Definition,
+    answer_tokens,
+    counter_for,
+    facts_for,
+    schema_tokens,
+)
 
-COMMON = "gpt-5.6"
-"""Counted for where nobody says which model it is for."""
+DEFAULT_MODEL = "gpt-5.6"
+"""The model to count for if no other is known."""
+
+_MOST_COUNTS = 65_536
+"""How many counts of items outside of transcripts are remembered."""
 
 
 class Template:
@@ -24,17 +36,15 @@ class Template:
 
     def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
         if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the budget of a template is a Budget, not {type(budget).__name__}")
-        if not isinstance(model, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the model of a template is given by its name, not as {type(model).__name__}")
+            raise WrongType(f"the budget of a template must be a Budget, not {type(budget).__name__}")
         self.sections = sections
         self.budget = budget
         self.model = model
-        self._counts = Counts()
+        self._counts = _Counts()
         names = [settings_of(section).name for section in sections]
         for name in names:
             if names.count(name) > 1:
-                raise InvalidValue(f"two sections are called {cut(name)!r}")
+                raise InvalidValue(f"two sections have the name {cut(name)!r}")
         for name in budget.shares:
             if name not in names:
                 raise InvalidValue(f"the budget has a share for {cut(name)!r}, and there is no such section")
@@ -51,11 +61,11 @@ class Template:
         return any(section.name == name for section in self.sections)
 
     def find(self, name: str) -> Section:
-        """The section with this name."""
+        """Return the section with a name."""
         return self.sections[self._index(name)]
 
     def add(self, section: Section, *, before: str | None = None, after: str | None = None) -> "Template":
-        """A template with one section more, last or where it is said."""
+        """Return a template with one more section: last, or before or after another."""
         if before is not None and after is not None:
             raise InvalidValue("a section is added before another or after one, not both")
         place = len(self.sections)
@@ -66,12 +76,12 @@ class Template:
         return self._with(*self.sections[:place], section, *self.sections[place:])
 
     def remove(self, name: str) -> "Template":
-        """A template without a section."""
+        """Return a template without a section."""
         place = self._index(name)
         return self._with(*self.sections[:place], *self.sections[place + 1 :])
 
     def replace(self, name: str, section: Section) -> "Template":
-        """A template with another section in the place of one."""
+        """Return a template with another section in the place of one."""
         place = self._index(name)
         return self._with(*self.sections[:place], section, *self.sections[place + 1 :])
 
@@ -84,10 +94,13 @@ class Template:
         previous: Context | None = None,
         output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """What the model sees this turn; `previous` is the context of the turn before.
+        """Ask the sections and fit what they have to show.
 
-        `output` is the schema of the answer that goes with the request: there has to be room for it.
+        `previous` is the context of the turn before. `output` is the answer schema that goes with the
+        request, and is counted with the rest.
         """
+        if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
         pieces = await gather(self.sections, ask)
         return self.fit(pieces, ask, model=model, counter=counter, previous=previous, output=output)
 
@@ -99,26 +112,27 @@ class Template:
         model: str | None = None,
         counter: Counter | None = None,
         previous: Context | None = None,
-        heard: Heard | None = None,
+        on_render: OnRender | None = None,
         output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """The context of what was gathered: pure, the same for the same. `heard` is told of renderings."""
+        """Fit pieces that were gathered. Pure; `on_render` is called with each rendering."""
         model = model or self.model
-        counter = counter_for(model or COMMON) if counter is None else checked_counter(counter)
-        beside = self._counts.beside(checked_ask(ask).tools, output, counter)
-        count = self._counts.of(counter)
+        counter = counter or counter_for(model or DEFAULT_MODEL)
+        schemas, answer = self._counts.schemas(ask.tools, counter), self._counts.answer(output, counter)
         fitted = fit(
             pieces,
             budget=self.budget,
             counter=counter,
-            schemas=beside.tools,
-            output=beside.output,
-            count=count,
+            schemas=schemas,
+            output=answer,
+            count=self._counts.of(counter),
         )
-        told = [*absent_input(fitted, ask.input), *advice(fitted, model)]
-        receipt = Receipt(fitted, counter, self.budget.available, beside, told)
+        advice = [*_absent_input(fitted, ask.input), *_advice(fitted, model)]
+        receipt = Receipt(fitted, counter, self.budget.available, schemas, answer, advice)
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
-        return Context(fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, heard=heard)
+        return Context(
+            fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, on_render=on_render
+        )
 
     def _with(self, *sections: Section) -> "Template":
         names = {settings_of(section).name for section in sections}
@@ -126,11 +140,10 @@ class Template:
         return Template(*sections, budget=replace(self.budget, shares=shares), model=self.model)
 
     def _index(self, name: str) -> int:
-        named(name, "the name of a section")
         for index, section in enumerate(self.sections):
             if section.name == name:
                 return index
-        raise UnknownKey(f"no section {cut(name)!r} in the template")
+        raise UnknownKey(f"no section {cut(str(name))!r} in the template")
 
 
 def _check_share(section: Settings, budget: Budget) -> None:
@@ -142,3 +155,86 @@ def _check_share(section: Settings, budget: Budget) -> None:
         f"section {cut(section.name)!r} is required, so it is shown whole: a maximum is for "
         'an optional section, or for one that keeps="newest"'
     )
+
+
+def _absent_input(fitted: Sequence[Fitted], item: Item | None) -> Iterator[str]:
+    """Warn if no section shows the input."""
+    if item is not None and not any(item.id in Shown(part.shown) for part in fitted):
+        yield (
+            f"the input {cut(item.id)!r} is not shown: no section of the template has it. "
+            "Add an Input, or the History of the transcript that it is in."
+        )
+
+
+def _advice(fitted: Sequence[Fitted], model: str | None) -> Iterator[str]:
+    """Warn of each volatile section before a history, with what that costs on each call."""
+    last = max((index for index, part in enumerate(fitted) if part.piece.is_elastic), default=0)
+    for index, part in enumerate(fitted[:last]):
+        if part.piece.section.stability != "volatile" or not part.counted:
+            continue
+        behind = sum(later.counted for later in fitted[index + 1 : last + 1])
+        line = (
+            f"{part.name!r} changes from call to call and stands before the history: no cache can serve the "
+            f"{behind:,} tokens behind it. Put it after the history"
+        )
+        prices = facts_for(model).prices if model else None
+        written = None if prices is None else prices.cache_write or prices.input
+        if prices is None or prices.cache_read is None or written is None:
+            yield f"{line}."
+        else:
+            extra = behind * (written - prices.cache_read) / 1_000_000
+            yield f"{line}, and save about ${extra:.4f} on each call."
+
+
+class _Counts:
+    """Counts that are kept from turn to turn: of items outside of transcripts, and of schemas."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, dict[str, tuple[Item, int]]] = {}
+        self._schemas: dict[str, tuple[str, bytes, int]] = {}
+
+    def of(self, counter: Counter) -> Callable[[Item], int]:
+        """Return a count that remembers."""
+        known = self._items.setdefault(counter.key, {})
+
+        def count(item: Item) -> int:
+            found = known.get(item.id)
+            if found is not None and (found[0] is item or found[0] == item):
+                return found[1]
+            if len(known) >= _MOST_COUNTS:
+                known.pop(next(iter(known)), None)
+            counted = counter.count(item)
+            known[item.id] = (item, counted)
+            return counted
+
+        return count
+
+    def schemas(self, tools: Sequence[Definition], counter: Counter) -> int:
+        """Return the counts of tool definitions, which rarely change between turns."""
+        return self._counted("tools", tools, counter, schema_tokens) if tools else 0
+
+    def answer(self, output: Mapping[str, Any] | None, counter: Counter) -> int:
+        """Return the counts of an answer schema."""
+        return self._counted("answer", output, counter, answer_tokens) if output else 0
+
+    def _counted(self, kind: str, schema: Any, counter: Counter, tokens: Callable[..., int]) -> int:
+        # Uncorrected: a counter that learns corrects the total of the request.
+        plain = counter.counter if isinstance(counter, Calibrated) else counter
+        content = _encoded(schema)
+        known = self._schemas.get(kind)
+        if known is not None and content is not None and known[:2] == (plain.key, content):
+            return known[2]
+        counted = tokens(schema, plain)
+        if content is not None:
+            self._schemas[kind] = (plain.key, content, counted)
+        return counted
+
+
+def _encoded(schema: Any) -> bytes | None:
+    """Return the content of a schema: a dictionary may have been changed since the last turn."""
+    try:
+        return msgspec.json.encode(
+            schema, enc_hook=lambda value: dict(value) if isinstance(value, Mapping) else repr(value)
+        )
+    except (TypeError, ValueError, RecursionError):
+        return None  # it can be counted, and is counted again in each turn

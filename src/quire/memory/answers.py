@@ -11,10 +11,10 @@ from quire.memory.embedding import Embedding
 from quire.memory.index import Found, Question
 from quire.memory.leaf import Leaf
 from quire.memory.memory import Memory
+from quire.memory.quotes import Key, Quote, QuoteSet
 from quire.memory.quoting import Quoted, quote_of, quote_of_episode
 from quire.memory.tiers import Tier, checked_tiers
 from quire.memory.times import zone_of
-from quire.sections import Heard, Key, Quote
 from quire.tokens import whole
 
 _MOST = 200
@@ -64,15 +64,15 @@ def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Ite
 
     What is in several of them is told as it answers.
     """
-    heard = Heard()
+    seen = QuoteSet()
     left = [iter(row) for row in rows]
     while left:
         for row in list(left):
-            quote = next((quote for quote in row if not heard.has(quote)), None)
+            quote = next((quote for quote in row if not seen.has(quote)), None)
             if quote is None:
                 left.remove(row)
             else:
-                heard.add((quote,))
+                seen.add(quote)
                 yield answers.get(quote.key, quote)
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from quire.memory.leaf import Leaf, parts_read
 from quire.memory.quoted_text import BAR, one_line
+from quire.memory.quotes import Shorten
 from quire.memory.ranking import Weights
 from quire.memory.ranking.scoring import stand_ins
 from quire.memory.words import terms
-from quire.sections import Shorter
 
 LONG = 600
 """Letters up to which a text is told whole or not at all."""
@@ -36,7 +36,7 @@ class _Piece(NamedTuple):
     is_call: bool
 
 
-def shorter_of(leaf: Leaf, asked: Sequence[str], start: str) -> Shorter | None:
+def shorter_of(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
     """How a long leaf is told in less room, given the terms that were asked for.
 
     However little room there is, its line goes on to `start` with who said it.

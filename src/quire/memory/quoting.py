@@ -12,9 +12,9 @@ from quire.memory.index import Hit
 from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import line_of, one_line, start_of
+from quire.memory.quotes import Quote
 from quire.memory.times import shown_at
 from quire.memory.words import terms
-from quire.sections import Quote
 
 _SECONDS = 86_400
 _MOST_DAYS = 5

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quire.compactors import part_in_words
+from quire.compactors import part_text
 from quire.items import Item, Message, Note, Summary, ToolCall, ToolResult
 from quire.memory.leaf import Kind
 from quire.tokens import note_text
@@ -50,12 +50,12 @@ def words_of(items: Sequence[Item]) -> str:
 def _words(item: Item) -> str:
     match item:
         case Message():
-            return "\n".join(map(part_in_words, item.parts))
+            return "\n".join(map(part_text, item.parts))
         case ToolCall():
             return f"[called {item.name} with {item.arguments}]"
         case ToolResult():
             said = "failed with" if item.is_error else "gave"
-            return f"[{item.name} {said}] " + "\n".join(map(part_in_words, item.parts))
+            return f"[{item.name} {said}] " + "\n".join(map(part_text, item.parts))
         case Summary():
             return item.text
         case Note():

@@ -1,24 +1,37 @@
-"""What goes in: named slices of what the model sees, each asked once a turn.
+"""Sections: named slices of what the model sees, each asked once per turn.
 
-A section has a name and `async items(ask)`. All else has defaults, by inheriting `Settings` or not.
+A section has a name and `async items(ask)`. `Settings` has defaults for the rest.
 """
 
-from quire.sections.additional import Additional, Custom
-from quire.sections.choosing import choosing
-from quire.sections.history import History
-from quire.sections.inbox import Inbox, Input
-from quire.sections.instructions import Instructions
-from quire.sections.pooled import Catalogue, Pooled
-from quire.sections.quote import Heard as Heard, Key as Key, Quote as Quote, Shorter as Shorter
-from quire.sections.quotes import Quotes as Quotes, Told as Told
-from quire.sections.reading import items_of
-from quire.sections.section import Ask, Content, Options, Section, Settings, Stability, settings_of
-from quire.sections.sifted import Sifted as Sifted
-from quire.sections.sifting import Question as Question
-from quire.sections.speech import content_of as content_of
-from quire.sections.tool_guide import ToolGuide
-from quire.sections.unshown import unshown as unshown
-from quire.sections.waiting import awaited as awaited, function as function
+from quire.sections.history import History, Inbox, Input, Predicate as Predicate
+from quire.sections.section import (
+    Ask,
+    Candidate as Candidate,
+    Candidates as Candidates,
+    Content,
+    Count as Count,
+    IsShown as IsShown,
+    Options,
+    Section,
+    Selection as Selection,
+    Settings,
+    Stability,
+    checked_function as checked_function,
+    items_of,
+    maybe_await as maybe_await,
+    parse_content as parse_content,
+    settings_of,
+    stable_id as stable_id,
+)
+from quire.sections.standing import (
+    Additional,
+    Catalogue,
+    Custom,
+    Instructions,
+    Pooled,
+    ToolGuide,
+    choosing,
+)
 
 __all__ = [
     "Additional",

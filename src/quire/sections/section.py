@@ -1,28 +1,63 @@
-"""What a section is: a named slice of what the model sees."""
+"""What a section is: a named slice of what the model sees, asked once per turn.
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypedDict, cast
+This file holds the protocol, what a section is asked with, its settings, and how content becomes items.
+"""
+
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, cast
 
 import msgspec
 
-from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import KINDS, Item, Message
+from quire.errors import InvalidValue, QuireError, UnknownKey, WrongType, cut
+from quire.items import (
+    KINDS,
+    ROLES,
+    Audio,
+    Content as MessageContent,
+    File,
+    Hide,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Part,
+    Pin,
+    ToolCall,
+    ToolResult,
+    Undo,
+    parts_of,
+)
 from quire.state import Pool, View
 from quire.tokens import Definition, Share, named
 
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
 Stability = Literal["static", "slow", "volatile"]
-"""How a section changes from one turn to the next: never, only by growing at its end, or anyhow."""
+"""How a section changes between turns: never, only by growing at its end, or in any way."""
 
 Content = View | Sequence[Item | Mapping[str, Any]]
-"""What a section gives: a view as it is, or items; a mapping with a role and content is a message."""
+"""What a section returns: a view, or items. A mapping with a role and content becomes a message."""
+
+Count = Callable[[Item], int]
+"""Returns the tokens of one item."""
+
+IsShown = Callable[[Sequence[str], Callable[[Item], bool]], bool]
+"""Whether one of several ids is shown, in a transcript where the item with the first id passes a test."""
+
+NEVER_SHOWN = (Hide, Mask, Pin, Undo)
+"""Edits that have no words of their own."""
+
+_SHOWABLE = KINDS - set(NEVER_SHOWN)
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a section is given for one turn.
+    """What a section is asked with in one turn.
 
-    `parameters` are shared: what one section sets, a later one may read. `input` is the message to be
-    answered, where it is known which one that is. `memory` gives what the scope remembers, where there is
-    something that does.
+    `parameters` are shared: a later section can read what an earlier one sets. `input` is the message to be
+    answered, if it is known. `memory` returns the memory of the scope, if there is one.
     """
 
     views: Mapping[str, View] = {}
@@ -37,43 +72,33 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     memory: Callable[[], object] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.views, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"views are given by transcript, not as {type(self.views).__name__}")
         for name, view in self.views.items():
             if not isinstance(view, View):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType(f"the view of {cut(str(name))!r} is a View, not {type(view).__name__}")
-        _check_ask(self)
+                raise WrongType(f"the view of {cut(str(name))!r} must be a View, not {type(view).__name__}")
 
     def view(self, name: str = "main") -> View:
-        """The view of a transcript by its name."""
-        if named(name, "the name of a transcript") not in self.views:
-            known = ", ".join(map(repr, self.views)) or "none at all"
-            raise UnknownKey(f"no transcript {cut(name)!r} here; there is {known}")
+        """Return the view of a transcript by its name."""
+        if name not in self.views:
+            known = ", ".join(map(repr, self.views)) or "none"
+            raise UnknownKey(f"there is no transcript {cut(name)!r}; known transcripts: {known}")
         return self.views[name]
 
 
-def _check_ask(ask: Ask) -> None:
-    """Refuse what sections would stumble over."""
-    given: tuple[tuple[str, object, type], ...] = (
-        ("the pool", ask.pool, Pool),
-        ("parameters", ask.parameters, dict),
-        ("the inbox", ask.inbox, Sequence),
-        ("the tools", ask.tools, Sequence),
-        ("the scope", ask.scope, str),
-        ("the conversation", ask.conversation, str),
-    )
-    for what, value, kind in given:
-        if not isinstance(value, kind):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"{what} of an Ask is a {kind.__name__}, not {type(value).__name__}")
-    if ask.input is not None and type(ask.input) not in KINDS:
-        raise WrongType(f"the input of an Ask is an item, not {type(ask.input).__name__}")
-    for message in ask.inbox:
-        if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"an inbox has messages, not {type(message).__name__}")
+class Section(Protocol):
+    """What a template needs of a section; `Settings` has defaults for the rest."""
+
+    @property
+    def name(self) -> str:
+        """Unique in its template."""
+        ...
+
+    async def items(self, ask: Ask) -> Content:
+        """Return what the section has to show this turn."""
+        ...
 
 
 class Options(TypedDict, total=False):
-    """What every section lets one choose; see `Settings`."""
+    """The options of every section; see `Settings`."""
 
     enabled: bool
     required: bool
@@ -84,27 +109,14 @@ class Options(TypedDict, total=False):
     independent: bool
 
 
-class Section(Protocol):
-    """What a template needs of a section; all but the name and the items may be left to `Settings`."""
-
-    @property
-    def name(self) -> str:
-        """Unique in its template."""
-        ...
-
-    async def items(self, ask: Ask) -> Content:
-        """What it has to show this turn."""
-        ...
-
-
 class Settings:
-    """What a section says of itself. Sections of one's own may inherit it, or bring the same attributes.
+    """The settings of a section. A custom section can inherit them, or have attributes of the same names.
 
-    A required section is in the context whole, or there is none; its failure is an error. An optional one is
-    given its share, and left out where it fails. `keeps` says which end of it stays where it is too large.
-    What keeps its newest is cut in steps, where a turn begins, so that it begins with the same for a while;
-    `closely`, no more of it goes than has to, between any two groups, and it may begin elsewhere each time.
-    An independent one neither sets parameters nor reads them, so a session may ask it beside others.
+    A required section is shown whole or the build fails, and its error is raised. An optional one is given
+    its share, and left out if it fails. `keeps` says which end stays if the section is too large. The newest
+    are cut in steps, where a turn begins, so that the beginning stays the same for some turns; with `closely`
+    no more goes than has to, between any two groups. An `independent` section neither sets nor reads
+    parameters, so a session can ask it concurrently with others.
     """
 
     def __init__(
@@ -119,36 +131,207 @@ class Settings:
         closely: bool = False,
         independent: bool = False,
     ) -> None:
-        self.name = named(name, "the name of a section")
-        self.enabled = _switch(enabled, "enabled")
-        self.required = _switch(required, "required")
         if stability not in ("static", "slow", "volatile"):
-            raise InvalidValue("a section is static, slow or volatile: its stability is none of these")
+            raise InvalidValue(f"stability must be static, slow or volatile, not {cut(str(stability))!r}")
         if keeps not in ("first", "newest"):
-            raise InvalidValue("a section keeps the first or the newest of what it has")
+            raise InvalidValue(f"keeps must be first or newest, not {cut(str(keeps))!r}")
         if not isinstance(share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the share of a section is a Share, not {type(share).__name__}")
+            raise WrongType(f"the share of a section must be a Share, not {type(share).__name__}")
+        self.name = named(name, "the name of a section")
+        self.enabled = enabled
+        self.required = required
         self.stability: Stability = stability
         self.share = share
         self.keeps: Literal["first", "newest"] = keeps
-        self.closely = _switch(closely, "closely")
-        self.independent = _switch(independent, "independent")
+        self.closely = closely
+        self.independent = independent
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
 
 def settings_of(section: object) -> Settings:
-    """What a section says of itself; one that does not inherit `Settings` says it by its attributes."""
+    """Return the settings of a section, read from its attributes if it does not inherit `Settings`."""
     if isinstance(section, Settings):
         return section
     if not hasattr(section, "name") or not callable(getattr(section, "items", None)):
         raise WrongType(f"a section has a name and items(ask); {type(section).__name__} has not")
     given = {key: getattr(section, key) for key in Options.__annotations__ if hasattr(section, key)}
-    return Settings(getattr(section, "name"), **cast(Options, given))  # noqa: B009  # its type is not known
+    return Settings(getattr(section, "name"), **cast(Options, given))  # noqa: B009  # its type is unknown
 
 
-def _switch(value: object, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise WrongType(f"{what} is true or false, not {type(value).__name__}")
+class Candidate(NamedTuple):
+    """One candidate of a selection, as a receipt shows it."""
+
+    item: Item
+    is_selected: bool
+    reason: str
+    source: str = ""
+
+
+class Selection(Protocol):
+    """What was selected of some candidates: items to show, and how each candidate fared."""
+
+    items: tuple[Item, ...]
+
+    def __len__(self) -> int:
+        """Return how many candidates are in the items."""
+        ...
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield every candidate, selected or not."""
+        ...
+
+
+class Candidates(Sequence[Item]):
+    """Content that is selected last, when it is known how much room is left and what is shown already."""
+
+    @abstractmethod
+    def select(
+        self,
+        tokens: int | None,
+        count: Count,
+        is_shown: IsShown | None = None,
+        earlier: Sequence[Selection] = (),
+    ) -> Selection:
+        """Return what to show in so many tokens; `earlier` are selections of other sections."""
+
+    @abstractmethod
+    def changed(self, change: Callable[[Item], Item]) -> "Candidates":
+        """Return the same candidates, each item changed by a function."""
+
+
+async def maybe_await(value: T | Awaitable[T]) -> T:
+    """Return what a sync or async function returned."""
+    return await cast("Awaitable[T]", value) if isinstance(value, Awaitable) else value  # pyright: ignore
+
+
+def checked_function(value: F, what: str) -> F:
+    """Return the value if it can be called."""
+    if not callable(value):
+        raise WrongType(f"{what} must be a function, not {type(value).__name__}")
+    return value
+
+
+def items_of(content: object, section_name: str) -> tuple[Item, ...]:
+    """Convert what a section returned to items. An error names the section and the index.
+
+    A dictionary with a role becomes a message. The same content always has the same id, so that it is the
+    same item in the next turn and in the next run.
+    """
+    if isinstance(content, str | bytes | Mapping) or not isinstance(content, Iterable):
+        kind = type(content).__name__
+        raise WrongType(f"section {cut(section_name)!r} must return a list of items, not {kind}")
+    given = tuple(cast("Iterable[object]", content))
+    if _SHOWABLE.issuperset(map(type, given)):
+        return cast("tuple[Item, ...]", given)
+    reader = _Reader(section_name)
+    found: list[Item] = []
+    for index, one in enumerate(given):
+        try:
+            found += reader.read(one)
+        except QuireError as fault:
+            raise type(fault)(f"section {cut(section_name)!r}, [{index}]: {fault}") from None
+    return tuple(found)
+
+
+def stable_id(section_name: str, *contents: str | MessageContent) -> str:
+    """Return an id that depends on the section and the contents alone."""
+    digest = blake2b(digest_size=12)
+    for content in contents:
+        parts = parts_of(content)
+        digest.update(b"%d:" % len(parts))
+        for part in parts:
+            encoded = (part if isinstance(part, str) else repr(part)).encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(encoded) + encoded)
+    return f"{section_name}/{digest.hexdigest()}"
+
+
+class _Reader:
+    """Reads the content of one section from its first element to its last."""
+
+    def __init__(self, section_name: str) -> None:
+        self._section = section_name
+        self._given: dict[str, int] = {}  # how often an id was given
+        self._tools: dict[str, str] = {}  # by call id: results in dictionaries rarely have the tool's name
+
+    def read(self, one: object) -> list[Item]:
+        if isinstance(one, NEVER_SHOWN):
+            raise WrongType(f"{type(one).__name__} is recorded in a transcript; it cannot be shown")
+        if type(one) in KINDS:
+            return [cast(Item, one)]
+        if not isinstance(one, Mapping):
+            raise WrongType(f"expected an item or a dictionary with a role, not {type(one).__name__}")
+        entry = cast("Mapping[str, Any]", one)
+        role = entry.get("role")
+        if role == "tool":
+            return [self._result(entry)]
+        if not isinstance(role, str) or role not in ROLES:
+            raise InvalidValue("the role must be system, developer, user, assistant or tool")
+        calls = entry.get("tool_calls") or []
+        if calls and (role != "assistant" or not isinstance(calls, list | tuple)):
+            raise InvalidValue("tool_calls must be a list, in a message of the assistant")
+        read = [self._call(call) for call in cast("Iterable[object]", calls)]
+        content = entry.get("content")
+        if read and content in (None, "", [], ()):
+            return read
+        parts = parse_content(content)
+        own_id = self._id("message", role, parts)
+        return [Message(cast(Any, role), parts, id=own_id, created_at=0.0), *read]
+
+    def _call(self, call: object) -> Item:
+        entry = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
+        function = entry.get("function", entry)
+        if not isinstance(function, Mapping):
+            raise WrongType("a tool call must be a dictionary with an id and a function")
+        inner = cast("Mapping[str, Any]", function)
+        call_id, name = _text(entry, "id"), _text(inner, "name")
+        arguments = inner.get("arguments", "{}")
+        if not isinstance(arguments, str):
+            raise WrongType(f"the arguments of a tool call must be JSON text, not {type(arguments).__name__}")
+        self._tools[call_id] = name
+        own_id = self._id("call", call_id, name, arguments)
+        return ToolCall(call_id, name, arguments, id=own_id, created_at=0.0)
+
+    def _result(self, entry: Mapping[str, Any]) -> Item:
+        call_id = _text(entry, "tool_call_id")
+        name = entry.get("name") or self._tools.get(call_id) or "tool"
+        parts = parse_content(entry.get("content"))
+        return ToolResult(call_id, name, parts, id=self._id("result", call_id, parts), created_at=0.0)
+
+    def _id(self, *contents: str | MessageContent) -> str:
+        own_id = stable_id(self._section, *contents)
+        number = self._given[own_id] = self._given.get(own_id, 0) + 1
+        return own_id if number == 1 else f"{own_id}#{number}"
+
+
+def parse_content(content: object) -> MessageContent:
+    """Convert a text, a dictionary with a text, or a list of these and of media to message content."""
+    if not isinstance(content, list | tuple):
+        part = _part(content)
+        return part if isinstance(part, str) else (part,)
+    parts = [_part(part) for part in cast("Sequence[object]", content)]
+    if not parts:
+        raise InvalidValue("the content is an empty list")
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
+
+
+def _part(part: object) -> Part:
+    if isinstance(part, str | Image | Audio | File):
+        return part
+    entry = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
+    kind, text = entry.get("type", "text"), entry.get("text")
+    if kind not in ("text", "input_text", "output_text"):
+        raise InvalidValue(
+            f"content of type {cut(str(kind))!r} must be given as an Image, an Audio or a File"
+        )
+    if not isinstance(text, str):
+        raise WrongType("content must be a text, a dictionary with a text, or a list of these")
+    return text
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value:
+        raise WrongType(f"{key} must be a non-empty text")
     return value

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quire.context import Context, Piece, asked, enabled
+from quire.context import Context, Piece, enabled_sections, gather_section
 from quire.errors import UnknownId
 from quire.items import Item
 from quire.providers import Rendered
@@ -46,15 +46,17 @@ def item_named(item_id: str, view: View) -> Item:
 
 async def gathered(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
     """What the sections have to show: those that are independent side by side, the rest in order."""
-    shown = enabled(sections, ask)
+    shown = enabled_sections(sections, ask)
     beside = {
-        index: asyncio.ensure_future(asked(section, ask))
+        index: asyncio.ensure_future(gather_section(section, ask))
         for index, section in enumerate(shown)
         if settings_of(section).independent
     }
     try:
         in_order = {
-            index: await asked(section, ask) for index, section in enumerate(shown) if index not in beside
+            index: await gather_section(section, ask)
+            for index, section in enumerate(shown)
+            if index not in beside
         }
         return tuple([in_order[i] if i in in_order else await beside[i] for i in range(len(shown))])
     finally:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.compactors import line_of
+from quire.compactors import item_text
 from quire.items import Handoff, Message, Note, ToolCall, ToolResult
 from quire.session.handles import handle_of, outputs_of
 from quire.session.workspace import Written
@@ -115,7 +115,7 @@ class Given:
 
 def _is_in(message: Message, words: str) -> bool:
     """Whether words hold a message, as it was said or as it is told where all is told."""
-    return message.text in words or (line_of(message) or message.text) in words
+    return message.text in words or (item_text(message) or message.text) in words
 
 
 def _decoded(arguments: str) -> Any:

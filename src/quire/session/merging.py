@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from quire.compactors import in_words
+from quire.compactors import transcript_text
 from quire.errors import Conflict, cut
 from quire.items import Item, Note, Summary, ToolCall, ToolResult
 from quire.session.receipts import bare, is_receipt, shifted
@@ -87,7 +87,7 @@ async def summary_of(
     if plan is None:
         return None
     summary = plan.summary(
-        await ask(_PROMPT.format(work=in_words([redacted(redact, i) for i in plan.items])))
+        await ask(_PROMPT.format(work=transcript_text([redacted(redact, i) for i in plan.items])))
     )
     return summary and replace(summary, extras={TOLD: [*(item.id for item in plan.items), *recalled]})
 

@@ -6,8 +6,10 @@ conversations only digests are noted, and of items their ids.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from quire.context import Context
 from quire.items import Item, Note
-from quire.sections import Quote
+from quire.memory.knowledge import KNOWLEDGE
+from quire.memory.quotes import Quote, SelectedQuotes
 from quire.stores.recalls import digest_of
 from quire.stores.tombstones import is_tombstone
 
@@ -16,6 +18,13 @@ Rows = dict[str, list[list[str]]]
 
 ANY = "*"
 """In place of ids: a quote that tells of its source without saying of what."""
+
+
+def quotes_in(context: Context) -> Iterator[Quote]:
+    """Yield the quotes that a context shows."""
+    for selection in context.receipt.selections:
+        if isinstance(selection, SelectedQuotes):
+            yield from selection.quotes
 
 
 def rows_of(quotes: Iterable[Quote], conversation: str, parts: Collection[str] = ()) -> Rows:
@@ -36,8 +45,6 @@ def _source_of(quote: Quote) -> str:
     """Where a quote is kept: documents have no time, stand under their names, and are all in one place."""
     if quote.at or quote.heading != f"[{quote.source}]":
         return quote.source
-    from quire.memory.knowledge import KNOWLEDGE
-
     return KNOWLEDGE
 
 

@@ -11,7 +11,7 @@ from threading import Lock
 
 from quire.context import Piece
 from quire.items import Item
-from quire.sections import Quotes, Sifted
+from quire.sections import Candidates
 from quire.session.writing import Redact, redacted
 from quire.state import Log, Transcript, View
 
@@ -55,10 +55,8 @@ class Redaction:
         content = piece.content
         if isinstance(content, View):
             return piece if id(content.log) in logs else piece._replace(content=self.view(content))
-        if isinstance(content, Sifted) and id(content.view.log) in logs:
-            return piece
-        if isinstance(content, Quotes):
-            return piece._replace(content=content.retold(partial(redacted, self._redact)))
+        if isinstance(content, Candidates):
+            return piece._replace(content=content.changed(partial(redacted, self._redact)))
         source = None if piece.source is None or id(piece.source.log) not in logs else piece.source
         return piece._replace(
             content=tuple(item if _is_of(source, item) else redacted(self._redact, item) for item in content)

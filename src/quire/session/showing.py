@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.compactors import Room
-from quire.context import COMMON, Context, Template
+from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Forgotten, OverBudget, WrongType
 from quire.items import Item, Message, now
 from quire.providers import Provider, Rendered
@@ -18,7 +18,7 @@ from quire.session.events import Building, Built
 from quire.session.hooks import Hooks
 from quire.session.ledger import Ledger
 from quire.session.payloads import made_own
-from quire.session.recalled import rows_of
+from quire.session.recalled import quotes_in, rows_of
 from quire.session.receipts import Kept, Sending, Source, receipts_in
 from quire.session.redacting import Redaction
 from quire.session.remembering import memory_of
@@ -81,7 +81,7 @@ class Showing(Drafting):
         given = partial(self._ask, input, tools, inbox, parameters)
         fitted = partial(self._fitted, template, model=model, counter=counter, output=output)
         turn, context = await self._made(template, given, fitted, counter)
-        while new := self._new_sources(rows_of(context.receipt.quotes(), self.place.conversation)):
+        while new := self._new_sources(rows_of(quotes_in(context), self.place.conversation)):
             await self._aside(partial(self._link, new))
             turn, context = await self._made(template, given, fitted, counter)
         self._previous = (template, context)
@@ -176,7 +176,7 @@ class Showing(Drafting):
             model=model,
             counter=counter,
             previous=self._previous[1] if self._previous and self._previous[0] is template else None,
-            heard=partial(self._rendered, self._sources(turn.ask.views), turn.since, counter),
+            on_render=partial(self._rendered, self._sources(turn.ask.views), turn.since, counter),
             output=output,
         )
 
@@ -220,7 +220,7 @@ class Showing(Drafting):
         return None if turn.history is None else context.room(turn.history.section.name)
 
     def _counter(self, model: str | None) -> Calibrated:
-        name = model or COMMON
+        name = model or DEFAULT_MODEL
         if name not in self._counters:
             self._counters[name] = Calibrated(counter_for(name))
         return self._counters[name]
@@ -270,7 +270,7 @@ class Showing(Drafting):
         """Keep what was rendered: it is about to be sent."""
         digest = self._digests.of(rendered.payload, wire.name)
         sending = Sending(context, wire.name, model, digest, sources)
-        rows = rows_of(context.receipt.quotes(), self.place.conversation)
+        rows = rows_of(quotes_in(context), self.place.conversation)
 
         def change(workspace: Workspace) -> list[Written]:
             if not since.is_all:

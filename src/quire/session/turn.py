@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from quire.compactors import Room
-from quire.context import Piece, Sums, core
+from quire.context import Piece
 from quire.errors import OverBudget
-from quire.sections import Ask, Sifted
+from quire.sections import Ask
 from quire.session.since import Shown, Since
 from quire.state import View
 from quire.stores.streams import MAIN
@@ -38,7 +38,7 @@ class Turn(NamedTuple):
         history = self.history
         if history is None:
             return None
-        stays = core(history, history.content, Sums(counter.key, counter.count))
+        stays = history.protected()
         tokens = counter.total(sum(map(counter.count, stays))) - over.over
         return Room(tokens, counter) if tokens > counter.total(0) else None
 
@@ -46,6 +46,6 @@ class Turn(NamedTuple):
 def counted(piece: Piece, counter: Counter) -> int:
     """The counts of all that a history had to show, added up."""
     content = piece.content
-    if isinstance(content, View | Sifted):
+    if isinstance(content, View):
         return content.counted(counter)
     return sum(map(counter.count, content))

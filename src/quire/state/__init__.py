@@ -3,6 +3,16 @@
 All of it is pure and incremental: a plain append costs the same whatever came before it.
 """
 
+from quire.state.cut import (
+    is_user_message as is_user_message,
+    largest_sum as largest_sum,
+    newest as newest,
+    newest_from as newest_from,
+    newest_items as newest_items,
+    newest_items_from as newest_items_from,
+    truncate,
+    without_last as without_last,
+)
 from quire.state.edits import (
     MASKED as MASKED,
     covered_area as covered_area,
@@ -49,7 +59,6 @@ from quire.state.select import (
 )
 from quire.state.shape import Run as Run
 from quire.state.transcript import CLOSED, Transcript, closing_results, is_closing
-from quire.state.truncation import newest as newest, truncate
 from quire.state.view import (
     Fate,
     ItemRow as ItemRow,

@@ -3,7 +3,7 @@
 from quire.agent.tools import Tool, tool
 from quire.agent.tools.capping import Allowance
 from quire.compactors import READ_BACK, read_back
-from quire.context import COMMON
+from quire.context import DEFAULT_MODEL
 from quire.items import Item, ToolResult
 from quire.session import Session
 from quire.tokens import Counter, counter_for, whole
@@ -17,7 +17,7 @@ def bringing_back_tools(*, tokens: int = _TOKENS, counter: Counter | None = None
     It gives less where less is shown: what is read back is never cut and moved to the pool once more.
     """
     whole(tokens, "tokens", least=1)
-    counted = counter or counter_for(COMMON)
+    counted = counter or counter_for(DEFAULT_MODEL)
 
     @tool(name=READ_BACK["name"], description=READ_BACK["description"], idempotent=True)
     def bring_back(handle: str, session: Session, start: int = 0, allowance: Allowance | None = None) -> str:

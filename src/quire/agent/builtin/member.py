@@ -10,7 +10,7 @@ from quire.agent.agent import Agent
 from quire.agent.builtin.roles import Role
 from quire.agent.limits import Limits, Tally
 from quire.agent.reply import Reply
-from quire.compactors import in_words
+from quire.compactors import transcript_text
 from quire.errors import cut
 from quire.items import Item, Message, ToolCall
 from quire.models import AnyModel, asking
@@ -109,7 +109,9 @@ class Member:
     async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
         if self.role.returns == "answer":
             return reply.text
-        said = in_words((Message("user", task), *reply.items))  # of the history some may be left out by now
+        said = transcript_text(
+            (Message("user", task), *reply.items)
+        )  # of the history some may be left out by now
         if self.role.returns == "all":
             return said
         if tally.is_spent:

@@ -8,9 +8,10 @@ from msgspec import Meta
 
 from quire.agent.tools import Tool, tool
 from quire.agent.tools.capping import Allowance
-from quire.context import COMMON, Seen
+from quire.context import DEFAULT_MODEL
 from quire.items import Item, Message
-from quire.sections import Quote, Quotes, Shorter, Told, unshown
+from quire.memory import Tier, recalled
+from quire.memory.quotes import Quote, Quotes, SelectedQuotes, Shorten, not_shown
 from quire.session import Session
 from quire.tokens import Counter, checked_counter, counter_for, whole
 
@@ -33,14 +34,13 @@ def recall_tools(*, tokens: int = _TOKENS, counter: Counter | None = None) -> li
     tokens are shown, they tell less.
     """
     telling = _Telling(
-        whole(tokens, "tokens", least=1), checked_counter(counter_for(COMMON) if counter is None else counter)
+        whole(tokens, "tokens", least=1),
+        checked_counter(counter_for(DEFAULT_MODEL) if counter is None else counter),
     )
     return [_recall(telling), _search_knowledge(telling)]
 
 
 def _recall(telling: "_Telling") -> Tool:
-    from quire.memory import Tier, recalled  # most agents need none of it, and it is large
-
     @tool(name=RECALL, idempotent=True)
     def recall(
         question: str,
@@ -77,8 +77,6 @@ def _recall(telling: "_Telling") -> Tool:
 
 
 def _search_knowledge(telling: "_Telling") -> Tool:
-    from quire.memory import recalled
-
     @tool(name=SEARCH_KNOWLEDGE, idempotent=True)
     def search_knowledge(
         question: str, session: Session, limit: _Limit = 10, allowance: Allowance | None = None
@@ -111,35 +109,39 @@ class _Telling:
         allowance: Allowance | None,
     ) -> str:
         """The worthiest of what is found, in the order of time, and that may be told in the session."""
-        shown = Seen()
-        shown.add(_this_turn(session))
+        shown = {item.id: item for item in _this_turn(session)}
+
+        def is_shown(quote: Quote) -> bool:
+            item = shown.get(quote.first)
+            return item is not None and quote.is_of(item)
+
         while True:
-            new = list(unshown(find(), shown.shows))
+            new = list(not_shown(find(), is_shown))
             told = self._shown(new, limit, allowance)
-            kept = [quote for quote in new if quote.key in told.kept]
+            kept = [quote for quote in new if quote.key in told.keys]
             if session.may_tell(kept, _in_part(kept, told)):
                 break
         if not new:
             return _NOTHING
-        return told.items[0].text if told.items else self._too_long(new[0])
+        return _text(told) if told.items else self._too_long(new[0])
 
-    def _shown(self, quotes: Sequence[Quote], limit: int, allowance: Allowance | None) -> Told:
+    def _shown(self, quotes: Sequence[Quote], limit: int, allowance: Allowance | None) -> SelectedQuotes:
         """What is told in as many tokens as are shown; where nothing fits in them, what would be in all."""
         told = most = self._told(quotes, limit, self._tokens)
         tokens = self._tokens
-        while allowance is not None and told.items and not allowance.holds(text := told.items[0].text):
+        while allowance is not None and told.items and not allowance.holds(text := _text(told)):
             tokens = tokens * allowance.characters(text) // len(text)
             told = self._told(quotes, limit, tokens)
         return told if told.items else most
 
-    def _told(self, quotes: Sequence[Quote], limit: int, tokens: int) -> Told:
+    def _told(self, quotes: Sequence[Quote], limit: int, tokens: int) -> SelectedQuotes:
         return Quotes(
             [_with_ids(quote) for quote in quotes[: _LOOKED_AT * limit]],
             name=RECALL,
             opening=_OPENING,
             limit=limit,
             tokens=tokens,
-        ).told(None, self._count)
+        ).select(None, self._count)
 
     def _too_long(self, best: Quote) -> str:
         """What is told where nothing fits: the ids of what was found."""
@@ -160,8 +162,12 @@ def _this_turn(session: Session) -> list[Item]:
     return came
 
 
-def _in_part(quotes: Iterable[Quote], told: Told) -> set[str]:
-    return {quote.id for quote in quotes if not any(quote.line in item.text for item in told.items)}
+def _text(told: SelectedQuotes) -> str:
+    return "".join(item.text for item in told.items if isinstance(item, Message))
+
+
+def _in_part(quotes: Iterable[Quote], told: SelectedQuotes) -> set[str]:
+    return {quote.id for quote in quotes if quote.line not in _text(told)}
 
 
 def _with_ids(quote: Quote) -> Quote:
@@ -170,11 +176,11 @@ def _with_ids(quote: Quote) -> Quote:
     told = quote._replace(line=f"{quote.line}{ending}")
     if quote.shorter is None:
         return told
-    shorter: Shorter = partial(_shorter_with, ending, quote.line, quote.shorter)
+    shorter: Shorten = partial(_shorter_with, ending, quote.line, quote.shorter)
     return told._replace(shorter=shorter)
 
 
-def _shorter_with(ending: str, whole: str, shorter: Shorter, _: str, letters: int) -> str:
+def _shorter_with(ending: str, whole: str, shorter: Shorten, _: str, letters: int) -> str:
     return f"{shorter(whole, max(0, letters - len(ending)))}{ending}"
 
 

@@ -24,7 +24,7 @@ from quire.items import (
     thaw,
 )
 from quire.providers import said
-from quire.sections import content_of, items_of
+from quire.sections import items_of, parse_content
 
 OURS = "autonomy"
 """The key of `extras` under which the bridge keeps what the engine has no field for."""
@@ -107,11 +107,11 @@ def content_in(message: object) -> Content:
         told = cast("Mapping[str, Any]", message)
         if told["role"] != "user":
             raise WrongType("an agent is sent messages of the user; others are added to its memory")
-        return content_of(told.get("content"))
+        return parse_content(told.get("content"))
     if isinstance(message, list | tuple):
         parts = [part for one in cast("list[object]", message) for part in parts_of(content_in(one))]
-        return content_of(parts) if parts else ""
-    return content_of(message)  # pyright: ignore[reportUnknownArgumentType]
+        return parse_content(parts) if parts else ""
+    return parse_content(message)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _unchanged(message: Any) -> list[Item]:

@@ -10,7 +10,16 @@ from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.messages import items_in, messages_of
 from quire.errors import WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.sections import Ask, Content, History, Instructions, Question, ToolGuide, awaited, function
+from quire.sections import (
+    Ask,
+    Content,
+    History,
+    Instructions,
+    Predicate,
+    ToolGuide,
+    checked_function,
+    maybe_await,
+)
 from quire.state import View
 from quire.tokens import named
 
@@ -92,8 +101,10 @@ class ConversationHistorySection(Reads, History):
     ) -> None:
         super().__init__(
             messages=max_messages or None,
-            where=None if filter_fn is None else _asking(function(filter_fn, "filter_fn")),
-            transform=None if transform_fn is None else _changing(function(transform_fn, "transform_fn")),
+            where=None if filter_fn is None else _asking(checked_function(filter_fn, "filter_fn")),
+            transform=None
+            if transform_fn is None
+            else _changing(checked_function(transform_fn, "transform_fn")),
             name=name,
         )
 
@@ -115,7 +126,7 @@ class AdditionalContextSection:
     ) -> None:
         self.name = named(name, "the name of a section")
         self.enabled = True
-        self._provider = None if provider_fn is None else function(provider_fn, "provider_fn")
+        self._provider = None if provider_fn is None else checked_function(provider_fn, "provider_fn")
         self.set_messages(messages)
 
     def set_messages(self, messages: Sequence[Mapping[str, Any]]) -> None:
@@ -136,10 +147,10 @@ class AdditionalContextSection:
         """The messages, and what the function gives."""
         if self._provider is None:
             return list(self._messages)
-        return [*self._messages, *(await awaited(self._provider(scope, conversation, params)) or ())]
+        return [*self._messages, *(await maybe_await(self._provider(scope, conversation, params)) or ())]
 
 
-def _asking(keep: Callable[[dict[str, Any]], bool]) -> Question:
+def _asking(keep: Callable[[dict[str, Any]], bool]) -> Predicate:
     def where(item: Item) -> bool:
         return not _is_message(item) or bool(keep(dict(messages_of([item])[0])))
 

@@ -11,7 +11,7 @@ from quire.errors import WrongType
 from quire.items import Item, now
 from quire.memory.events import MOST_EVENTS, Events, Label
 from quire.memory.letters import in_order
-from quire.sections import awaited, function
+from quire.sections import checked_function, maybe_await
 from quire.tokens import whole
 
 logger = logging.getLogger("quire.bridges.loom")
@@ -32,7 +32,7 @@ class EventBus:
 
     def register_handler(self, action: str, handler: Doing) -> None:
         """Have tasks of an action done by a function, beside those that do them already."""
-        self._doing.setdefault(action, []).append(function(handler, "what handles a task"))
+        self._doing.setdefault(action, []).append(checked_function(handler, "what handles a task"))
 
     def unregister_handler(self, action: str, handler: Doing) -> None:
         """Have them done by it no more."""
@@ -162,7 +162,7 @@ class EventBus:
         errors: list[str] = []
         for do in several:
             try:
-                _take_result(task, await awaited(do(task)))
+                _take_result(task, await maybe_await(do(task)))
             except asyncio.CancelledError:
                 task.touch(TaskStatus.CANCELLED)
                 self._keep(task)

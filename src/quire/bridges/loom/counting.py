@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from quire.bridges.loom.converting import Said
-from quire.context import COMMON
+from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Item, Message
 from quire.sections import items_of
@@ -14,7 +14,7 @@ from quire.tokens import Counter, Measured, counter_for
 class TokenCounter:
     """Counts as the budget of a context does: what it says of messages is what they take of `max_tokens`."""
 
-    def __init__(self, model: str = COMMON) -> None:
+    def __init__(self, model: str = DEFAULT_MODEL) -> None:
         counter = counter_for(model)
         assert isinstance(counter, Measured)  # every model's counter measures text
         self.counter = counter

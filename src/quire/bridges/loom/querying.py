@@ -9,7 +9,7 @@ from quire.bridges.loom.items import importance_of
 from quire.bridges.loom.memory import LoomMemory
 from quire.bridges.loom.task import Task, words_said
 from quire.errors import InvalidValue, WrongType, cut
-from quire.sections import awaited
+from quire.sections import maybe_await
 from quire.tokens import named, whole
 
 Answer = dict[str, Any]
@@ -48,7 +48,7 @@ class ContextToolExecutor:
             raise InvalidValue(f"no tool {cut(str(tool_name))!r}; there are {', '.join(self._tools)}")
         if not isinstance(args, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the arguments of a tool are a dictionary, not {type(args).__name__}")
-        return await awaited(self._tools[tool_name](args or {}))
+        return await maybe_await(self._tools[tool_name](args or {}))
 
     def _recent(self, args: Given) -> Answer:
         tasks = self._memory.get_l1_tasks(_limit(args), self._session(args))

@@ -15,7 +15,7 @@ from quire.bridges.videosdk.messages import SUB_AGENT, ChatMessage
 from quire.bridges.videosdk.reading import Reading
 from quire.bridges.videosdk.shrinking import OneEach, shrink
 from quire.bridges.videosdk.telling import LLM, said
-from quire.compactors import Room, Summarize, in_words, old_turns, record, told
+from quire.compactors import Room, Summarize, old_turns, record, summary_prompt, transcript_text
 from quire.errors import WrongType
 from quire.items import Item
 from quire.state import Transcript, brief, fork_scoped, merge_result, plan_summary, select
@@ -155,10 +155,10 @@ class ChatContext(Reading, Adding):
 
     async def _gist(self, llm: LLM, items: Iterable[Item]) -> str:
         known = tuple(items)
-        if not in_words(known):
+        if not transcript_text(known):
             return ""
         request = ChatContext()
-        request._kept.transcript.extend(told(known))
+        request._kept.transcript.extend(summary_prompt(known))
         return await said(llm, request)
 
 

@@ -1,37 +1,73 @@
-"""What a policy would have done to a conversation: each call of the model as it would have been sent.
+"""Replay: what a compaction policy would have done to a recorded conversation.
 
-Nothing is guessed about caches but one thing: that a provider serves the longest beginning that a request
-shares with the one before it.
+Each call of the model is built and rendered as it would have been sent. The only assumption about caches is
+that a provider serves the longest beginning that a request shares with the one before it.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from quire.compactors import RATIOS, Compactor, Plan, Request, Room, checked_compactor, rates_of, record
-from quire.context.answers import answers_counted
+from quire.compactors import (
+    RATIOS,
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Plan,
+    Planner,
+    Request,
+    Room,
+    Summarize,
+    TruncateOldest,
+    checked_compactor,
+    rates_of,
+    record,
+)
 from quire.context.context import Context
-from quire.context.gathering import Piece
+from quire.context.fit import pending_tokens
+from quire.context.piece import Piece
 from quire.context.template import Template
-from quire.errors import Irreducible, OverBudget
+from quire.errors import InvalidValue, Irreducible, OverBudget, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Provider, provider_for
-from quire.sections import Ask, History, Settings, function
+from quire.sections import Ask, History, Settings
 from quire.state import Pool, Transcript, checked_items, is_output
-from quire.tokens import Budget, Counter, Definition, Prices, checked_counter, schema_tokens, whole
+from quire.tokens import Budget, Counter, Definition, Prices, schema_tokens, whole
+
+KEEP_ALL = "keep-all"
+_CHOICE = (ClearToolResults(), TruncateOldest())
+
+POLICIES: dict[str, Compactor | None] = {
+    "default": TruncateOldest(),
+    "planner": Planner(*_CHOICE),
+    "clear-in-batches": Cascade(ClearToolResults(), TruncateOldest()),
+    "cut-to-75": TruncateOldest(floor=0.75),
+    "summarize": Summarize(unit="tokens", size=512),
+    "sliding-window": TruncateOldest(floor=1.0),
+    "clear-each-call": Cascade(ClearToolResults(at_least=0, ceiling=0), TruncateOldest(floor=1.0)),
+    KEEP_ALL: None,
+}
+"""Policies by name, to compare them. Without a compactor everything is kept."""
+
+
+def compactor_for(policy: str, model: str | None = None) -> Compactor | None:
+    """Return the compactor of a policy; a planner uses the prices of the model."""
+    if policy not in POLICIES:
+        raise InvalidValue(f"no policy {cut(str(policy))!r}; there are {', '.join(POLICIES)}")
+    return Planner(*_CHOICE, model=model) if policy == "planner" else POLICIES[policy]
+
 
 UNBOUNDED = 2**40
-"""A window that nothing fills, for keeping everything."""
+"""A window that nothing fills, to keep everything."""
 
 _WORD = "summary "
-"""What a summary is made of: about a token each."""
+"""Summaries are made of this word, about one token each."""
 
 
 class Call(NamedTuple):
-    """One call: its tokens, those that the one before it shares, and whether it was compacted for.
+    """One call: its tokens, those that a cache can serve, and whether a compaction came before it.
 
-    Where a summary was written for that, `prompt` are the tokens that its writer read and `summary` those it
-    wrote.
+    If a summary was written, `prompt` are the tokens that its writer read and `summary` those it wrote.
     """
 
     tokens: int
@@ -44,33 +80,33 @@ class Call(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """All calls of a conversation under one policy; `refused` are those that could not be made to fit."""
+    """All calls of a conversation under one policy; `refused` counts those that could not be made to fit."""
 
     calls: tuple[Call, ...]
     refused: int
 
     @property
     def tokens(self) -> int:
-        """Tokens sent."""
+        """The tokens sent."""
         return sum(call.tokens for call in self.calls)
 
     @property
     def cached(self) -> int:
-        """Tokens of these that a cache can serve."""
+        """The tokens of these that a cache can serve."""
         return sum(call.cached for call in self.calls)
 
     @property
     def peak(self) -> int:
-        """Tokens of the largest call."""
+        """The tokens of the largest call."""
         return max((call.tokens for call in self.calls), default=0)
 
     @property
     def compactions(self) -> int:
-        """How often something was taken away."""
+        """The number of compactions."""
         return sum(call.compacted for call in self.calls)
 
     def bill(self, prices: Prices = RATIOS) -> float:
-        """What the input costs, and summaries with it; without prices, where a token of input costs one."""
+        """Return the cost of all input and summaries; by default one token of input costs 1."""
         rates = rates_of(prices)
         sent = sum(
             rates.read * call.cached + rates.write * (call.tokens - call.cached) for call in self.calls
@@ -89,18 +125,17 @@ def replay(
     tools: Sequence[Definition] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Replay:
-    """Record the items one by one, and before each reply of the model build what it would have been sent.
+    """Record the items one by one, and before each reply of the model build what would have been sent.
 
-    `tokens` is the budget, none for all there is; `volatile` adds a block of about that many tokens that is
-    another one in each call; the definitions of `tools` are sent with each, the same ones. A summary that is
-    asked for is taken to be written, in the size asked for.
+    `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
+    different in each call. The definitions of `tools` are sent with each call. A requested summary is assumed
+    to be written in the requested size.
     """
     given = checked_items(items)
     whole(volatile, "volatile", least=0)
     compactor = None if compactor is None else checked_compactor(compactor)
-    progress = None if progress is None else function(progress, "progress")
-    replayer = _Replayer(compactor, tokens, checked_counter(counter), model, volatile, Ask(tools=tools))
-    return replayer.played(given, progress)
+    replayer = _Replayer(compactor, tokens, counter, model, volatile, Ask(tools=tools))
+    return replayer.play(given, progress)
 
 
 class _Replayer:
@@ -127,11 +162,11 @@ class _Replayer:
         self._sizes: dict[int, tuple[dict[str, Any], int]] = {}
         self._before: Sequence[dict[str, Any]] = ()
 
-    def played(self, items: Sequence[Item], progress: Callable[[int], None] | None) -> Replay:
+    def play(self, items: Sequence[Item], progress: Callable[[int], None] | None) -> Replay:
         calls: list[Call] = []
         refused = 0
-        for number, due in enumerate(_dues(items)):
-            if due:
+        for number, is_due in enumerate(_replies(items)):
+            if is_due:
                 try:
                     calls.append(self._call(len(calls)))
                 except (Irreducible, OverBudget):
@@ -145,10 +180,10 @@ class _Replayer:
         block = self._block(number)
         plan = self._compacted(sum(map(self._counter.count, block)))
         context = self._context(block)
-        # Without a plan: marks for a cache stand elsewhere in each call, and no cache takes them for content.
+        # Without a cache plan: its marks move with each call, and are no content to a cache.
         rendered = self._wire.render(context.items, model=self._template.model)
         messages = rendered.payload["messages"]
-        # Definitions of tools come before all messages, and are the same in each call.
+        # Tool definitions come before all messages and are the same in each call.
         cached = self._shared(messages) + (self._schemas if number else 0)
         faults = len(self._wire.check(rendered.payload, self._template.model))
         budget = self._template.budget.available
@@ -162,13 +197,13 @@ class _Replayer:
         if self._compactor is None:
             return None
         view = self._transcript.view
-        beside = block + self._schemas + answers_counted(view, self._counter.count)
+        beside = block + self._schemas + pending_tokens(view, self._counter.count)
         plan = self._compactor.plan(
             view, Room(max(self._template.budget.available - beside, 0), self._counter)
         )
         if plan is None:
             return None
-        text = None if plan.request is None else written(plan.request, self._counter)
+        text = None if plan.request is None else _summary_of_size(plan.request, self._counter)
         return plan if record(self._transcript, plan, text=text, pool=self._pool).fate == "kept" else None
 
     def _context(self, block: tuple[Item, ...]) -> Context:
@@ -184,7 +219,7 @@ class _Replayer:
         return (Message("system", words, id=f"volatile-{number}", created_at=0.0),)
 
     def _shared(self, messages: list[dict[str, Any]]) -> int:
-        """Tokens of the messages that begin this call and the one before it."""
+        """Return the tokens of the messages that this call and the one before it begin with."""
         shared = 0
         for one, other in zip(self._before, messages, strict=False):
             if one is not other and one != other:
@@ -201,16 +236,16 @@ class _Replayer:
         return known[1]
 
 
-def _dues(items: Sequence[Item]) -> Iterator[bool]:
-    """For each item whether the model is asked right before it: where its reply begins."""
+def _replies(items: Sequence[Item]) -> Iterator[bool]:
+    """Yield for each item whether the model is called right before it, because its reply begins there."""
     before: Item | None = None
     for item in items:
         yield before is not None and is_output(item) and not is_output(before)
         before = item
 
 
-def written(request: Request, counter: Counter) -> str:
-    """Words in the place of a summary, of the size that was asked for."""
+def _summary_of_size(request: Request, counter: Counter) -> str:
+    """Return a text in place of a summary, in the requested size."""
     framed = counter.count(Summary("-"))
 
     def size(words: int) -> int:

@@ -1,0 +1,165 @@
+"""Leaving out the oldest: limits by tokens, messages or turns, and the compactor that keeps to them.
+
+A compactor does nothing up to a ceiling and then goes down to a floor at once. A request is cheap while its
+beginning stays the same. A window that slides by one message changes the beginning with every call, and a
+deep cut does so once in a long while.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from quire.compactors.plan import Plan, Room
+from quire.errors import InvalidLimit, InvalidValue, Irreducible
+from quire.items import Hide, Item, Reasoning, Summary, Unknown
+from quire.state import View, checked_view, is_user_message, spans_over, structural, truncate, view_after
+from quire.tokens import Counter, whole
+
+Unit = Literal["tokens", "messages", "turns"]
+"""What is counted: tokens, items of any kind but the frame, or user messages."""
+
+Size = int | float
+"""A whole number of tokens, or a fraction of the room from 0.0 to 1.0."""
+
+
+class Messages:
+    """Counts messages, calls, results and notes.
+
+    Instructions and summaries do not count, because they never go; nor does reasoning, which goes with its
+    reply.
+    """
+
+    key = "quire.messages"
+
+    def count(self, item: Item) -> int:
+        """Return 1 or 0."""
+        return int(not (structural(item) or isinstance(item, Reasoning | Unknown)))
+
+    def total(self, counted: int) -> int:
+        """Return the sum."""
+        return counted
+
+
+class Turns:
+    """Counts user messages, each of which begins a turn."""
+
+    key = "quire.turns"
+
+    def count(self, item: Item) -> int:
+        """Return 1 or 0."""
+        return int(is_user_message(item))
+
+    def total(self, counted: int) -> int:
+        """Return the sum."""
+        return counted
+
+
+class Extent(NamedTuple):
+    """A floor and a ceiling in numbers, and the counter."""
+
+    floor: int
+    ceiling: int
+    counter: Counter
+
+
+_COUNTERS: dict[str, Counter] = {"messages": Messages(), "turns": Turns()}
+_DEFAULTS: dict[str, tuple[Size, Size]] = {"tokens": (0.4, 1.0), "messages": (10, 20), "turns": (5, 10)}
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """A floor and a ceiling in one unit. Tokens may be fractions of the room, and never exceed it."""
+
+    floor: Size | None = None
+    ceiling: Size | None = None
+    unit: Unit = "tokens"
+
+    def __post_init__(self) -> None:
+        if self.unit not in _DEFAULTS:
+            raise InvalidValue(f"the unit must be one of {', '.join(_DEFAULTS)}, not {self.unit!r}")
+        for field, default in zip(("floor", "ceiling"), _DEFAULTS[self.unit], strict=True):
+            size = getattr(self, field)
+            if size is None:
+                msgspec.structs.force_setattr(self, field, default)
+            elif self.unit == "tokens":
+                checked_size(size, f"the {field}")
+            else:
+                whole(size, f"the {field}", least=1)
+        floor, ceiling = self._sizes()
+        if type(floor) is type(ceiling) and floor > ceiling:
+            raise InvalidLimit(f"the floor of {floor:,} is above the ceiling of {ceiling:,}")
+
+    def _sizes(self) -> tuple[Size, Size]:
+        assert self.floor is not None and self.ceiling is not None
+        return self.floor, self.ceiling
+
+    def extent(self, room: Room) -> Extent:
+        """Return the limits in numbers for one room."""
+        floor, ceiling = (tokens_of(size, room) for size in self._sizes())
+        if self.unit != "tokens":
+            return Extent(floor, ceiling, _COUNTERS[self.unit])
+        ceiling = min(ceiling, room.tokens)
+        return Extent(min(floor, ceiling), ceiling, room.counter)
+
+    def excess(self, held: int, extent: Extent) -> str:
+        """Return why a compactor acts."""
+        return f"{held:,} {self.unit} are shown, and {extent.ceiling:,} may be"
+
+
+def checked_size(value: Any, what: str) -> Size:
+    """Return the value if it is a number of tokens or a fraction."""
+    if not isinstance(value, float):
+        return whole(value, what, least=0)
+    if not 0 <= value <= 1:
+        raise InvalidLimit(f"{what} must be a whole number of tokens, or a fraction from 0.0 to 1.0")
+    return value
+
+
+def tokens_of(size: Size, room: Room) -> int:
+    """Return a size in tokens."""
+    return int(size * room.tokens) if isinstance(size, float) else size
+
+
+class TruncateOldest(Limits, frozen=True, kw_only=True):
+    """Leaves out the oldest turns, by tokens, messages or turns.
+
+    By default the ceiling is the whole room and the floor 0.4 of it; 20 and 10 messages; or 10 and 5 turns.
+    """
+
+    name = "truncate-oldest"
+
+    def plan(self, view: View, room: Room) -> Plan | None:
+        """Return one `Hide` that leads to the floor, or None up to the ceiling."""
+        extent = self.extent(room)
+        held = checked_view(view).tokens(extent.counter)
+        if held <= (extent.floor if room.early else extent.ceiling):
+            return None
+        edit = cut_to_floor(view, extent)
+        after = view_after(view, (edit,)).tokens(room.counter)
+        return Plan(self.name, self.excess(held, extent), view.tokens(room.counter), after, (edit,))
+
+
+def cut_to_floor(view: View, extent: Extent) -> Hide:
+    """Return the edit that brings a view down to the floor.
+
+    If what must stay is above the floor, the cut leaves half of what is between that and the ceiling, so that
+    it does not come again with the next message. Raises `Irreducible` if what must stay is above the ceiling.
+    """
+    counter, most = extent.counter, view.tokens(extent.counter) - 1
+    try:
+        edit = truncate(view, tokens=max(min(extent.floor, most), 0), counter=counter)
+    except Irreducible as error:
+        stays = [item for item in view if item.id in error.parts]
+        lowest, ceiling = counter.total(sum(map(counter.count, stays))), min(extent.ceiling, most)
+        if lowest > ceiling:
+            raise Irreducible(f"{lowest:,} must stay, and {ceiling:,} may", error.parts) from None
+        edit = truncate(view, tokens=(lowest + ceiling) // 2, counter=counter)
+    assert edit is not None  # the view is above the ceiling
+    return edit
+
+
+def leaving_out(view: View, stays: Iterable[str]) -> Hide | None:
+    """Return the edit that hides all but the items with these ids and summaries, if there are others."""
+    kept = frozenset(stays)
+    spans = spans_over(view, (i for i in view if i.id not in kept and not isinstance(i, Summary)))
+    return Hide(spans) if spans else None
