@@ -31,8 +31,7 @@ from tests.compactors.compacting import (
 )
 from tests.histories import Op
 from tests.oracle import PlainTranscript
-from tests.state.chains import play
-from tests.state.test_transcript_laws import check
+from tests.state.chains import check, play
 
 pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("lineage")]
 
