@@ -141,9 +141,8 @@ class Codec:
             raise Unencodable(
                 f"{item.name!r} is a kind of this version; decoding would not give Unknown", path
             )
-        written = {"kind": item.name, **self._free(item.fields, path)}
-        common = {name: getattr(item, name) for name in COMMON}
-        return written | {name: value for name, value in common.items() if value is not None}
+        common = {name: getattr(item, name) for name in COMMON if getattr(item, name) is not None}
+        return {"kind": item.name, **common, **self._free(item.fields, path)}
 
     def _with_kept(self, item: Known, kept: Any, path: str) -> dict[str, Any]:
         """The fields of an item, with those that a newer version wrote in their place."""
