@@ -120,7 +120,10 @@ class _Fit:
         counter: Counter,
         beside: Mapping[str, int],
         count: Count,
+        *,
+        has_repeats: bool = False,
     ) -> None:
+        self._has_repeats = has_repeats
         self._pieces = pieces
         self._budget = budget
         self._counter = counter
@@ -162,7 +165,7 @@ class _Fit:
             if piece.section.required and not piece.is_elastic:
                 left = tuple(item for item in piece.content if item.id not in sure)
                 pieces[index] = piece._replace(content=left)
-        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count)
+        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count, has_repeats=True)
         fitted = zip(fit._cut_down(), self._pieces, strict=True)
         return tuple(one._replace(piece=piece) for one, piece in fitted)
 
@@ -204,11 +207,12 @@ class _Fit:
         grants = self._grants(left, optional, {}) if optional else {}
         found |= {index: self._first(index, grants[index]) for index in optional}
         fitted = [found[index] for index in range(len(self._pieces))]
-        shown = _once([one.shown for one in fitted])
-        fitted = [
-            one if content is one.shown else self._whole(index, content)
-            for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
-        ]
+        if self._has_repeats:
+            shown = _once([one.shown for one in fitted])
+            fitted = [
+                one if content is one.shown else self._whole(index, content)
+                for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
+            ]
         for index in optional:
             content = self._pieces[index].content
             if isinstance(content, Candidates):
