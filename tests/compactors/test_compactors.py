@@ -177,7 +177,11 @@ def test_a_bulky_output_moves_to_the_pool_and_comes_back() -> None:
 
 def test_a_newest_result_moves_only_if_there_is_no_room_for_it() -> None:
     counter, offload = counter_for("gpt-5.6"), Offload(larger_than=100, keep=1)
-    both = [ToolCall("a", "look"), ToolCall("b", "look"), ToolResult("a", "look", "word " * 10_000, id="ra")]
+    both: list[Item] = [
+        ToolCall("a", "look"),
+        ToolCall("b", "look"),
+        ToolResult("a", "look", "word " * 10_000, id="ra"),
+    ]
     transcript = Transcript([Message("user", "go"), *both, ToolResult("b", "look", "word " * 500, id="rb")])
     plan = applied(offload, transcript, Room(2_000, counter))
     assert [edit.target for edit in plan.edits] == ["ra"] and plan.after > 500

@@ -222,7 +222,8 @@ def test_shares_bound_optional_sections_and_take_nothing_from_what_must_stay() -
     assert 0 < context.tokens["pooled"] <= 240 and len(context.items) == 2
     transcript = Transcript([words("user", 100), words("assistant", 100), words("user", 300, id="last")])
     pooled = Pooled(share=Share(minimum=150), stability="static")
-    for sections in ([pooled, History()], [History(), pooled]):
+    orders: list[list[Any]] = [[pooled, History()], [History(), pooled]]
+    for sections in orders:
         template = Template(*sections, budget=Budget(window=400))
         assert "last" in ids(built(template, Ask(views={"main": transcript.view}, pool=pool), COUNTER))
     tiny = Template(History(share=Share(maximum=5)), budget=Budget(window=5_000))

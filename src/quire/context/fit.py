@@ -153,14 +153,19 @@ class _Fit:
     def _without_repeats(self, contents: Sequence[Content]) -> tuple[Fitted, ...]:
         """Fit pieces of which some have items in common.
 
-        A history has only what no history before it has. Another section leaves out what a history is sure to
-        show, and in the end what is shown elsewhere after all.
+        A history has what no history before it has, and what must stay of it. Another section leaves out what
+        must stay of a history, and in the end what is shown elsewhere.
         """
-        pieces = [
-            piece._replace(content=content, source=piece.origin) if piece.is_elastic else piece
-            for piece, content in zip(self._pieces, contents, strict=True)
-        ]
-        sure = {item.id for piece in pieces if piece.is_elastic for item in piece.protected()}
+        pieces, sure = list(self._pieces), set[str]()
+        for index in _by_precedence([piece.content for piece in pieces]):
+            piece = pieces[index]
+            if piece.is_elastic:
+                stays = {item.id for item in piece.protected()} - sure
+                kept = stays.union(item.id for item in contents[index])
+                if len(kept) < len(piece.content):
+                    items = tuple(item for item in piece.content if item.id in kept)
+                    pieces[index] = piece._replace(content=items, source=piece.origin)
+                sure |= stays
         for index, piece in enumerate(pieces):
             if piece.section.required and not piece.is_elastic:
                 left = tuple(item for item in piece.content if item.id not in sure)
@@ -419,7 +424,7 @@ def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:
     """
     found = list(contents)
     rows: list[Shown] = []
-    for index in sorted(range(len(found)), key=lambda index: not _is_view(found[index])):
+    for index in _by_precedence(found):
         content = found[index]
         if isinstance(content, Candidates) or not len(content):
             continue
@@ -429,6 +434,10 @@ def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:
                 found[index] = content = tuple(reversed(new.values()))
         rows.append(Shown(content))
     return found
+
+
+def _by_precedence(contents: Sequence[Content | Scroll]) -> list[int]:
+    return sorted(range(len(contents)), key=lambda index: not _is_view(contents[index]))
 
 
 def _is_view(content: Content | Scroll) -> bool:
