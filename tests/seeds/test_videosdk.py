@@ -180,7 +180,6 @@ def test_the_configuration_at_the_end_is_the_last_one_in_force() -> None:
     assert ChatContext().active_config_at() == (None, None)
 
 
-@pytest.mark.xfail(strict=True, reason="The parts are joined by a line break instead of a space.")
 def test_instructions_of_several_texts_are_joined_by_a_space() -> None:
     context = ChatContext()
     context.add_message(ChatRole.SYSTEM, ["Serve", "cake."])
@@ -261,7 +260,6 @@ def test_a_filtered_fork_has_the_instructions_and_the_recent_turns() -> None:
     assert context.fork_filtered(recent_turns=9).turn_count() == 5
 
 
-@pytest.mark.xfail(strict=True, reason="Instructions within the kept turns stay in their place.")
 def test_a_filtered_fork_begins_with_all_instructions() -> None:
     context = tea_house(3)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")

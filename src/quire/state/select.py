@@ -105,10 +105,11 @@ class Config(NamedTuple):
     tools: tuple[str, ...] | None = None
 
 
-def config_at(view: View, target: str | int | None = None) -> Config:
+def config_at(view: View, target: str | int | None = None, *, separator: str = "\n") -> Config:
     """The configuration after an item, given by its id or its index in the view; by default at the end.
 
-    The log decides, not the view: an edit does not change what was in force.
+    The log decides, not the view: an edit does not change what was in force. `separator` stands between the
+    text parts of a message.
     """
     end = _end_of(checked_view(view), target)
     config = Config()
@@ -118,7 +119,8 @@ def config_at(view: View, target: str | int | None = None) -> Config:
             said = config.instructions if item.instructions is None else item.instructions
             config = Config(said, config.tools if item.tools is None else item.tools)
         elif isinstance(item, Message):
-            config = config._replace(instructions=item.text)
+            texts = (part for part in item.parts if isinstance(part, str))
+            config = config._replace(instructions=separator.join(texts))
     return config
 
 

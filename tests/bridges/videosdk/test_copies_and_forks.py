@@ -173,6 +173,17 @@ def test_a_narrow_fork_keeps_what_is_in_force() -> None:
     assert context.fork_filtered(recent_turns=1).active_config_at() == ("Be long.", ["search"])
 
 
+def test_instructions_move_to_the_start_of_a_narrow_fork_with_the_updates_before_them() -> None:
+    context = talk(2)
+    context.add_config_update(instructions="Be long.", tools=["search"])
+    context.add_message(ChatRole.DEVELOPER, "Be kind.")
+    context.add_config_update(tools=["read"])
+    narrow = context.fork_filtered(recent_turns=1)
+    assert told(narrow) == ["Be brief.", "Be kind.", "question 1", "answer 1"]
+    assert narrow.active_config_at() == context.active_config_at() == ("Be kind.", ["read"])
+    assert narrow.active_config_at(1) == ("Be long.", ["search"])
+
+
 def test_a_narrow_fork_sees_only_calls_of_its_tools() -> None:
     context = talk(2)
     context.add_message(ChatRole.USER, "read it")

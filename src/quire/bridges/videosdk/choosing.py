@@ -1,6 +1,6 @@
 """Which items a copy takes along."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quire.bridges.videosdk.tools import names_of
 from quire.items import ConfigChange, Handoff, Item, Message, ToolCall, ToolResult
@@ -8,6 +8,9 @@ from quire.state import Where, by_agent, by_role, empty, instructions, of_kind
 
 frame = instructions | of_kind(ConfigChange, Handoff)
 """What gives a conversation its frame: instructions, updates and handoffs."""
+
+BETWEEN_TEXTS = " "
+"""What stands between the text parts of a message of instructions."""
 
 _everything = Where(lambda item: True)
 
@@ -35,6 +38,17 @@ def chosen(
     if filter_agent_id is not None:
         keep = keep & (frame | by_agent(filter_agent_id))
     return keep
+
+
+def instructions_first(items: Sequence[Item]) -> list[Item]:
+    """The items with all instructions at the start.
+
+    An update before an instruction goes with it, so that the last one in force stays in force.
+    """
+    end = max((at + 1 for at, item in enumerate(items) if instructions(item)), default=0)
+    moved = instructions | of_kind(ConfigChange)
+    first = [item for item in items[:end] if moved(item)]
+    return [*first, *(item for item in items[:end] if not moved(item)), *items[end:]]
 
 
 def calling(items: Iterable[Item], tools: Iterable[object] | None) -> Where:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from quire.bridges.videosdk.adding import Adding, engine_item
-from quire.bridges.videosdk.choosing import calling, chosen
+from quire.bridges.videosdk.choosing import calling, chosen, instructions_first
 from quire.bridges.videosdk.dicts import read_items
 from quire.bridges.videosdk.items import ChatItem
 from quire.bridges.videosdk.keeping import Kept
@@ -75,20 +75,20 @@ class ChatContext(Reading, Adding):
         )
         taken = select(view, keep & calling(view, tools))
         picked = len(taken) < len(view) or not self._kept.is_whole()
-        kept = Kept(Transcript(), self._kept.counter, picked=picked)
-        for item in taken:
-            kept.append(item)
-        return _of(kept)
+        return _of(self._with(taken, picked=picked))
 
     def fork(self) -> "ChatContext":
         """A context with the same past and a future of its own. Calls that wait are closed in it."""
         return _of(self._kept.child(self._kept.transcript.fork()))
 
     def fork_filtered(self, recent_turns: int = 3, tools: Iterable[object] | None = None) -> "ChatContext":
-        """A fork that sees the instructions and the last turns; with `tools` only calls of these."""
+        """A fork that shows all instructions, then the last turns; with `tools` only calls of these."""
         whole(recent_turns, "recent_turns", least=1)
         kept = self._kept if tools is None else self.copy(tools=tools)._kept
-        return _of(kept.child(fork_scoped(kept.transcript, turns=recent_turns)))
+        fork = kept.child(fork_scoped(kept.transcript, turns=recent_turns))
+        shown = list(fork.transcript.view)
+        ordered = instructions_first(shown)
+        return _of(fork if ordered == shown else self._with(ordered, picked=True))
 
     def fork_brief(
         self, instructions: str, task_brief: str | None = None, agent_id: str | None = None
@@ -152,6 +152,13 @@ class ChatContext(Reading, Adding):
     def cleanup(self) -> None:
         """Let go of everything; items that others hold are theirs to keep."""
         self._kept.begin(Transcript())
+
+    def _with(self, items: Iterable[Item], *, picked: bool) -> Kept:
+        """Another transcript, of these items."""
+        kept = Kept(Transcript(), self._kept.counter, picked=picked)
+        for item in items:
+            kept.append(item)
+        return kept
 
     async def _gist(self, llm: LLM, items: Iterable[Item]) -> str:
         known = tuple(items)

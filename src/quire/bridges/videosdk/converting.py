@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from quire.bridges.videosdk.choosing import BETWEEN_TEXTS
 from quire.bridges.videosdk.items import FunctionCall
 from quire.bridges.videosdk.keeping import Kept
 from quire.items import Item, Message, Reasoning, ToolCall
@@ -72,7 +73,8 @@ def _signed_calls(kept: Kept, signatures: Mapping[str, Signature], model: str) -
 
 def _instructions(kept: Kept) -> str | None:
     """The instructions in force, if they say anything."""
-    told = mended(config_at(kept.transcript.view).instructions or "")
+    config = config_at(kept.transcript.view, separator=BETWEEN_TEXTS)
+    told = mended(config.instructions or "")
     return told if told.strip() else None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quire.bridges.videosdk import converting
+from quire.bridges.videosdk.choosing import BETWEEN_TEXTS
 from quire.bridges.videosdk.items import ChatItem
 from quire.bridges.videosdk.keeping import Holding
 from quire.bridges.videosdk.messages import ChatMessage
@@ -43,7 +44,7 @@ class Reading(Holding):
             index = next((at for at, item in enumerate(view) if item.id == item_id), None)
             if index is None:
                 raise UnknownId(f"no item {item_id!r} is shown")
-        told, tools = config_at(view, index)
+        told, tools = config_at(view, index, separator=BETWEEN_TEXTS)
         return told, None if tools is None else list(tools)
 
     def _id_at(self, index: int) -> str:
