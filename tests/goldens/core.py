@@ -1,0 +1,577 @@
+"""How the golden corpora of items, tokens, state, compactors, sections and context are computed and compared.
+
+A row holds a category, an input and the expected output, all as JSON. Each category is one function here.
+Ids that the library makes up are written as `~1`, `~2` …, in the order in which they appear. Errors are
+written by their class.
+"""
+
+import asyncio
+import json
+import lzma
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from quire import compactors, context, sections, state, tokens
+from quire.errors import Irreducible, OverBudget, QuireError
+from quire.items import (
+    JSON,
+    MSGPACK,
+    Item,
+    Message,
+    Note,
+    Reasoning,
+    Span,
+    ToolCall,
+    ToolResult,
+    kind_of,
+    use_clock,
+)
+from quire.state import Pool, Transcript, View, by_agent, config_at, tool_traffic, using_tool
+from quire.tokens import counter_for
+
+Json = Any
+"""A value that JSON can hold."""
+
+DATA = Path(__file__).parent / "data"
+CORPORA = ("codec", "tokens", "views", "plans", "contexts")
+MODELS = (
+    *("gpt-5.6", "gpt-4.1-mini", "gpt-4o", "gpt-4", "o4-mini", "claude-sonnet-4-5", "claude-opus-4-8"),
+    *("gemini-2.5-pro", "gemini-3-pro", "mistral-large", "something-else"),
+)
+
+
+class FourCharacters:
+    """Counts four characters as one token, so that the figures do not depend on a vocabulary."""
+
+    key = "four-characters"
+
+    def count(self, item: Item) -> int:
+        text: str = getattr(item, "text", "") or getattr(item, "arguments", "")
+        return 4 + len(text) // 4
+
+    def total(self, counted: int) -> int:
+        return counted + 3
+
+
+FOUR = FourCharacters()
+
+
+class Run:
+    """One row while it is computed: the clock, and the ids that were seen."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.seen: set[str] = set()
+
+    def ids(self, items: Iterable[Item]) -> list[str]:
+        ids = [item.id for item in items]
+        self.seen.update(ids)
+        return ids
+
+    def written(self, items: Iterable[Item]) -> Json:
+        """Items as JSON values."""
+        several = list(items)
+        self.ids(several)
+        return json.loads(JSON.encode(several))
+
+    def grow(self, transcript: Transcript, raw: Sequence[Json]) -> Json:
+        """Append items one by one; gives back the class of the error for each that was refused."""
+        refused: list[list[str]] = []
+        for item in items_of(raw):
+            self.time = max(self.time, item.created_at)
+            try:
+                transcript.append(item)
+            except QuireError as error:
+                refused.append([item.id, type(error).__name__])
+        return refused
+
+
+def items_of(raw: Sequence[Json]) -> list[Item]:
+    return JSON.decode(json.dumps(raw).encode())
+
+
+def notes_of(raw: Sequence[Json]) -> list[Note]:
+    return [note for note in items_of(raw) if isinstance(note, Note)]
+
+
+def attempt(compute: Callable[..., Json], *given: Any) -> Json:
+    """What a function gives, or the class of its error."""
+    try:
+        return compute(*given)
+    except OverBudget as error:
+        return {"error": type(error).__name__, "over": error.over, "parts": list(error.parts)}
+    except Irreducible as error:
+        return {"error": type(error).__name__, "parts": list(error.parts)}
+    except Exception as error:
+        return {"error": type(error).__name__}
+
+
+def spans(several: Iterable[Span]) -> Json:
+    return [[span.first, span.last] for span in several]
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+# Items and tokens
+
+
+def codec(run: Run, given: Json) -> Json:
+    """Decode one item or an array, and encode it again in both formats."""
+    data: bytes = given["text"].encode() if "text" in given else b64decode(given["base64"])
+    form = MSGPACK if given.get("msgpack") else JSON
+    found = [form.decode_item(data)] if given.get("one") else form.decode(data)
+    return {
+        "kinds": [kind_of(item) for item in found],
+        "json": run.written(found),
+        "same_as_msgpack": MSGPACK.decode(MSGPACK.encode(found)) == found,
+        "same_one_by_one": [JSON.decode_item(JSON.encode_item(item)) for item in found] == found,
+    }
+
+
+def text_counts(run: Run, given: Json) -> Json:
+    message = Message("user", given["text"], id="m", created_at=0.0)
+    counts = [counter_for(model).count(message) for model in MODELS]
+    return {"estimate": tokens.estimate(given["text"]), "counts": counts}
+
+
+def item_counts(run: Run, given: Json) -> Json:
+    return [[counter_for(model).count(item) for model in MODELS] for item in items_of(given["items"])]
+
+
+def tool_counts(run: Run, given: Json) -> Json:
+    counters = (FOUR, *map(counter_for, MODELS))
+    return [tokens.schema_tokens(given["tools"], counter) for counter in counters]
+
+
+def facts(run: Run, given: Json) -> Json:
+    found, family = tokens.facts_for(given["model"]), tokens.family_of(given["model"])
+    prices, images = found.prices, found.images
+    return {
+        "limits": [found.window, found.output, found.cache_minimum, found.flat_until, found.cache_seconds],
+        "prices": [prices.input, prices.output, prices.cache_read, prices.cache_write],
+        "long_price": prices.cache_write_long,
+        "features": sorted(found.features),
+        "provider": found.provider,
+        "images": [images.count, images.bytes, images.side, images.many, images.many_side],
+        "counted_as": [family.vocabulary, family.framing, family.media],
+    }
+
+
+def costs(run: Run, given: Json) -> Json:
+    usage = tokens.Usage()
+    for one in given["usages"]:
+        usage += tokens.Usage(**one)
+    found = tokens.facts_for(given["model"])
+    both = [tokens.cost(found, usage, long_cache=long) for long in (False, True)]
+    return [None if one is None else round(one, 12) for one in both]
+
+
+def budget_of(raw: Json) -> tokens.Budget:
+    shares = {name: tokens.Share(**share) for name, share in raw.get("shares", {}).items()}
+    return tokens.Budget(window=raw["window"], reserve=raw.get("reserve", 0), shares=shares)
+
+
+def shared_out(run: Run, given: Json) -> Json:
+    return budget_of(given["budget"]).shared_out(given["requests"])
+
+
+def calibration(run: Run, given: Json) -> Json:
+    """What a calibrated counter learns from each report."""
+    counter = tokens.Calibrated(counter_for(given["model"]))
+    learned: list[Json] = []
+    for counted, reported in given["reports"]:
+        counter.learn(counted, reported)
+        figures = (counter.factor, counter.overhead, counter.error_bound, counter.total(counted))
+        learned.append([figure and round(figure, 6) for figure in figures])
+    return learned
+
+
+# State
+
+
+def view_of(run: Run, transcript: Transcript) -> Json:
+    """All that can be seen of a view. Items without a fate here are shown as they were recorded."""
+    view = transcript.view
+    fates = [(item_id, view.fate(item_id)) for item_id in run.ids(transcript.recorded())]
+    return {
+        "shown": run.ids(view),
+        "stand_ins": run.written(item for item in view if item != view.get(item.id)),
+        "fates": [[item_id, *fate] for item_id, fate in fates if fate != ("shown", None)],
+        "groups": [[run.ids(group.items), group.pending] for group in view.groups() if len(group.items) > 1],
+        "pending": run.ids(view.pending()),
+        "tokens": [view.tokens(FOUR), view.tokens(counter_for("gpt-5.6"))],
+        "config": list(config_at(view)),
+    }
+
+
+def ask_at(run: Run, transcript: Transcript) -> Json:
+    """Three earlier revisions, and one that is to come."""
+
+    def earlier(revision: int) -> Json:
+        view = transcript.at(revision)
+        configs = [list(config_at(view, index)) for index in range(0, len(view), 5)]
+        return [run.ids(view), view.tokens(FOUR), run.ids(view.pending()), configs]
+
+    end = transcript.revision
+    return [attempt(earlier, revision) for revision in (end // 4, end // 2, end - 1, end + 1)]
+
+
+def ask_truncate(run: Run, transcript: Transcript) -> Json:
+    view = transcript.view
+
+    def truncated(percent: int) -> Json:
+        edit = state.truncate(view, tokens=view.tokens(FOUR) * percent // 100, counter=FOUR)
+        return edit and spans(edit.spans)
+
+    return [attempt(truncated, percent) for percent in (15, 40, 70, 95, 100)]
+
+
+def ask_select(run: Run, transcript: Transcript) -> Json:
+    questions = (
+        *(state.by_role("user"), state.by_role("assistant", "system"), by_agent("helper")),
+        *(using_tool("tool1"), state.of_kind(ToolCall, Note), state.empty, state.structural, tool_traffic),
+        *(state.instructions, by_agent(None) & ~tool_traffic, state.instructions | using_tool("tool2")),
+    )
+    return [run.ids(state.select(transcript.view, question)) for question in questions]
+
+
+def ask_fork(run: Run, transcript: Transcript) -> Json:
+    """A fork, scoped forks, and that the parent stays as it is."""
+    before = run.ids(transcript.view)
+
+    def forked(scope: Json) -> Json:
+        fork = transcript.fork() if scope is None else state.fork_scoped(transcript, **scope)
+        return [run.ids(fork.view), fork.revision, list(config_at(fork.view))]
+
+    scopes: list[Json] = [
+        None,
+        {},
+        {"turns": 1},
+        {"turns": 3},
+        {"tools": ["tool1"]},
+        {"turns": 2, "tools": []},
+    ]
+    return {"forks": [attempt(forked, one) for one in scopes], "same": before == run.ids(transcript.view)}
+
+
+QUESTIONS = {"at": ask_at, "truncate": ask_truncate, "select": ask_select, "fork": ask_fork}
+
+
+def views(run: Run, given: Json) -> Json:
+    transcript = Transcript()
+    refused = run.grow(transcript, given["items"])
+    answers = {name: QUESTIONS[name](run, transcript) for name in given["ask"]}
+    return {"refused": refused, **view_of(run, transcript), **answers}
+
+
+def merges(run: Run, given: Json) -> Json:
+    """A child that goes on while its parent does, and comes back twice."""
+    parent = Transcript()
+    run.grow(parent, given["items"])
+    child = child_of(parent, given["how"])
+    run.grow(parent, given["meanwhile"])
+    rounds: list[Json] = []
+    for raw in given["rounds"]:
+        refused = run.grow(child, raw)
+        new = attempt(merged, run, parent, child, given["verb"], given["agent"])
+        rounds.append({"refused": refused, "new": new, "parent": view_of(run, parent)})
+    return {"child": view_of(run, child), "rounds": rounds}
+
+
+def child_of(parent: Transcript, how: Json) -> Transcript:
+    if "brief" in how:
+        return state.brief(how["brief"], how.get("task"), "worker")
+    return state.fork_scoped(parent, **how["scope"]) if "scope" in how else parent.fork()
+
+
+def merged(run: Run, parent: Transcript, child: Transcript, verb: str, agent: str | None) -> Json:
+    if verb != "summary":
+        return run.written((state.merge_all if verb == "all" else state.merge_result)(parent, child, agent))
+    plan = state.plan_summary(parent, child, agent)
+    if plan is None or (summary := plan.summary("What the child did.")) is None:
+        return None
+    parent.append(summary)
+    return {"about": run.ids(plan.items), "summary": run.written([summary])}
+
+
+def pools(run: Run, given: Json) -> Json:
+    pool = Pool(limit=given["limit"])
+
+    def changed(verb: str, value: Json) -> Json:
+        gone: list[Note | None] = []
+        left = pool
+        match verb:
+            case "add":
+                gone = [pool.add(note) for note in notes_of([value])]
+            case "remove":
+                gone = [pool.remove(value)]
+            case "clear":
+                gone = [*pool.clear()]
+            case _:
+                left = pool.fork(state.Inherit.LIMIT if value == "inherit" else value)
+        return {"gone": run.ids(filter(None, gone)), "left": run.ids(left), "catalogue": left.catalogue()}
+
+    return [attempt(changed, *step) for step in given["steps"]]
+
+
+def windows(run: Run, given: Json) -> Json:
+    window = state.Window[str](given["things"], limit=given["limit"])
+    fallen = [window.add(*things) for things in given["adds"]]
+    branch = window.branch(given["branch"])
+    return {"fallen": fallen, "left": list(window), "branch": list(branch), "cleared": window.clear()}
+
+
+# Compactors
+
+COMPACTORS: dict[str, Callable[..., compactors.Compactor]] = {
+    **{"cascade": compactors.Cascade, "planner": compactors.Planner, "offload": compactors.Offload},
+    **{"clear": compactors.ClearToolResults, "summarize": compactors.Summarize},
+    **{"truncate": compactors.TruncateOldest},
+}
+
+
+def compactor_of(raw: Json) -> compactors.Compactor:
+    inner = [compactor_of(one) for one in raw.get("of", ())]
+    options = dict(raw.get("options", {}))
+    if "prices" in options:
+        options["prices"] = tokens.Prices(**options["prices"])
+    return COMPACTORS[raw["kind"]](*inner, **options)
+
+
+def plans(run: Run, given: Json) -> Json:
+    transcript = Transcript()
+    run.grow(transcript, given["items"])
+    return [attempt(planned, run, transcript.copy(), case) for case in given["cases"]]
+
+
+def planned(run: Run, transcript: Transcript, case: Json) -> Json:
+    """The plan, and what recording it does. Where it asks for words, `much` times the size is written."""
+    room = compactors.Room(case["tokens"], FOUR, case.get("early", False), case.get("reads"))
+    plan = compactor_of(case["compactor"]).plan(transcript.view, room)
+    if plan is None:
+        return None
+    text = None if plan.request is None else "w" * max(int(4 * plan.request.size * case["much"]), 3)
+    run.grow(transcript, case.get("meanwhile", []))
+    outcome = compactors.record(transcript, plan, text=text, pool=Pool())
+    return {
+        "plan": [plan.by, plan.before, plan.after],
+        "edits": run.written(plan.edits),
+        "notes": [[note.key, note.content] for note in plan.notes],
+        "request": plan.request and requested(plan.request),
+        "forecast": plan.forecast and [round(figure, 9) for figure in plan.forecast],
+        "outcome": [outcome.fate, run.written(outcome.edits)],
+        "after": [run.ids(transcript.view), transcript.view.tokens(FOUR)],
+    }
+
+
+def requested(request: compactors.Request) -> Json:
+    return {
+        "prompt": [digest(getattr(item, "text", "")) for item in request.prompt],
+        "size": request.size,
+        "spans": spans(request.spans),
+        "about": list(request.items),
+        "part": [request.revision, request.asked_for, request.is_part],
+    }
+
+
+def stretches(run: Run, given: Json) -> Json:
+    """The old turns of a view, what hiding all but some items takes, and the items in words."""
+    transcript = Transcript()
+    run.grow(transcript, given["items"])
+    view = transcript.view
+    old = [compactors.old_turns(view, keep) for keep in (0, 1, 3)]
+    hide = compactors.leaving_out(view, [item.id for item in list(view)[::3]])
+    return {
+        "old_turns": [one and [run.ids(one.items), spans(one.spans)] for one in old],
+        "leaving_out": hide and spans(hide.spans),
+        "in_words": digest(compactors.in_words(view)),
+    }
+
+
+def read_backs(run: Run, given: Json) -> Json:
+    pool = Pool(notes_of(given["notes"]))
+
+    def piece(handle: str, room: int, start: int) -> Json:
+        return compactors.read_back(pool, handle, FOUR, room, start)
+
+    return [attempt(piece, *read) for read in given["reads"]]
+
+
+# Sections and contexts
+
+
+def shorter(item: Item) -> Item | None:
+    """A transform that drops thoughts and failed results, and shortens answers."""
+    if isinstance(item, Reasoning) or (isinstance(item, ToolResult) and item.is_error):
+        return None
+    if isinstance(item, Message) and item.role == "assistant":
+        return Message("assistant", item.text[:6], id=item.id, created_at=item.created_at)
+    return item
+
+
+def first_key(catalogue: str, ask: sections.Ask) -> list[str]:
+    return [note.key or "" for note in ask.pool][:1]
+
+
+def whereabouts(scope: str, conversation: str, parameters: dict[str, Any]) -> sections.Content:
+    return [{"role": "user", "content": f"{scope}/{conversation}"}]
+
+
+def clock(ask: sections.Ask) -> sections.Content:
+    return [Message("system", f"It is {ask.now}.", id=f"now-{ask.now}", created_at=0.0)]
+
+
+def failing(ask: sections.Ask) -> sections.Content:
+    raise IndexError
+
+
+FUNCTIONS: dict[str, Any] = {
+    **{"words": ~tool_traffic, "helper": by_agent("helper"), "not tool1": ~using_tool("tool1")},
+    **{"shorter": shorter, "choosing": sections.choosing(lambda _: "[b], [a] and [nothing]", limit=2)},
+    **{"first": first_key, "where": whereabouts, "now": clock, "fails": failing},
+}
+SECTIONS: dict[str, Callable[..., sections.Section]] = {
+    **{"additional": sections.Additional, "catalogue": sections.Catalogue, "custom": sections.Custom},
+    **{"history": sections.History, "inbox": sections.Inbox, "input": sections.Input},
+    **{"instructions": sections.Instructions, "pooled": sections.Pooled, "tools": sections.ToolGuide},
+}
+
+
+def section_of(raw: Json) -> sections.Section:
+    options = dict(raw.get("options", {}))
+    if "share" in options:
+        options["share"] = tokens.Share(**options["share"])
+    for name in {"where", "transform", "select"} & options.keys():
+        options[name] = FUNCTIONS[options[name]]
+    args = [FUNCTIONS[arg["function"]] if isinstance(arg, dict) else arg for arg in raw.get("args", ())]
+    return SECTIONS[raw["kind"]](*args, **options)
+
+
+def template_of(raw: Json) -> context.Template:
+    parts = map(section_of, raw["sections"])
+    return context.Template(*parts, budget=budget_of(raw["budget"]), model=raw.get("model"))
+
+
+def ask_of(raw: Json, view: View, now: float) -> sections.Ask:
+    """An ask; where `input` is true, the last item is its input."""
+    return sections.Ask(
+        views={"main": view},
+        pool=Pool(notes_of(raw.get("notes", []))),
+        tools=raw.get("tools", ()),
+        scope=raw.get("scope", ""),
+        conversation=raw.get("conversation", ""),
+        input=view[-1] if raw.get("input") and len(view) else None,
+        inbox=[one for one in items_of(raw.get("inbox", [])) if isinstance(one, Message)],
+        now=now,
+    )
+
+
+def contexts(run: Run, given: Json) -> Json:
+    transcript = Transcript()
+    run.grow(transcript, given["items"])
+    ask = ask_of(given["ask"], transcript.view, run.time)
+    counter = None if given.get("by_model") else FOUR
+    building = template_of(given["template"]).build(ask, counter=counter, output=given.get("output"))
+    built = asyncio.run(building)
+    receipt, plan = built.receipt, built.plan
+    run.seen.update(entry.item_id for entry in receipt.entries)
+    return {
+        "items": run.ids(built.items),
+        "tokens": dict(built.tokens),
+        "total": [receipt.tokens, receipt.counted, receipt.available, receipt.schemas, receipt.output],
+        "lines": [line[:4] for line in receipt.lines()],
+        "entries": [entry[:6] for entry in receipt.entries],
+        "plan": [plan.static, plan.slow, plan.key],
+        "room": [built.room(name).tokens for name in built.tokens],
+        "advice": len(receipt.advice),
+        "texts": [digest(item.text) for item in built.items if isinstance(item, Message)],
+    }
+
+
+def conversations(run: Run, given: Json) -> Json:
+    """Contexts turn after turn: how much each shares with the one before it."""
+    template, transcript = template_of(given["template"]), Transcript()
+    previous: context.Context | None = None
+    told: list[Json] = []
+    for raw in given["turns"]:
+        run.grow(transcript, raw)
+        ask = ask_of(given["ask"], transcript.view, run.time)
+        try:
+            built = asyncio.run(template.build(ask, counter=FOUR, previous=previous))
+        except QuireError as error:
+            told.append(type(error).__name__)
+            continue
+        changed = 0 if previous is None else len(context.diff(previous, built))
+        told.append([len(built.items), built.shared, built.receipt.tokens, changed])
+        previous = built
+    return told
+
+
+def replays(run: Run, given: Json) -> Json:
+    options = {name: given[name] for name in ("tokens", "volatile", "tools")}
+    policy = context.POLICIES[given["policy"]]
+    played = context.replay(items_of(given["items"]), policy, counter=FOUR, **options)
+    return {"refused": played.refused, "calls": [list(call) for call in played.calls]}
+
+
+# Rows
+
+CATEGORIES: dict[str, Callable[[Run, Json], Json]] = {
+    **{"codec": codec, "text": text_counts, "item": item_counts, "tools": tool_counts, "facts": facts},
+    **{"cost": costs, "budget": shared_out, "calibration": calibration},
+    **{"view": views, "merge": merges, "pool": pools, "window": windows},
+    **{"plan": plans, "stretch": stretches, "read_back": read_backs},
+    **{"context": contexts, "conversation": conversations, "replay": replays},
+}
+
+
+def compute(row: Json) -> Json:
+    """The output of one row, as JSON values."""
+    run = Run()
+    with use_clock(lambda: run.time):
+        found = attempt(CATEGORIES[row["category"]], run, row["input"])
+    text, known = json.dumps(found), json.dumps(row["input"])
+    made = sorted((one for one in run.seen if f'"{one}"' not in known and one in text), key=text.index)
+    names = {one: f"~{number}" for number, one in enumerate(made, 1)}
+    for one in sorted(made, key=len, reverse=True):
+        text = text.replace(one, names[one])
+    return json.loads(text)
+
+
+def read_rows(corpus: str) -> list[Json]:
+    text = lzma.decompress((DATA / f"{corpus}.jsonl.xz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def write_rows(corpus: str, rows: Iterable[Json]) -> None:
+    text = "".join(f"{json.dumps(row, separators=(',', ':'))}\n" for row in rows)
+    (DATA / f"{corpus}.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+Difference = tuple[str, Json, Json]
+"""Where two values differ, with every index left out, and both of them there."""
+
+
+def differences(expected: Json, found: Json, path: str) -> Iterator[Difference]:
+    """The places in which two values differ; of lists of different lengths, the lists."""
+    kind: type[object] = type(expected)
+    if kind is dict is type(found) and expected.keys() == found.keys():
+        for key in expected:
+            yield from differences(expected[key], found[key], f"{path}.{key}")
+    elif kind is list is type(found) and len(expected) == len(found):
+        for one, other in zip(expected, found, strict=True):
+            yield from differences(one, other, f"{path}[]")
+    elif expected != found or kind is not type(found):
+        yield path, expected, found
+
+
+def changes(corpus: str) -> Iterator[tuple[int, Difference]]:
+    """Every difference between what a corpus holds and what is computed now, with the number of its row."""
+    for number, row in enumerate(read_rows(corpus)):
+        for found in differences(row["expected"], compute(row), row["category"]):
+            yield number, found
