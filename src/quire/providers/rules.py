@@ -1,0 +1,231 @@
+"""Facts of the wires as data: alphabets and lengths of ids and names, limits, keyword sets.
+
+Each row says what a provider accepts and, where that differs, what we send, with a source and the month in
+which the source was read. Writers send within `sent`; checkers refuse what is outside `accepted`. The rules
+about order and pairing are code, on both sides.
+"""
+
+import re
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Fact(NamedTuple, Generic[T]):
+    """One fact of a wire. `sent` is None where we send whatever is accepted."""
+
+    accepted: T
+    source: str
+    date: str = "2026-11"
+    sent: T | None = None
+
+
+# --- accepted: read by `providers.check` -----------------------------------------------------------------
+
+_OPENAI_API = "OpenAI API reference (platform.openai.com/docs/api-reference)"
+_OPENAI_STRICT = "OpenAI guide, structured outputs, supported schemas"
+_CLAUDE_API = "Claude API reference (platform.claude.com/docs/en/api/messages)"
+_CLAUDE_STRICT = "Claude docs, structured outputs, JSON Schema limitations"
+_CLAUDE_VISION = "Claude docs, vision"
+
+OPENAI_TOOL_NAME = {
+    "openai": Fact(re.compile(r"[a-zA-Z0-9_-]{1,64}"), _OPENAI_API),
+    "openai-responses": Fact(re.compile(r"[a-zA-Z0-9_-]{1,128}"), _OPENAI_API),
+}
+OPENAI_CALL_ID_LENGTH = Fact(64, "'Expected a string with maximum length 64', AnswerDotAI/fastllm#45")
+AZURE_CALL_ID_LENGTH = Fact(40, "'Expected a string with maximum length 40', Portkey-AI/gateway#1062")
+OPENAI_ITEM_ID = Fact(
+    re.compile(r"[A-Za-z0-9_-]{1,64}"),
+    "'Expected an ID that contains letters, numbers, underscores, or dashes'",
+)
+OPENAI_ITEM_PREFIXES = Fact(
+    {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"},
+    "\"Expected an ID that begins with 'fc'\", openai-agents-python#2727",
+)
+OPENAI_TOOL_COUNT = Fact(128, "'array too long', vishalmysore/Tools4AI#16")
+OPENAI_TOOL_CALL_COUNT = Fact(128, "'array too long', gptscript-ai/gptscript#547")
+OPENAI_CACHE_KEY_LENGTH = Fact(64, _OPENAI_API)
+OPENAI_FIRST_BREAKPOINTS = Fact((5, 6), "OpenAI prompt caching guide; openai/codex#35300")
+OPENAI_IMAGE_TYPES = Fact(
+    frozenset(("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")),
+    "OpenAI guide, images and vision",
+)
+OPENAI_AUDIO_FORMATS = Fact(("wav", "mp3"), _OPENAI_API)
+OPENAI_TOP_KEYWORDS = Fact(
+    ("oneOf", "anyOf", "allOf", "enum", "const", "not"),
+    "\"schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level\"",
+)
+OPENAI_STRICT_REFUSED = Fact(
+    (
+        *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "default"),
+        *("patternProperties", "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties"),
+        *("prefixItems", "contains", "minContains", "maxContains", "uniqueItems", "unevaluatedItems"),
+    ),
+    _OPENAI_STRICT,
+)
+OPENAI_STRICT_FORMATS = Fact(
+    frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")),
+    _OPENAI_STRICT,
+)
+
+ANTHROPIC_CALL_ID = Fact(re.compile(r"[a-zA-Z0-9_-]+"), "\"String should match pattern '^[a-zA-Z0-9_-]+$'\"")
+ANTHROPIC_TOOL_NAME = Fact(re.compile(r"[a-zA-Z0-9_-]{1,128}"), _CLAUDE_API)
+ANTHROPIC_PROPERTY_NAME = Fact(
+    re.compile(r"[a-zA-Z0-9_.-]{1,64}"), "\"Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'\""
+)
+ANTHROPIC_TOP_KEYWORDS = Fact(
+    ("oneOf", "allOf", "anyOf"), "'input_schema does not support oneOf, allOf, or anyOf at the top level'"
+)
+ANTHROPIC_IMAGE_TYPES = Fact(("image/jpeg", "image/png", "image/gif", "image/webp"), _CLAUDE_VISION)
+ANTHROPIC_IMAGE_LENGTH = Fact({"": 10 * 1024 * 1024, "cloud": 5 * 1024 * 1024}, _CLAUDE_VISION)
+"""Characters of one image in base64, on Anthropic's own API and on Bedrock and Vertex AI."""
+ANTHROPIC_IMAGE_COUNT = Fact(600, _CLAUDE_VISION)
+ANTHROPIC_IMAGE_SIDE = Fact(8000, _CLAUDE_VISION)
+ANTHROPIC_MANY_IMAGES = Fact(20, _CLAUDE_VISION)
+ANTHROPIC_MANY_IMAGES_SIDE = Fact(2000, _CLAUDE_VISION)
+ANTHROPIC_REQUEST_MEGABYTES = Fact(
+    {None: 32, "vertex": 30, "bedrock": 20}, "Claude API overview, request size limits"
+)
+ANTHROPIC_BREAKPOINTS = Fact(4, "'A maximum of 4 blocks with cache_control may be provided'")
+ANTHROPIC_CACHE_LIFETIMES = Fact(("5m", "1h"), "Claude docs, prompt caching")
+ANTHROPIC_STRICT_REFUSED = Fact(
+    (
+        *(
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+            "minLength",
+            "maxLength",
+        ),
+        *("maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties", "oneOf", "not"),
+        *("propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "prefixItems"),
+        *("if", "then", "else", "contains", "minContains", "maxContains", "unevaluatedItems"),
+    ),
+    _CLAUDE_STRICT,
+)
+ANTHROPIC_STRICT_FORMATS = Fact(
+    frozenset(("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
+    _CLAUDE_STRICT,
+)
+ANTHROPIC_STRICT_COUNTS = Fact(
+    {"strict tools": 20, "optional parameters": 24, "union types": 16}, _CLAUDE_STRICT
+)
+ANTHROPIC_UNSTRICT_ON_BEDROCK = Fact(
+    re.compile(r"claude-(opus-4-[78]|sonnet-5)(?!\d)"), "vercel/ai#16121, litellm#31582, litellm#33193"
+)
+ANTHROPIC_FOREIGN_FIELDS = Fact(
+    frozenset(
+        (
+            *(
+                "index",
+                "partial_json",
+                "annotations",
+                "_meta",
+                "extras",
+                "prompt_cache_breakpoint",
+                "logprobs",
+            ),
+            *("providerOptions", "providerMetadata", "experimental_providerMetadata", "obfuscation"),
+        )
+    ),
+    "'Extra inputs are not permitted', langchain-ai/langchain#31208, #39100",
+)
+"""Fields that LangChain, the AI SDK, MCP and OpenAI add to blocks, each of which the API refuses."""
+ANTHROPIC_OPENAI_FIELDS = Fact(
+    frozenset(
+        (
+            *(
+                "response_format",
+                "n",
+                "seed",
+                "stop",
+                "user",
+                "store",
+                "logprobs",
+                "top_logprobs",
+                "logit_bias",
+            ),
+            *("frequency_penalty", "presence_penalty", "max_completion_tokens", "parallel_tool_calls"),
+            *("functions", "function_call", "tool_calls", "reasoning_effort", "stream_options"),
+            "prompt_cache_key",
+        )
+    ),
+    "'Extra inputs are not permitted'",
+)
+
+GEMINI_FUNCTION_NAME = Fact(
+    re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"), "ai.google.dev/api/caching#FunctionDeclaration"
+)
+GEMINI_FUNCTION_COUNT = Fact(512, "'at most 512 function declarations can be specified', Vertex AI docs")
+
+
+class Service(NamedTuple):
+    """What a service of another maker than OpenAI refuses on OpenAI's wire."""
+
+    models: re.Pattern[str]
+    """Matches the names of its models, in small letters."""
+    source: str
+    call_id: re.Pattern[str] | None = None
+    assistant_after_tool: bool = False
+    """Whether an assistant message follows a result, and is not the last message."""
+    instructions_first: bool = False
+    """Whether there is one message of instructions, at the start, and another message after it."""
+    nameless: tuple[str, ...] = ()
+    """Roles whose messages have no name of an author."""
+    text_only: tuple[str, ...] = ()
+    """Roles whose content is a string, never a list of parts."""
+    thinking: str = ""
+    """Which messages carry their thinking: `calls`, or `every answer` of a request with tools."""
+    signatures: bool = False
+    """Whether the first call of each message since the user's last carries a thought signature."""
+
+
+_ALL_ROLES = ("system", "developer", "user", "assistant", "tool")
+_BEFORE = r"(?:^|[/:.])"
+
+SERVICES: tuple[Service, ...] = (
+    Service(
+        re.compile(
+            _BEFORE + r"(?:open-)?(?:mistral|ministral|magistral|mixtral|mathstral|voxtral|codestral|devstral"
+            r"|leanstral|pixtral)(?=[-\d]|$)"
+        ),
+        "langchain-ai/langchain#24668 (ids); NousResearch/hermes-agent#20154, 0xPlaygrounds/rig#1130 (order)",
+        call_id=re.compile(r"[a-zA-Z0-9]{9}"),
+        assistant_after_tool=True,
+        instructions_first=True,
+        nameless=_ALL_ROLES,
+    ),
+    Service(re.compile(_BEFORE + r"(?:qwen|qwq|qvq)"), "vllm-project/vllm#41114", instructions_first=True),
+    Service(
+        re.compile(r"(?:^|[/:])groq[/:]"),
+        "OpenHands/OpenHands#4643",
+        nameless=_ALL_ROLES,
+        text_only=("system", "developer"),
+    ),
+    Service(
+        re.compile(_BEFORE + r"grok"),
+        "BerriAI/litellm#9720",
+        nameless=("system", "developer", "assistant", "tool"),
+    ),
+    Service(re.compile(_BEFORE + r"deepseek-"), "BerriAI/litellm#6642", text_only=("assistant", "tool")),
+    Service(
+        re.compile(_BEFORE + r"deepseek-(?:flash|pro|v[4-9])"),
+        "api-docs.deepseek.com/guides/thinking_mode; charmbracelet/crush#2696",
+        thinking="every answer",
+    ),
+    Service(
+        re.compile(
+            _BEFORE
+            + r"(?:deepseek-reasoner|kimi-k2-thinking|kimi-for-coding|kimi-k2\.[5-9]|kimi-k[3-9]|mimo-v[2-9])"
+        ),
+        "bytedance/deer-flow#3043 (Kimi), VicBilibily/GCMP#171 (MiMo), abhigyanpatwari/GitNexus#43",
+        thinking="calls",
+    ),
+    Service(
+        re.compile(r"gemini-(?:(?:[3-9]|[1-9]\d)(?!\d)|(?:flash|flash-lite|pro)-latest)(?!.*image)"),
+        "ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)",
+        signatures=True,
+    ),
+)
