@@ -559,14 +559,14 @@ Difference = tuple[str, Json, Json]
 
 def differences(expected: Json, found: Json, path: str) -> Iterator[Difference]:
     """The places in which two values differ; of lists of different lengths, the lists."""
-    kind: type[object] = type(expected)
-    if kind is dict is type(found) and expected.keys() == found.keys():
+    kinds: set[object] = {type(expected), type(found)}
+    if kinds == {dict} and expected.keys() == found.keys():
         for key in expected:
             yield from differences(expected[key], found[key], f"{path}.{key}")
-    elif kind is list is type(found) and len(expected) == len(found):
+    elif kinds == {list} and len(expected) == len(found):
         for one, other in zip(expected, found, strict=True):
             yield from differences(one, other, f"{path}[]")
-    elif expected != found or kind is not type(found):
+    elif expected != found or len(kinds) > 1:
         yield path, expected, found
 
 
