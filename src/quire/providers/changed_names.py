@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.items import ToolCall
-from quire.providers.names import may_be_mended
+from quire.providers.names import may_be_renamed
 from quire.providers.rendering import Rendered
 
 _encode = msgspec.json.Encoder().encode
@@ -28,10 +28,10 @@ class Changed:
 
     def knows(self, call: ToolCall) -> bool:
         """Whether all that can be a name of ours in a call is one that is known."""
-        if may_be_mended(call.name) and call.name not in self._names:
+        if may_be_renamed(call.name) and call.name not in self._names:
             return False
         known = self._parameters.get(self._own(call), {})
-        return all(name in known for name in _fields(call) if may_be_mended(name))
+        return all(name in known for name in _fields(call) if may_be_renamed(name))
 
     def named_back(self, call: ToolCall) -> ToolCall:
         """The call by the own names of its tool and its parameters; the same one where it has them."""
@@ -45,7 +45,7 @@ class Changed:
         return replace(call, name=self._own(call), arguments=arguments)
 
     def _own(self, call: ToolCall) -> str:
-        return self._names.get(call.name, call.name) if may_be_mended(call.name) else call.name
+        return self._names.get(call.name, call.name) if may_be_renamed(call.name) else call.name
 
 
 def _fields(call: ToolCall) -> dict[str, Any]:

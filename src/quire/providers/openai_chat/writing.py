@@ -102,7 +102,7 @@ class ChatWriter(FamilyWriter):
         if _AUTHORS.takes(name):
             return name
         self.sheet.note(item, "name_renamed", "a speaker's name has other characters here")
-        return _AUTHORS.mended(name)
+        return _AUTHORS.renamed(name)
 
     def _sign_all(self, items: list[Message], place: int) -> None:
         for item in items:

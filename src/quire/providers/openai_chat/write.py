@@ -1,0 +1,516 @@
+"""OpenAI Chat Completions: turns as chat messages. `OpenAIWriter` holds what both wires of OpenAI share."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, ClassVar
+
+from quire.items import (
+    Audio,
+    ConfigChange,
+    File,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    parts_of,
+)
+from quire.providers.draft import Draft, content_of
+from quire.providers.media import (
+    PDF,
+    PICTURES,
+    Media,
+    as_text,
+    file_id,
+    inline_data,
+    media_type,
+    replaced,
+    sound_type,
+    split,
+)
+from quire.providers.profiles import Profile
+from quire.providers.render import Marks
+from quire.providers.rules import (
+    BLANK_THOUGHT,
+    CALL_IDS,
+    CONTINUE,
+    FROM_ASSISTANT,
+    NO_RESULT,
+    OPENAI_TOOL_CALL_COUNT,
+    SIGNATURE_PLACEHOLDER,
+    SPEAKER_NAMES,
+    TOOL_NAMES,
+    UNDERSTOOD,
+    failed_text,
+    from_tool,
+    tagged_instructions,
+)
+from quire.providers.state import OPENAI, SIGNATURE_FIELDS, THOUGHT_FIELDS
+from quire.providers.tools import Tool, chat_tools
+from quire.providers.turns import Output, Reply
+from quire.providers.values import Json, fields_in, json_text, object_in, text_in
+from quire.tokens import NO_OUTPUT
+
+_FEATURES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+_KEY_DIGITS = 32  # of a digest: enough for no two to be the same, and half of what is taken
+_BREAKPOINT = "prompt_cache_breakpoint"
+_SIGNATURE_IN_ID = "__thought__"
+"""LiteLLM puts a signature into the id of a call, after this, for clients that keep nothing else."""
+
+
+class OpenAIWriter:
+    """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
+
+    __slots__ = ("_tool_names", "_tools", "draft", "profile")
+
+    history: ClassVar[str]
+    """The field of the payload that holds the conversation."""
+    text_type: ClassVar[str] = "text"
+
+    def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
+        self.draft = draft
+        self.profile = profile
+        self._tools = tools
+        self._tool_names: dict[str, str] = {}  # wire names of the tools called so far
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Write an item that is addressed to the model."""
+        content = content_of(item)
+        if isinstance(content, str) and content:
+            self._say(content)
+            return
+        parts = self._input_parts(item, parts_of(content))
+        if not parts:
+            self.draft.note_empty(item)
+        elif len(parts) == 1 and parts[0]["type"] == self.text_type:
+            self._say(parts[0]["text"])
+        else:
+            self._say(parts)
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Write instructions where they stand, or in one message at the start where no others are taken."""
+        text, messages, profile = self.draft.instructions(item), self.draft.messages, self.profile
+        if not text:
+            self.draft.note_empty(item)
+        elif profile.instructions == "user":
+            self._say_instructions(item, text, "the model takes no instructions of their own")
+        elif profile.instructions_anywhere or not messages:
+            messages.append({"role": profile.instructions, "content": text})
+        elif len(messages) == 1 and messages[0].get("role") == profile.instructions:
+            self.draft.open_message()["content"] += f"\n\n{text}"
+        else:
+            self._say_instructions(item, text, "the model takes instructions at the start only")
+
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
+        """The payload."""
+        messages, profile = self.draft.messages, self.profile
+        if not messages or self._lacks_user(messages[-1].get("role")):
+            self.draft.note(None, "turn_added", "there was nothing to answer")
+            self._say(CONTINUE)
+        if marks and profile.breakpoints:
+            self._mark({min(marks.static, len(messages)), min(marks.slow, len(messages))})
+        payload: dict[str, Any] = {self.history: messages}
+        if self._tools:
+            payload["tools"] = self._tools.copy()
+        if marks and marks.plan.key and profile.cache_key:
+            payload["prompt_cache_key"] = cache_key(marks.plan.key)
+        return payload
+
+    def _say(self, content: str | list[Json]) -> None:
+        self.draft.messages.append({"role": "user", "content": content})
+
+    def _say_instructions(self, item: Item, text: str, reason: str) -> None:
+        self.draft.note(item, "instructions_as_text", reason)
+        self._say(tagged_instructions(text))
+
+    def _say_media(self, item: Item, media: Sequence[Media], heading: str) -> None:
+        """Media that only a message of the user can carry, right after where they were."""
+        if media:
+            self.draft.note(item, "media_moved", "only messages of the user carry media here")
+            self._say(self._input_parts(item, (heading, *media)))
+
+    def _lacks_user(self, last: str | None) -> bool:
+        """Whether a strict service has nothing to answer after a role."""
+        profile = self.profile
+        if profile.answers_results and last == "assistant":
+            return True
+        return not profile.instructions_anywhere and last == profile.instructions
+
+    # --- calls -------------------------------------------------------------------------------------------
+
+    def _tool_name(self, call: ToolCall) -> str:
+        if call.name not in self._tool_names:
+            self._tool_names[call.name] = self.draft.tool_name(call)
+        return self._tool_names[call.name]
+
+    def _arguments(self, call: ToolCall) -> str:
+        """The arguments of a call. Many services refuse a history with arguments that are no object."""
+        text, verbatim = call.arguments, self.profile.is_openai
+        if not text or (text.isspace() and not verbatim):
+            return "{}"
+        if verbatim or is_object_text(text):
+            return text
+        self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
+        return json_text({"arguments": text}, "arguments")
+
+    def _custom_input(self, call: ToolCall, kind: Any, custom: str) -> str | None:
+        """The text of a call of a tool that takes any text; None for a call of a function."""
+        if kind != custom:
+            return None
+        if not self.profile.takes_all:
+            self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
+            return None
+        text = fields_in(object_in(call.arguments)).get("input")
+        return text if isinstance(text, str) else None
+
+    # --- parts -------------------------------------------------------------------------------------------
+
+    def _input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
+        """Parts as input blocks, without empty texts; media that cannot be carried become text."""
+        return [written for part in parts if (written := self._input_part(item, part))]
+
+    def _input_part(self, item: Item, part: Part) -> Json | None:
+        text = self._part_text(part)
+        if text is not None or isinstance(part, str):
+            return {"type": self.text_type, "text": text} if text else None
+        written = self._media_block(part) if _FEATURES[type(part)] in self.profile.media else None
+        if written is not None:
+            return written
+        text, reason = replaced(part)
+        self.draft.note(item, "media_as_text", reason)
+        return {"type": self.text_type, "text": text}
+
+    def _part_text(self, part: Part) -> str | None:
+        return as_text(part)
+
+    def _media_block(self, part: Media) -> Json | None:
+        raise NotImplementedError
+
+    # --- cache marks -------------------------------------------------------------------------------------
+
+    def _marked_field(self, message: Json) -> str | None:
+        """The field of a message that holds input blocks, which alone can be marked."""
+        raise NotImplementedError
+
+    def _mark(self, ends: set[int]) -> None:
+        """Put breakpoints at the ends of the static and of the slow part."""
+        messages, unmarked = self.draft.messages, self.draft.unmarked
+        for end in ends:
+            place = end - 1
+            while place >= 0 and self._marked_field(messages[place]) is None:
+                place -= 1
+            if place >= 0 and place not in unmarked and (field := self._marked_field(messages[place])):
+                unmarked[place] = messages[place]
+                messages[place] = self._with_breakpoint(messages[place], field)
+
+    def _with_breakpoint(self, message: Json, field: str) -> Json:
+        content = message[field]
+        blocks = [{"type": self.text_type, "text": content}] if isinstance(content, str) else content
+        marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
+        return {**message, field: [*blocks[:-1], marked]}
+
+
+class ChatWriter(OpenAIWriter):
+    """Writes chat messages; beside them goes what a service of this wire wants back."""
+
+    __slots__ = ()
+
+    history = "messages"
+
+    def branch(self) -> "ChatWriter":
+        """A copy to be finished."""
+        return ChatWriter(self.draft.branch(), self.profile, self._tools)
+
+    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
+        """Nothing is written here yet."""
+        return start
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Write an item that is addressed to the model, with the name of its speaker."""
+        place = len(self.draft.messages)
+        super().user(item)
+        self._name_speaker(item, max(place, len(self.draft.messages) - 1))
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Write instructions, with the name of their speaker."""
+        place = len(self.draft.messages)
+        super().instruct(item)
+        self._name_speaker(item, max(place, len(self.draft.messages) - 1))
+
+    def reply(self, reply: Reply) -> None:
+        """Write a turn of the model and the results of its calls."""
+        outputs, calls, results = reply
+        if len(outputs) == 1 and isinstance(message := outputs[0], Message):
+            self._speak(message, {})
+            return
+        # State is good for what precedes the whole reply, so it is looked at before anything is written.
+        fields = [self._state_fields(output, bool(calls)) for output in outputs]
+        if calls:
+            self._call(reply, fields)
+        else:
+            self._speak_all(outputs, fields)
+
+    # --- text and thoughts -------------------------------------------------------------------------------
+
+    def _speak(self, item: Message, fields: Json) -> bool:
+        """Write a message of the model with the fields beside it; whether there was text to write."""
+        messages, place = self.draft.messages, len(self.draft.messages)
+        text, media = (item.content, []) if isinstance(item.content, str) else split(item.parts)
+        spoken = file_id(media[0], OPENAI) if self._is_recording(media) else None
+        if spoken is not None:
+            messages.append({"role": "assistant", "content": text or None, "audio": {"id": spoken}})
+        elif text:
+            messages.append({"role": "assistant", "content": text})
+        elif not media:
+            self.draft.note_empty(item)
+        if spoken is None:
+            self._say_media(item, media, FROM_ASSISTANT)
+        is_written = place < len(messages) and messages[place]["role"] == "assistant"
+        if is_written and (beside := self._wanted_fields(fields, has_calls=False)):
+            messages[place] = _with_fields(messages[place], beside)
+        self._name_speaker(item, place)
+        return is_written
+
+    def _is_recording(self, media: list[Media]) -> bool:
+        return len(media) == 1 and isinstance(media[0], Audio) and self.profile.takes_all
+
+    def _speak_all(self, outputs: list[Output], fields: list[Json]) -> None:
+        """Messages without calls, each with the thoughts before it."""
+        held: list[tuple[Output, Json]] = []
+        for output, beside in zip(outputs, fields, strict=True):
+            if not isinstance(output, Message):
+                held += [(output, beside)] if beside else []
+            elif self._speak(output, held[-1][1] if held else {}) and held:
+                held.pop()
+        for thought, _ in held:
+            self.draft.note(thought, "reasoning_left_out", "what it led to is not there")
+
+    def _state_fields(self, output: Output, has_calls: bool) -> Json:
+        """The fields that go back beside a thought or a call."""
+        if isinstance(output, Message):
+            return {}
+        state, profile = output.state, self.profile
+        if isinstance(output, Reasoning) and (not state or not state.data or state.provider != OPENAI):
+            self.draft.note_thoughts(output, "this wire carries only what a service of its own wants back")
+            return {}
+        losses = len(self.draft.downgrades)
+        blocks = self.draft.usable_blocks(output)
+        if not blocks:
+            is_stale = self.draft.downgrades[losses:] and self.draft.downgrades[-1].change == "state_stale"
+            return _stand_ins(output) if is_stale and has_calls else {}
+        if isinstance(output, ToolCall):
+            return blocks[0] if profile.takes_thoughts or "type" in blocks[0] else {}
+        fields = {
+            name: value for name, value in blocks[0].items() if name != "content" or profile.takes_chunks
+        }
+        if not profile.takes_thoughts or not fields:
+            self.draft.note(output, "reasoning_left_out", "the model gives no such thoughts, and takes none")
+            return {}
+        if not has_calls and profile.thoughts_with_calls_only:
+            self.draft.note(output, "thoughts_left_out", "its service takes them back only beside calls")
+            return {}
+        return fields
+
+    def _wanted_fields(self, fields: Json, *, has_calls: bool) -> Json:
+        """The fields beside a message: its thoughts, or a blank where its service refuses one without.
+
+        A service that wants thoughts on plain answers does so once a request has tools. The blank is there
+        before that, so that nothing changes when they come.
+        """
+        wants = self.profile.wants_thoughts
+        if wants == "no" or (wants == "calls" and not has_calls):
+            return fields
+        if self.profile.one_thought_name and "reasoning" in fields:
+            return {"reasoning_content": fields["reasoning"] or BLANK_THOUGHT, **fields}
+        if any(name in fields for name in (*THOUGHT_FIELDS, "reasoning_details")):
+            return fields
+        return {"reasoning_content": BLANK_THOUGHT, **fields}
+
+    # --- calls -------------------------------------------------------------------------------------------
+
+    def _call(self, reply: Reply, fields: list[Json]) -> None:
+        """Write calls with the text around them, then their results, then the media of both."""
+        outputs, calls, results = reply
+        said = [output for output in outputs if isinstance(output, Message)]
+        text = "\n".join(split(item.parts)[0] for item in said)
+        beside = self._wanted_fields(self._last_thoughts(outputs, fields), has_calls=True)
+        signs = [sign for output, sign in zip(outputs, fields, strict=True) if isinstance(output, ToolCall)]
+        place = len(self.draft.messages)
+        for some in _slices(len(calls), OPENAI_TOOL_CALL_COUNT.accepted):
+            written = self._tool_calls(calls[some], signs[some])
+            message: Json = {"role": "assistant", "content": text or None, "tool_calls": written}
+            self.draft.messages.append(_with_fields(message, beside))
+            for call, result, given in zip(calls[some], results[some], written, strict=True):
+                self.draft.messages.append(self._result(call, result, given["id"]))
+            text, beside = "", self._wanted_fields({}, has_calls=True)
+        for item in said:
+            self._name_speaker(item, place)
+            self._say_media(item, split(item.parts)[1], FROM_ASSISTANT)
+        for call, result in zip(calls, results, strict=True):
+            if result is not None and not isinstance(result.content, str):
+                self._say_media(result, split(result.parts)[1], from_tool(call.name))
+
+    def _last_thoughts(self, outputs: list[Output], fields: list[Json]) -> Json:
+        """The fields of the one message with the calls: of several thoughts the last."""
+        pairs = zip(outputs, fields, strict=True)
+        found = [(item, beside) for item, beside in pairs if beside and isinstance(item, Reasoning)]
+        for thought, _ in found[:-1]:
+            self.draft.note(thought, "reasoning_left_out", "there are later thoughts on the same message")
+        return found[-1][1] if found else {}
+
+    def _tool_calls(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
+        """Calls of one message, each with its signature; the first has one where the service wants it."""
+        if self.profile.signs_calls and not signs[0]:
+            self.draft.note(calls[0], "state_foreign", "a placeholder stands for this model's signature")
+            signed = {"extra_content": {"google": {"thought_signature": SIGNATURE_PLACEHOLDER}}}
+            signs = [signed, *signs[1:]]
+        return [self._tool_call(call, sign) for call, sign in zip(calls, signs, strict=True)]
+
+    def _tool_call(self, call: ToolCall, sign: Json) -> Json:
+        text = self._custom_input(call, sign.get("type"), "custom")
+        call_id = self.draft.call_id(call, call.call_id.partition(_SIGNATURE_IN_ID)[0])
+        beside = {name: value for name, value in sign.items() if name in SIGNATURE_FIELDS}
+        if text is not None:
+            # Such a tool is declared under its own name, whatever that is made of.
+            return {"id": call_id, "type": "custom", "custom": {"name": call.name, "input": text}, **beside}
+        function = {"name": self._tool_name(call), "arguments": self._arguments(call)}
+        return {"id": call_id, "type": "function", "function": function, **beside}
+
+    def _result(self, call: ToolCall, result: ToolResult | None, call_id: str) -> Json:
+        if result is None:
+            self.draft.note(call, "result_added", "the call has no result")
+            text = NO_RESULT
+        else:
+            text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
+            if not text and not media:
+                self.draft.note_empty(result)
+            text = text or NO_OUTPUT
+            text = failed_text(text) if result.is_error else text
+        return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+    # --- messages ----------------------------------------------------------------------------------------
+
+    def _say(self, content: str | list[Json]) -> None:
+        messages = self.draft.messages
+        if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
+            self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
+            messages.append({"role": "assistant", "content": UNDERSTOOD})
+        super()._say(content)
+
+    def _name_speaker(self, item: Item, place: int) -> None:
+        """Put the name of the speaker on the message at a place, if there is one."""
+        if not isinstance(item, Message) or item.state is None or item.role == "assistant":
+            return
+        fields = self.draft.user_blocks(item)
+        name = text_in(fields[0].get("name")) if fields else ""
+        if not name or place >= len(self.draft.messages):
+            return
+        if not self.profile.takes_all:
+            reason = "whoever serves the model may refuse a speaker's name"
+            self.draft.note(item, "fields_left_out", reason)
+            return
+        if not SPEAKER_NAMES.takes(name):
+            self.draft.note(item, "name_renamed", "a speaker's name has other characters here")
+            name = SPEAKER_NAMES.renamed(name)
+        self.draft.messages[place]["name"] = name
+
+    def _media_block(self, part: Media) -> Json | None:
+        if isinstance(part, Image):
+            return _image_block(part)
+        return _audio_block(part) if isinstance(part, Audio) else _file_block(part)
+
+    def _marked_field(self, message: Json) -> str | None:
+        return None if message["role"] == "assistant" else "content"
+
+
+def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
+    """A writer with nothing written."""
+    draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI], TOOL_NAMES[OPENAI])
+    return ChatWriter(draft, profile, chat_tools(tools, draft, profile))
+
+
+def cache_key(key: str) -> str:
+    """A cache key as OpenAI is sent it: a digest, since the key may be an address with somebody's name."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
+
+
+def without_breakpoints(payload: Json) -> Json:
+    """A payload without cache marks; a text that is a block for its mark alone is a plain text again."""
+    history = next((name for name in ("messages", "input") if isinstance(payload.get(name), list)), None)
+    if history is None:
+        return payload
+    return {**payload, history: [_unmarked(message) for message in payload[history]]}
+
+
+def _unmarked(message: Any) -> Any:
+    for field in ("content", "output"):
+        blocks = fields_in(message).get(field)
+        if isinstance(blocks, list) and blocks and _BREAKPOINT in fields_in(blocks[-1]):
+            last = {name: value for name, value in blocks[-1].items() if name != _BREAKPOINT}
+            alone = len(blocks) == 1 and last.get("type") in ("text", "input_text")  # pyright: ignore
+            return {**message, field: last["text"] if alone else [*blocks[:-1], last]}
+    return message
+
+
+def is_object_text(arguments: str) -> bool:
+    """Whether arguments are a JSON object; most that are not show it by their last character."""
+    return arguments.rstrip().endswith("}") and object_in(arguments) is not None
+
+
+def _slices(length: int, most: int) -> Iterator[slice]:
+    return (slice(start, start + most) for start in range(0, length, most))
+
+
+def _with_fields(message: Json, fields: Json) -> Json:
+    """A message with fields beside it; thoughts that are chunks of the content stand before its text."""
+    if "content" not in fields:
+        return {**message, **fields} if fields else message
+    text = message.get("content")
+    said = [{"type": "text", "text": text}] if text else []
+    return {**message, **fields, "content": [*fields["content"], *said]}
+
+
+def _stand_ins(output: Reasoning | ToolCall) -> Json:
+    """What goes back for fields that may not, so that a message with calls is not refused."""
+    blocks = object_in(f'{{"blocks": {output.state.data}}}') if output.state else None
+    fields = fields_in(next(iter(fields_in(blocks).get("blocks") or ()), None))
+    blanks = {name: BLANK_THOUGHT for name in THOUGHT_FIELDS if name in fields}
+    signed = {name: _unsigned(fields[name]) for name in SIGNATURE_FIELDS if isinstance(fields.get(name), dict)}
+    return blanks | signed
+
+
+def _unsigned(value: Mapping[str, Any]) -> Json:
+    """An object with the placeholder for each signature in it, and nothing else."""
+    held = {name: _unsigned(inner) for name, inner in value.items() if isinstance(inner, Mapping)}
+    return held | ({"thought_signature": SIGNATURE_PLACEHOLDER} if "thought_signature" in value else {})
+
+
+def _image_block(part: Image) -> Json | None:
+    url, data, kind = part.url or "", inline_data(part), sound_type(part)
+    if data is not None and kind in PICTURES:
+        url = f"data:{kind};base64,{data}"
+    elif not url.startswith(("http://", "https://")):
+        return None
+    shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
+    return {"type": "image_url", "image_url": shown}
+
+
+def _audio_block(part: Audio) -> Json | None:
+    data, kind = inline_data(part), _AUDIO_FORMATS.get(media_type(part) or "")
+    return {"type": "input_audio", "input_audio": {"data": data, "format": kind}} if data and kind else None
+
+
+def _file_block(part: File) -> Json | None:
+    known = file_id(part, OPENAI)
+    if known is not None:
+        return {"type": "file", "file": {"file_id": known}}
+    data = inline_data(part)
+    if data is None or sound_type(part) != PDF:
+        return None
+    name = part.name or "document.pdf"
+    return {"type": "file", "file": {"filename": name, "file_data": f"data:{PDF};base64,{data}"}}
