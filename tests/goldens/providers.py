@@ -200,8 +200,11 @@ def outcome_of(corpus: str, source: Json) -> Json:
         outcome = CORPORA[corpus](source)
     except Exception as fault:  # whatever is raised is the outcome
         return {"raises": type(fault).__name__}
-    made = dict[str, str]()
-    text = _MADE_ID.sub(lambda found: made.setdefault(found[0], f"~{len(made) + 1}"), json.dumps(outcome))
+    text = json.dumps(outcome)
+    made = dict.fromkeys(_MADE_ID.findall(text))
+    given = json.dumps(source) if made else ""
+    for number, made_id in enumerate(one for one in made if one not in given):
+        text = text.replace(made_id, f"~{number + 1}")
     return cast(Json, json.loads(text))
 
 
