@@ -49,10 +49,9 @@ class Findings:
         self._rules = RULES[wire]
         self.faults: list[Fault] = []
 
-    def add(self, place: str, rule: str, text: str) -> None:
-        """Add a fault."""
-        assert rule in self._rules, rule
-        self.faults.append(Fault(place, rule, text))
+    def add(self, place: str, rule: str, text: str = "") -> None:
+        """Add a fault; its text is what the rule says, unless there is more to say."""
+        self.faults.append(Fault(place, rule, text or self._rules[rule].text))
 
     def any_of(self, rules: Iterable[str]) -> bool:
         """Whether a fault of one of these rules was found."""
@@ -136,7 +135,7 @@ class Fields:
         """The path of a field; with an empty key, of the object itself."""
         return f"{self.place}.{key}" if self.place and key else self.place or key
 
-    def add(self, key: str, rule: str, text: str) -> None:
+    def add(self, key: str, rule: str, text: str = "") -> None:
         """Add a fault of a field; with an empty key, of the object itself."""
         self.findings.add(self.at(key), rule, text)
 
@@ -179,25 +178,22 @@ def opened(findings: Findings, place: str, value: object) -> Fields | None:
     return None
 
 
-class ToolNames:
-    """The names of the tools of a request, each of which may occur once."""
+class ToolNames(set[str]):
+    """The names of the tools of a request."""
 
-    def __init__(self) -> None:
-        self._first: dict[str, str] = {}
-        self.complete = True
-        """Whether all names are known, so that a name that is not here is known to be missing."""
+    complete = True
+    """Whether all names are known, so that a name that is not here is known to be missing."""
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._first
-
-    def add(self, tool: Fields, name: str | None) -> None:
-        """Add the name of a tool, and a fault if another tool has it."""
-        if name is None:
-            self.complete = False
-        elif name in self._first:
-            tool.add("name", "duplicate_tool", f"{short(name)} is also the name of {self._first[name]}")
+    def read(self, name: object) -> None:
+        """Add the name of a tool; one that cannot be read may be any name."""
+        if isinstance(name, str):
+            self.add(name)
         else:
-            self._first[name] = tool.place
+            self.complete = False
+
+    def may_have(self, name: object) -> bool:
+        """Whether a tool may have this name."""
+        return name in self or not self.complete
 
 
 # Objects of a client.
@@ -235,7 +231,7 @@ def check_texts(body: Fields) -> int:
     """Find each text that is not valid Unicode; return the count of characters of all texts."""
     size, broken = _measure(body.values)
     for place in broken:
-        body.findings.add(place.lstrip("."), "not_unicode", "contains a lone surrogate")
+        body.findings.add(place.lstrip("."), "not_unicode")
     return size
 
 

@@ -146,7 +146,7 @@ def _read_contents(body: Fields) -> list[Content]:
     if isinstance(value, str) or as_object(value) is not None:
         return list(_read_content(body.findings, "contents", value))
     if as_list(value) == [] or as_list(value) == ():
-        body.add("contents", "no_contents", "there are no contents")
+        body.add("contents", "no_contents")
     elements = body.each("contents")
     return [content for place, one in elements for content in _read_content(body.findings, place, one)]
 
@@ -182,7 +182,7 @@ def _text_part(findings: Findings, place: str, text: str) -> Part:
 
 def _read_parts(content: Fields) -> Iterator[Part]:
     if as_list(content.get("parts")) is not None and not content.get("parts"):
-        content.add("parts", "empty_parts", "there are no parts")
+        content.add("parts", "empty_parts")
     for part in content.each_object("parts"):
         if part is not None:
             yield from _read_part(part)
@@ -199,7 +199,7 @@ def _read_part(part: Fields) -> Iterator[Part]:
     elif held:
         yield Part(held[0], part.get(_spelled(part, held[0])), part)
     elif _BESIDE.issuperset(part.names()):
-        part.add("", "empty_part", "the part holds nothing")
+        part.add("", "empty_part")
     else:
         yield Part("", None, part)
 
@@ -218,7 +218,7 @@ def _check_parts(content: Content) -> None:
         key = _spelled(part.fields, "thoughtSignature")
         signature = part.fields.get(key)
         if isinstance(signature, str) and signature and not is_base64(signature):
-            part.fields.add(key, "signature_data", "the signature is not base64")
+            part.fields.add(key, "signature_data")
         if part.kind == "text":
             _check_text(part)
         elif part.kind in _PART_CHECKS:
@@ -235,7 +235,7 @@ def _check_text(part: Part) -> None:
     if not isinstance(part.value, str):
         part.fields.add("text", "shape", f"must be a string, is {type_of(part.value)}")
     elif not part.value and not part.is_signed:
-        part.fields.add("", "empty_text", "the text is empty")
+        part.fields.add("", "empty_text")
 
 
 def _check_call(call: Fields) -> None:
@@ -265,17 +265,17 @@ def _check_function_name(function: Fields) -> None:
 def _check_inline_data(inline: Fields) -> None:
     key, data = _spelled(inline, "mimeType"), inline.get("data")
     if not isinstance(inline.get(key), str) or not inline.get(key):
-        inline.add(key, "media_type", "the data has no MIME type")
+        inline.add(key, "media_type")
     # The client takes bytes and writes base64 itself.
     if not (isinstance(data, bytes) and data) and not (isinstance(data, str) and is_base64(data)):
-        inline.add("data", "media_data", "the data is not plain base64")
+        inline.add("data", "media_data")
     check_signature(inline, "media_type", inline.get(key), data)
 
 
 def _check_file(file: Fields) -> None:
     key = _spelled(file, "fileUri")
     if not isinstance(file.get(key), str) or not file.get(key):
-        file.add(key, "media_source", "the file has no URI")
+        file.add(key, "media_source")
 
 
 _PART_CHECKS: dict[str, Callable[[Fields], None]] = {
@@ -387,14 +387,14 @@ def _check_alone(findings: Findings, contents: list[Content]) -> None:
     for content in contents:
         other = next((part for part in content.parts if part.kind != "functionResponse"), None)
         if content.responses and other is not None:
-            findings.add(other.place, "responses_mixed", "it stands beside responses")
+            findings.add(other.place, "responses_mixed")
 
 
 def _check_end(findings: Findings, contents: list[Content], model: Model, *, after_cache: bool) -> None:
     if not contents or contents[-1].role != "model" or contents[-1].calls:
         return
     if (len(contents) == 1 and not after_cache) or model.ends_with_user:
-        findings.add(contents[-1].place, "ends_with_model", "the last content is the model's")
+        findings.add(contents[-1].place, "ends_with_model")
 
 
 # Instructions and tools.
@@ -446,11 +446,9 @@ def _check_tools(settings: Fields, model: Model) -> None:
 def _check_mixed(settings: Fields, model: Model) -> None:
     key = _spelled(settings, "toolConfig")
     config = Fields(settings.findings, settings.at(key), as_object(settings.get(key)) or {})
-    if not model.mixes_tools:
-        settings.add("tools", "tools_mixed", "functions beside tools of the provider")
-    elif config.get(_spelled(config, "includeServerSideToolInvocations")) is not True:
-        text = "functions beside tools of the provider, and the tool config does not allow it"
-        settings.add("tools", "tools_mixed", text)
+    is_allowed = config.get(_spelled(config, "includeServerSideToolInvocations")) is True
+    if not (model.mixes_tools and is_allowed):
+        settings.add("tools", "tools_mixed")
 
 
 def _check_tool(tool: Fields | None, names: set[str]) -> int:

@@ -42,7 +42,7 @@ def check_request(body: Fields, model: str | None) -> None:
     """Find what the Chat Completions refuse or misread in a request."""
     name = (model or "").lower()
     if as_list(body.get("messages")) == []:
-        body.add("messages", "empty_messages", "is an empty list")
+        body.add("messages", "empty_messages")
     pairing = _Pairing(body.findings)
     for message in body.each_object("messages"):
         role = message.text("role") if message else None
@@ -67,7 +67,7 @@ def check_request(body: Fields, model: str | None) -> None:
 def _check_message(message: Fields, role: str, pairing: "_Pairing", model: str) -> None:
     author = message.text("name") if role == "function" else message.optional_text("name")
     if author is not None and not _AUTHOR.fullmatch(author):
-        message.add("name", "message_name", "is empty, or has whitespace or one of < > | / \\")
+        message.add("name", "message_name")
     if role == "assistant":
         _check_assistant(message, pairing, model)
         return
@@ -95,7 +95,7 @@ def _check_assistant(message: Fields, pairing: "_Pairing", model: str) -> None:
         return
     calls, most = as_list(message.get("tool_calls")), rules.OPENAI_TOOL_CALL_COUNT.accepted
     if calls is not None and not calls:
-        message.add("tool_calls", "empty_tool_calls", "is an empty list")
+        message.add("tool_calls", "empty_tool_calls")
     if calls is not None and len(calls) > most:
         message.add("tool_calls", "too_many_tool_calls", f"has {len(calls)} calls, more than {most}")
     found: list[tuple[str, str]] = []
@@ -109,7 +109,7 @@ def _check_assistant(message: Fields, pairing: "_Pairing", model: str) -> None:
 def _check_call(call: Fields, model: str) -> str | None:
     tool = _named(call)
     if tool and call.get("type") == "custom":
-        tool.text("name")
+        check_tool_name(tool, "openai", is_custom=True)
         tool.text("input")
     elif tool:
         _check_function(tool)
@@ -266,11 +266,8 @@ def check_audio(part: Fields) -> None:
 def check_file_data(file: Fields) -> None:
     """Check the bytes of a file: a data URL."""
     data = file.optional_text("file_data")
-    media_type = _data_url_type(data) if data is not None else None
-    if data is not None and media_type is None:
+    if data is not None and _data_url_type(data) is None:
         file.add("file_data", "file_source", "is not a data URL with base64")
-    elif data is not None:
-        check_signature(file, "file_type", media_type, data.partition(",")[2], "file_data")
 
 
 def _data_url_type(url: str) -> str | None:
@@ -293,15 +290,11 @@ _PART_CHECKS: dict[str, Callable[[Fields], object]] = {
 # Names, tools and the cache.
 
 
-def check_tool_name(tool: Fields, wire: str) -> str | None:
-    """Check the name of a function, of a call or of a declaration."""
+def check_tool_name(tool: Fields, wire: str, *, is_custom: bool = False) -> str | None:
+    """Check the name of a tool; that of a custom tool may be any text."""
     name = tool.text("name")
-    if name is not None and not rules.OPENAI_TOOL_NAME[wire].accepted.fullmatch(name):
-        tool.add(
-            "name",
-            "tool_name",
-            f"{short(name)} has {len(name)} characters, or others than letters, digits, _ and -",
-        )
+    if name is not None and not is_custom and not rules.OPENAI_TOOL_NAME[wire].accepted.fullmatch(name):
+        tool.add("name", "tool_name", f"{short(name)}, with {len(name)} characters, is no name of a tool")
     return name
 
 
@@ -367,41 +360,37 @@ def _check_tools(body: Fields) -> None:
     names, most = ToolNames(), rules.OPENAI_TOOL_COUNT.accepted
     for tool in body.each_object("tools") if body.has("tools") else ():
         definition = tool and _named(tool)
-        if tool is None or definition is None:
-            names.complete = False
-        elif tool.get("type") == "custom":
-            names.add(definition, definition.text("name"))
-        else:
-            names.add(definition, check_tool_name(definition, "openai"))
+        is_custom = tool is not None and tool.get("type") == "custom"
+        names.read(definition and check_tool_name(definition, "openai", is_custom=is_custom))
+        if definition:
             check_parameters(definition)
     count = len(as_list(body.get("tools")) or ())
     if count > most:
         body.add("tools", "too_many_tools", f"has {count} tools, more than {most}")
-    _check_choice(body, names)
-
-
-def _check_choice(body: Fields, names: ToolNames) -> None:
-    choice = body.get("tool_choice")
-    if choice is None or choice == "none":
-        return
-    if not body.get("tools"):
+    if body.get("tool_choice") not in (None, "none") and not body.get("tools"):
         body.add("tool_choice", "tool_choice", "is given without tools")
-    elif isinstance(choice, str):
-        if choice not in ("auto", "required"):
-            body.add("tool_choice", "tool_choice", f"is {short(choice)}")
-    elif (fields := body.object("tool_choice")) is not None:
-        if fields.get("type") != "allowed_tools":
-            _check_chosen(fields, names)
-        elif (allowed := fields.object("allowed_tools")) is not None:
-            for tool in allowed.each_object("tools"):
-                _check_chosen(tool, names)
+    else:
+        check_choice(body, names, _named)
 
 
-def _check_chosen(choice: Fields | None, names: ToolNames) -> None:
-    tool = choice and _named(choice)
-    name = tool.text("name") if tool else None
-    if tool and name is not None and names.complete and name not in names:
-        tool.add("name", "tool_choice", f"no tool of the request is named {short(name)}")
+def check_choice(body: Fields, names: ToolNames, named: Callable[[Fields], Fields | None]) -> None:
+    """Check the choice of a tool; `named` opens the part of a choice that has the name."""
+    choice = body.get("tool_choice")
+    if choice is None or choice in ("none", "auto", "required"):
+        return
+    if isinstance(choice, str):
+        body.add("tool_choice", "tool_choice", f"is {short(choice)}")
+        return
+    fields = body.object("tool_choice")
+    chosen: list[Fields | None] = [fields]
+    if fields and fields.get("type") == "allowed_tools":
+        allowed = fields.object("allowed_tools") if fields.has("allowed_tools") else fields
+        chosen = list(allowed.each_object("tools")) if allowed else []
+    for one in filter(None, chosen):
+        tool = named(one)
+        name = tool.text("name") if tool else None
+        if tool and name is not None and not names.may_have(name):
+            tool.add("name", "tool_choice", f"no tool of the request is named {short(name)}")
 
 
 # Services of other makers. What each refuses is a row of `rules.SERVICES`.

@@ -18,6 +18,7 @@ from quire.providers.check.openai_chat import (
     check_breakpoints,
     check_cache_key,
     check_call_id,
+    check_choice,
     check_file_data,
     check_image_url,
     check_parameters,
@@ -124,8 +125,7 @@ class _Items:
             return
         prefix = rules.OPENAI_ITEM_PREFIXES.accepted.get(kind, "")
         if not rules.OPENAI_ITEM_ID.accepted.fullmatch(item_id):
-            text = f"{short(item_id)} has {len(item_id)} characters, or others than letters, digits, _ and -"
-            item.add("id", "item_id", text)
+            item.add("id", "item_id", f"{short(item_id)}, with {len(item_id)} characters, is no id")
         elif not item_id.startswith(prefix):
             item.add("id", "item_id_prefix", f"{short(item_id)} is the id of an item of type {kind}")
         elif item_id in self._ids:
@@ -151,19 +151,18 @@ class _Items:
         if item.has("id"):
             self._reasoning = item.place
         if not item.has("summary"):
-            item.add("summary", "reasoning_summary", "is missing")
+            item.add("summary", "reasoning_summary")
         else:
             for part in item.each_object("summary"):
                 if part:
                     part.text("type")
         sealed = item.optional_text("encrypted_content")
         if item.has("id") and not sealed and not self._is_stored:
-            item.add("encrypted_content", "reasoning_unstored", "is missing, and store is false")
+            item.add("encrypted_content", "reasoning_unstored")
 
     def _expect_no_reasoning(self) -> None:
         if self._reasoning is not None:
-            text = "is not followed by a message of the assistant or a call"
-            self._findings.add(self._reasoning, "reasoning_alone", text)
+            self._findings.add(self._reasoning, "reasoning_alone")
         self._reasoning = None
 
     def _check_output(self, item: Fields, kind: str) -> None:
@@ -178,25 +177,22 @@ class _Items:
             self._calls.output(call_id, item.at("call_id"), kind.removesuffix("_output"))
 
     def _check_call(self, item: Fields, kind: str) -> None:
-        if kind == "function_call":
-            check_tool_name(item, _WIRE)
-            item.text("arguments", rule="arguments_not_string")
-        elif kind == "custom_tool_call":
-            item.text("name")
-            item.text("input")
+        if kind in _CALLS:
+            check_tool_name(item, _WIRE, is_custom=kind == "custom_tool_call")
+            key, rule = (
+                ("arguments", "arguments_not_string") if kind == "function_call" else ("input", "shape")
+            )
+            item.text(key, rule)
+            call_id = check_call_id(item, "call_id", rules.OPENAI_CALL_ID_LENGTH.accepted)
+            self._is_unclear = self._is_unclear or call_id is None
         elif kind.endswith(_NEWER_ITEMS):
-            if isinstance(item.get("call_id"), str):
-                self._calls.call(item.get("call_id"), item.at("call_id"), kind)
-            return
+            call_id = item.get("call_id")
         else:
+            call_id = None
             if kind not in _OTHER_ITEMS:
                 item.add("type", "unknown_item", f"is {short(kind)}")
                 self._is_unclear = True
-            return
-        call_id = check_call_id(item, "call_id", rules.OPENAI_CALL_ID_LENGTH.accepted)
-        if call_id is None:
-            self._is_unclear = True
-        else:
+        if isinstance(call_id, str):
             self._calls.call(call_id, item.at("call_id"), kind)
 
 
@@ -295,44 +291,21 @@ _PART_CHECKS: dict[str, Callable[[Fields], object]] = {
 
 
 def _check_tools(body: Fields) -> None:
-    names = ToolNames()
+    names, later = ToolNames(), ("additional_tools", "tool_search_output")
     for tool in body.each_object("tools") if body.has("tools") else ():
         kind = tool.text("type") if tool else None
         if tool is None or kind is None or kind == "namespace":  # a namespace names its tools within
             names.complete = False
-        elif kind == "function":
-            names.add(tool, check_tool_name(tool, _WIRE))
+        elif kind in ("function", "custom"):
+            names.read(check_tool_name(tool, _WIRE, is_custom=kind == "custom"))
+        if tool and kind == "function":
             check_parameters(tool)
-        elif kind == "custom":
-            names.add(tool, tool.text("name"))
-    later = ("additional_tools", "tool_search_output")
     if body.has("prompt") or any(item.get("type") in later for item in objects_in(body.get("input"))):
         names.complete = False
-    _check_choice(body, names)
+    if body.get("tool_choice") == "required" and not body.get("tools") and names.complete:
+        body.add("tool_choice", "tool_choice", "is required without tools")
+    check_choice(body, names, _chosen)
 
 
-def _check_choice(body: Fields, names: ToolNames) -> None:
-    choice = body.get("tool_choice")
-    if choice is None or choice in ("none", "auto"):
-        return
-    if choice == "required":
-        if not body.get("tools") and names.complete:
-            body.add("tool_choice", "tool_choice", "is required without tools")
-    elif isinstance(choice, str):
-        body.add("tool_choice", "tool_choice", f"is {short(choice)}")
-    else:
-        _check_chosen(body.object("tool_choice"), names)
-
-
-def _check_chosen(choice: Fields | None, names: ToolNames) -> None:
-    kind = choice.text("type") if choice else None
-    if choice is None or kind is None:
-        return
-    if kind == "allowed_tools":
-        for tool in choice.each_object("tools"):
-            if tool and tool.get("type") in ("function", "custom"):
-                _check_chosen(tool, names)
-    elif kind in ("function", "custom"):
-        name = choice.text("name")
-        if name is not None and names.complete and name not in names:
-            choice.add("name", "tool_choice", f"no tool of the request is named {short(name)}")
+def _chosen(choice: Fields) -> Fields | None:
+    return choice if choice.text("type") in ("function", "custom") else None
