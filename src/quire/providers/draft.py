@@ -13,7 +13,7 @@ import msgspec
 from quire.items import ConfigChange, Content, Item, Message, Note, Opaque, Reasoning, Summary, ToolCall
 from quire.providers.media import described, split
 from quire.providers.names import Alphabet, Names
-from quire.providers.state import is_whole, misfit, still_said, unpack
+from quire.providers.state import is_whole, misfit, same_model, still_said, unpack
 from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json
 from quire.state import MASKED
@@ -110,7 +110,9 @@ class Draft:
     def note_thoughts(self, item: Reasoning, reason: str) -> None:
         """Note that thoughts are not sent; the model's own that came without state are no loss."""
         state = item.state
-        is_own = state is not None and not state.data and self._misfit(state, None) is None
+        is_own = state is not None and not state.data and state.provider == self.wire
+        if is_own and state and self.model is not None:
+            is_own = same_model(state.model, self.model)
         self.note(item, "thoughts_left_out" if is_own else "reasoning_left_out", reason)
 
     # --- ids, names and texts ----------------------------------------------------------------------------
@@ -158,7 +160,7 @@ class Draft:
             return []
         fault = self._misfit(state, is_standing or self.stands)
         blocks = unpack(state) if fault is None else []
-        if fault is None and not (blocks and all(is_whole(self.wire, block) for block in blocks)):
+        if fault is None and not (blocks and self._are_whole(item, blocks)):
             fault = "reasoning_left_out", "its state cannot be read"
         if fault is None and not still_said(self.wire, item, blocks):
             fault = "state_stale", "it was changed since"
@@ -167,28 +169,20 @@ class Draft:
             return []
         return blocks
 
-    def user_blocks(self, item: Message) -> list[Json]:
-        """The raw blocks of a message that no model made; they go back to their wire whichever model it is."""
-        state = item.state
-        if state is None or not state.data or state.prefix == MASKED:
-            return []
-        blocks = unpack(state)
-        sound = all(is_whole(self.wire, block) for block in blocks) if state.provider == self.wire else False
-        if sound and still_said(self.wire, item, blocks):
-            return blocks
-        self._note_fields(item, state)
-        return []
+    def _are_whole(self, item: Item, blocks: list[Json]) -> bool:
+        # Of a call's block the writer takes single fields, and looks at each.
+        return isinstance(item, ToolCall) or all(is_whole(self.wire, block) for block in blocks)
 
     def _note_fields(self, item: Item, state: Opaque) -> None:
         self.note(item, "fields_left_out", f"what {state.provider} has beside it is not sent here")
 
-    def _misfit(self, state: Opaque, is_standing: Callable[[str], bool] | None) -> tuple[Change, str] | None:
+    def _misfit(self, state: Opaque, is_standing: Callable[[str], bool]) -> tuple[Change, str] | None:
         doubt = None
         if self.masked or state.prefix == MASKED:
             doubt = "something in its own reply was masked"
         elif state.prefix is None and self.edited:
             doubt = "there were edits, and what it was made after is not known"
-        return misfit(state, self.wire, self.model, is_standing or (lambda _: True), doubt)
+        return misfit(state, self.wire, self.model, is_standing, doubt)
 
     def stands(self, prefix: str, *, merges: bool = False, from_nothing: bool = False) -> bool:
         """Whether a digest is that of what precedes a reply of the model that is about to be written.

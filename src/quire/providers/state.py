@@ -12,8 +12,9 @@ raw wire blocks that the item stands for, made by `pack`:
   verbatim or not at all: a writer leaves out one half without the other.
 - A reply whose blocks say nothing more than its items has no state. A `Reasoning` always has one, if need be
   without data, because it says whose thoughts they are and after what they were made.
-- A message of the user may carry state too (the name of a speaker, settings of a document, a search result).
-  It names no model and goes back to its provider whichever model is asked.
+- State that no model made (the name of a speaker, settings of a document, a search result), or that any
+  model reads (that a call is of a custom tool), has the model `ANY_MODEL` and no prefix. It goes back to its
+  provider whichever model is asked, and whatever was edited.
 
 | wire | item | blocks |
 |---|---|---|
@@ -43,6 +44,9 @@ from quire.items import Message, Opaque, Part, Reasoning, ToolCall
 from quire.providers.types import Answer, Change
 from quire.providers.values import Json, decoded, entries_in, fields_in, json_text, text_in
 from quire.tokens import bare_name
+
+ANY_MODEL = "*"
+"""The model of state that goes back to its provider whichever model is asked."""
 
 OPENAI, RESPONSES, ANTHROPIC, GEMINI = "openai", "openai-responses", "anthropic", "gemini"
 
@@ -102,6 +106,8 @@ def misfit(
     """
     if state.provider != wire:
         return "state_foreign", f"made by {state.provider}"
+    if state.model == ANY_MODEL:
+        return None
     if not same_model(state.model, model or ""):
         maker = state.model or "a model that was not named"
         return "state_foreign", f"made by {maker}, and this is for {model or 'a model that is not named'}"
@@ -156,10 +162,11 @@ def still_said(wire: str, item: Message | Reasoning | ToolCall, blocks: Sequence
         return True
     if isinstance(item, Reasoning):
         return blocks_text(wire, blocks) == item.text
+    said = _outline([block_text(wire, block) for block in blocks])
+    if not said and len(blocks) == 1:
+        return True  # the block leaves out what the item says
     parts = (item.content,) if isinstance(item.content, str) else item.parts
-    return _outline([block_text(wire, block) for block in blocks]) == _outline(
-        [part if isinstance(part, str) else None for part in parts]
-    )
+    return said == _outline([part if isinstance(part, str) else None for part in parts])
 
 
 def with_media(wire: str, parts: Sequence[Part], blocks: Sequence[Json]) -> list[tuple[Json, Part | None]]:
@@ -277,15 +284,21 @@ def _is_whole_gemini(part: Json) -> bool:
 def _is_whole_responses(item: Json) -> bool:
     kind, own_id = item.get("type"), item.get("id")
     if kind == "reasoning":
-        texts = [*entries_in(item.get("summary")), *entries_in(item.get("content"))]
-        sealed = isinstance(item.get("encrypted_content"), str) or bool(item.get("content"))
-        named = isinstance(own_id, str) and bool(_REASONING_ID.fullmatch(own_id))
-        return named and sealed and all(isinstance(fields_in(text).get("text"), str) for text in texts)
+        return _is_whole_reasoning(item)
     if not isinstance(kind, str) or kind in _OWN_ITEMS:
-        return False
+        return item.keys() == {"phase"}
     if own_id is not None and not (isinstance(own_id, str) and _ID.fullmatch(own_id)):
         return False
     return kind in _SERVER_ITEMS or kind in USER_ITEMS or kind.endswith(("_call", "_output"))
+
+
+def _is_whole_reasoning(item: Json) -> bool:
+    own_id, summary, content = item.get("id"), item.get("summary"), item.get("content")
+    if not isinstance(own_id, str) or not _REASONING_ID.fullmatch(own_id) or not isinstance(summary, list):
+        return False
+    texts = (fields_in(text) for text in [*summary, *entries_in(content)])  # pyright: ignore
+    are_texts = all(isinstance(text.get(key), str) for text in texts for key in ("type", "text"))
+    return are_texts and (isinstance(item.get("encrypted_content"), str) or bool(content))
 
 
 def _is_whole_chat(fields: Json) -> bool:

@@ -236,7 +236,7 @@ def _parts(reply: Reply) -> Iterator[Reply]:
         if isinstance(output, ToolCall):
             has_result = next(given) is not None or has_result
             is_waiting = True
-        if isinstance(output, Message) and is_waiting and not has_result:
+        elif isinstance(output, Message) and is_waiting and not has_result:
             starts.append(at)
             is_waiting = False
         elif starts[-1] == at - 1 > 0:

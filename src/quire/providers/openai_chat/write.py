@@ -365,16 +365,16 @@ class ChatWriter(OpenAIWriter):
 
     def _tool_calls(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
         """Calls of one message, each with its signature; the first has one where the service wants it."""
-        if self.profile.signs_calls and not signs[0]:
+        if self.profile.signs_calls and not signs[0].keys() & {*SIGNATURE_FIELDS}:
             self.draft.note(calls[0], "state_foreign", "a placeholder stands for this model's signature")
             signed = {"extra_content": {"google": {"thought_signature": SIGNATURE_PLACEHOLDER}}}
-            signs = [signed, *signs[1:]]
+            signs = [signs[0] | signed, *signs[1:]]
         return [self._tool_call(call, sign) for call, sign in zip(calls, signs, strict=True)]
 
     def _tool_call(self, call: ToolCall, sign: Json) -> Json:
         text = self._custom_input(call, sign.get("type"), "custom")
         call_id = self.draft.call_id(call, call.call_id.partition(_SIGNATURE_IN_ID)[0])
-        beside = {name: value for name, value in sign.items() if name in SIGNATURE_FIELDS}
+        beside = {name: sign[name] for name in SIGNATURE_FIELDS if isinstance(sign.get(name), dict)}
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
             return {"id": call_id, "type": "custom", "custom": {"name": call.name, "input": text}, **beside}
@@ -404,9 +404,9 @@ class ChatWriter(OpenAIWriter):
 
     def _name_speaker(self, item: Item, place: int) -> None:
         """Put the name of the speaker on the message at a place, if there is one."""
-        if not isinstance(item, Message) or item.state is None or item.role == "assistant":
+        if not isinstance(item, Message) or item.state is None:
             return
-        fields = self.draft.user_blocks(item)
+        fields = self.draft.usable_blocks(item)
         name = text_in(fields[0].get("name")) if fields else ""
         if not name or place >= len(self.draft.messages):
             return
