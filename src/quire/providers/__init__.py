@@ -5,16 +5,16 @@ from quire.providers.anthropic import Anthropic
 from quire.providers.anthropic.strict_room import StrictRoom as StrictRoom
 from quire.providers.caching import CachePlan
 from quire.providers.changed_names import Changed as Changed
-from quire.providers.checking import HISTORY as HISTORY, RULES, Fault, check
-from quire.providers.checking.asserting import (
+from quire.providers.check import (
+    RULES,
+    Rule as Rule,
     assert_valid_anthropic,
     assert_valid_gemini,
     assert_valid_openai,
     assert_valid_openai_responses,
+    check,
 )
-from quire.providers.checking.faults import Findings as Findings
-from quire.providers.checking.reading import Fields as Fields
-from quire.providers.checking.schemas import check_within as check_within
+from quire.providers.check.schema import schema_errors as schema_errors
 from quire.providers.definitions import Tool as Tool, read_tools as read_tools
 from quire.providers.downgrades import HARMLESS as HARMLESS, Downgrade
 from quire.providers.gemini import Gemini
@@ -53,6 +53,7 @@ from quire.providers.provider import (
 from quire.providers.rendering import Rendered
 from quire.providers.routes import cloud_of as cloud_of
 from quire.providers.strictness import is_open as is_open, refusals as refusals
+from quire.providers.types import HISTORY as HISTORY, Fault
 from quire.providers.wording import (
     NO_RESULT as NO_RESULT,
     described as described,

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 from quire.errors import Damaged, WrongType
 from quire.items import Item
 from quire.providers.caching import CachePlan
-from quire.providers.checking.faults import Fault
 from quire.providers.json_values import dumped
 from quire.providers.rendering import Rendered
+from quire.providers.types import Fault
 from quire.tokens import Definition, Usage
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]

@@ -7,11 +7,11 @@ import msgspec
 
 from quire.items import Item, Reasoning, ToolCall
 from quire.providers.caching import CachePlan
-from quire.providers.checking import check
-from quire.providers.checking.faults import Fault
+from quire.providers.check import check
 from quire.providers.halves import Words, without_halves
 from quire.providers.provider import Answer, Parsed, StreamReader, answer_to
 from quire.providers.rendering import Begin, Rendered, render
+from quire.providers.types import Fault
 from quire.providers.wording import mended
 from quire.tokens import Definition
 
