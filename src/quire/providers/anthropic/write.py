@@ -1,0 +1,671 @@
+"""Anthropic Messages: turns as messages of content blocks.
+
+What one side says in a row is one message. Instructions at the start are apart from the messages, as `system`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from quire.items import (
+    ConfigChange,
+    File,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    parts_of,
+)
+from quire.providers.anthropic.cache import End, mark
+from quire.providers.draft import Digest, Draft, content_of
+from quire.providers.media import (
+    PDF,
+    PICTURES,
+    Media,
+    as_text,
+    base64_of,
+    begun,
+    file_id,
+    file_text,
+    inline_bytes,
+    media_type,
+    replaced,
+    sound_type,
+    split,
+)
+from quire.providers.profiles import Profile
+from quire.providers.render import Marks
+from quire.providers.rules import (
+    BEGIN,
+    BLANK_THOUGHT,
+    CALL_IDS,
+    CONTINUE,
+    FROM_ASSISTANT,
+    NO_RESULT,
+    TOOL_NAMES,
+    from_tool,
+    tagged_instructions,
+)
+from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block, with_media
+from quire.providers.tools import Tool, anthropic_tools
+from quire.providers.turns import Output, Reply
+from quire.providers.values import Json, fields_in, object_in
+from quire.tokens import NO_OUTPUT, size_of
+
+_THINKING = frozenset(("thinking", "redacted_thinking"))
+_CITED = ("document", "search_result")
+_STEPS = 5
+_HEAVY = 8_000_000
+"""Bytes of media from which on a request is weighed: text alone exceeds any window before it gets near."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Held(NamedTuple):
+    """An image or a document that was written, and whose it is; it may have to go."""
+
+    block: Json
+    item: Item
+    is_large: bool
+    weight: int
+
+
+class MessagesWriter:
+    """Writes messages of content blocks."""
+
+    __slots__ = (
+        *("_cited", "_media", "_orders", "_stable_system", "_system", "_tool_names", "_tools"),
+        *("draft", "profile"),
+    )
+
+    def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
+        self.draft = draft
+        self.profile = profile
+        self._tools = tools
+        self._tool_names: dict[str, str] = {}  # wire names of the tools called so far
+        self._system: list[Json] = []
+        self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
+        self._orders: tuple[Item, ...] = ()  # instructions that end the turn of the user at hand
+        self._media: list[_Held] = []  # in the order of the messages
+        self._cited: dict[str, bool] = {}  # whether documents, and search results, are to be cited
+        self._seed()
+
+    def branch(self) -> "MessagesWriter":
+        """A copy to be finished."""
+        twin = object.__new__(MessagesWriter)
+        twin.draft, twin.profile, twin._tools = self.draft.branch(), self.profile, self._tools
+        twin._tool_names, twin._system = self._tool_names.copy(), self._system.copy()
+        twin._stable_system, twin._orders = len(self._system), self._orders
+        twin._media, twin._cited = self._media.copy(), self._cited.copy()
+        return twin
+
+    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
+        """Nothing is written here yet."""
+        return start
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Write an item that is addressed to the model."""
+        content = content_of(item)
+        if isinstance(item, Message) and item.state is not None:
+            blocks = self._user_blocks(item)
+        elif isinstance(content, str) and not _is_blank(content):
+            self._say([{"type": "text", "text": content}])
+            return
+        else:
+            blocks = self._input_blocks(item, parts_of(content))
+        if blocks:
+            self._say(blocks)
+        elif not parts_of(content):
+            self.draft.note_empty(item)
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Write instructions: apart from the messages at the start, later where they stand."""
+        text = self.draft.instructions(item)
+        if _is_blank(text):
+            self.draft.note_empty(item)
+        elif not self.draft.messages:
+            self._system.append({"type": "text", "text": text})
+            self._seed()
+        elif self.profile.mid_instructions:
+            self._order(item, {"type": "text", "text": text})
+        else:
+            self.draft.note(item, "instructions_as_text", "the model takes instructions at the start only")
+            self._say([{"type": "text", "text": tagged_instructions(text)}])
+
+    def reply(self, reply: Reply) -> None:
+        """Write a turn of the model and the results of its calls."""
+        outputs, calls, results = reply
+        ids: list[str] = []
+        moved: list[Json] = []
+        written: list[tuple[Output, Json]] = []
+        for output in outputs:
+            if isinstance(output, ToolCall):
+                block = self._call(output)
+                ids.append(block["id"])
+                written.append((output, block))
+            elif isinstance(output, Reasoning):
+                written += [(output, block) for block in self._thoughts(output, bool(calls))]
+            else:
+                blocks, media = self._text_blocks(output)
+                written += [(output, block) for block in blocks]
+                moved += media
+        blocks = self._ordered(written)
+        if calls and self.profile.wants_thoughts != "no" and not any(_is_thinking(block) for block in blocks):
+            blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
+        if blocks:
+            self._answer(blocks)
+        given = self._results(calls, results, ids) + moved
+        if given:
+            self._say(given)
+
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
+        """The payload."""
+        self._close_orders()
+        if self._awaits_user():
+            self.draft.note(None, "turn_added", "the user speaks last here")
+            self.draft.messages.append(_user_turn(CONTINUE))
+        turns = self._fitted(self.draft.messages)
+        payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
+        payload["messages"] = _spread(turns)
+        if self._tools:
+            payload["tools"] = self._tools.copy()
+        elif self._tool_names:
+            # The API has refused calls in a history without tools. None of these is to be called now.
+            self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
+            payload["tools"] = _stand_ins(self._tool_names.values())
+            payload["tool_choice"] = {"type": "none"}
+        if marks:
+            end = self._slow_end(turns)
+            mark(payload, end, self._stable_system, marks.plan, self.profile.cache_minimum)
+        return payload
+
+    # --- turns -------------------------------------------------------------------------------------------
+    # Instructions in the middle apply from the end of the user's turn on. They are kept with that turn,
+    # under `then`, and become a message of their own in the payload.
+
+    def _awaits_user(self) -> bool:
+        messages = self.draft.messages
+        return not messages or messages[-1]["role"] == "assistant"
+
+    def _say(self, blocks: list[Json]) -> None:
+        if self._awaits_user():
+            self.draft.messages.append({"role": "user", "content": blocks})
+            return
+        for order in self._orders:
+            self.draft.note(order, "instructions_moved", "they apply from the end of the user's turn on")
+        self._orders = ()
+        self.draft.open_message()["content"].extend(blocks)
+
+    def _order(self, item: Item, block: Json) -> None:
+        if self._awaits_user():
+            self.draft.messages.append({"role": "user", "content": [], "then": [block]})
+        else:
+            self.draft.open_message().setdefault("then", []).append(block)
+        self._orders = (*self._orders, item)
+
+    def _answer(self, blocks: list[Json]) -> None:
+        messages = self.draft.messages
+        if messages and messages[-1]["role"] == "assistant":
+            self.draft.open_message()["content"].extend(blocks)
+            return
+        if not messages:
+            self.draft.note(None, "turn_added", "the user speaks first here")
+            messages.append(_user_turn(BEGIN))
+        self._close_orders()
+        messages.append({"role": "assistant", "content": blocks})
+
+    def _close_orders(self) -> None:
+        """Note of instructions in a turn where the user says nothing how they are written."""
+        if self._orders and not self.draft.messages[-1]["content"]:
+            for order in self._orders:
+                reason = "instructions follow a turn of the user here, and there is none"
+                self.draft.note(order, "instructions_as_text", reason)
+        self._orders = ()
+
+    def _slow_end(self, turns: list[Json]) -> End | None:
+        """The last block before the volatile items, as a place in the payload."""
+        settled = self.draft.settled
+        if not settled:
+            return None
+        last = settled[-1]
+        before = len(_spread(turns[: len(settled) - 1]))
+        if last is self.draft.messages[len(settled) - 1]:
+            messages = _spread([turns[len(settled) - 1]])
+            return End(before + len(messages) - 1, len(messages[-1]["content"]) - 1)
+        length = min(len(last["content"]), len(turns[len(settled) - 1]["content"]))
+        return End(before, length - 1) if length else self._end_before(turns, len(settled) - 1)
+
+    def _end_before(self, turns: list[Json], count: int) -> End | None:
+        before = _spread(turns[:count])
+        return End(len(before) - 1, len(before[-1]["content"]) - 1) if before else None
+
+    def _seed(self) -> None:
+        """Begin the digest with what precedes all messages."""
+        before: Json = {"system": self._system}
+        if self.profile.bound_thinking:
+            before["tools"] = self._tools
+        self.draft.digest = Digest(before)
+
+    # --- outputs of the model ----------------------------------------------------------------------------
+
+    def _stands(self, prefix: str) -> bool:
+        return self.draft.stands(prefix, merges=True)
+
+    def _thoughts(self, item: Reasoning, has_calls: bool) -> list[Json]:
+        """The raw blocks of thinking, or of tools that the service ran, if they may go back."""
+        if item.state is None or not item.state.data:
+            self.draft.note(item, "reasoning_left_out", "it has no state that can be sent back")
+            return []
+        blocks = self.draft.usable_blocks(item, self._stands)
+        if any(block.get("signature") == "" for block in blocks) and not self.profile.unsigned_thinking:
+            self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
+            return []
+        return [_with_text(block) for block in blocks]
+
+    def _text_blocks(self, item: Message) -> tuple[list[Json], list[Json]]:
+        """The text of a message of the model, and its media, which only a turn of the user can carry."""
+        blocks = self.draft.usable_blocks(item, self._stands) if item.state else []
+        if blocks:
+            return [block for block in blocks if not _is_blank(block["text"])], []
+        content = item.content
+        if isinstance(content, str):
+            if _is_blank(content):
+                self.draft.note_empty(item)
+                return [], []
+            return [{"type": "text", "text": content}], []
+        media = split(item.parts)[1]
+        texts = [text for part in item.parts if (text := as_text(part)) is not None]
+        written = [{"type": "text", "text": text} for text in texts if not _is_blank(text)]
+        if len(written) < len(texts) or not (written or media):
+            self.draft.note_empty(item)
+        if not media:
+            return written, []
+        self.draft.note(item, "media_moved", "only turns of the user carry media here")
+        return written, self._input_blocks(item, (FROM_ASSISTANT, *media))
+
+    def _call(self, call: ToolCall) -> Json:
+        self.draft.usable_blocks(call, self._stands)  # no fields of it go back here
+        if call.name not in self._tool_names:
+            self._tool_names[call.name] = self.draft.tool_name(call)
+        given = {} if not call.arguments or call.arguments.isspace() else object_in(call.arguments)
+        if given is None:
+            self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
+            given = {"arguments": call.arguments}
+        elif call.name in self.draft.parameters:
+            names = self.draft.parameters[call.name]
+            given = {names.get(name, name): value for name, value in given.items()}
+        name, call_id = self._tool_names[call.name], self.draft.call_id(call)
+        return {"type": "tool_use", "id": call_id, "name": name, "input": given}
+
+    def _ordered(self, written: list[tuple[Output, Json]]) -> list[Json]:
+        """The blocks of a turn in their order, with text before the first call.
+
+        With text after a call, the API has missed the results of the call. Thinking stays between calls. Left
+        out are halves of server tool pairs, and thinking that nothing follows.
+        """
+        before: list[tuple[Output, Json]] = []
+        since: list[tuple[Output, Json]] = []  # from the first call on
+        is_moved = False
+        for item, block in self._paired(written):
+            if block["type"] == "tool_use" or (since and _is_thinking(block) and not is_moved):
+                since.append((item, block))
+            elif since and _is_thinking(block):
+                self.draft.note(item, "state_stale", "what was said before it had to be moved")
+            else:
+                before.append((item, block))
+                if since and not is_moved:
+                    is_moved = True
+                    self.draft.note(item, "text_moved", "no text may follow a call here")
+        blocks = before + since
+        while blocks and _is_thinking(blocks[-1][1]):
+            item, _ = blocks.pop()
+            self.draft.note(item, "reasoning_left_out", "nothing was said or called after it")
+        return [block for _, block in blocks]
+
+    def _paired(self, written: list[tuple[Output, Json]]) -> list[tuple[Output, Json]]:
+        """Blocks without those of a server tool whose call or result is missing, or said twice."""
+        served = [block for _, block in written if is_server_block(block["type"])]
+        if not served:
+            return written
+        waiting: dict[str, Json] = {}
+        whole: set[int] = set()
+        asked: set[str] = set()
+        for block in served:
+            if block["type"] in SERVER_CALLS:
+                if block["id"] not in asked:
+                    asked.add(block["id"])
+                    waiting[block["id"]] = block
+            elif block["tool_use_id"] in waiting:
+                whole |= {id(waiting.pop(block["tool_use_id"])), id(block)}
+        kept: list[tuple[Output, Json]] = []
+        for item, block in written:
+            if is_server_block(block["type"]) and id(block) not in whole:
+                reason = "a server tool has a call or a result here, not both"
+                self.draft.note(item, "reasoning_left_out", reason)
+            else:
+                kept.append((item, block))
+        return kept
+
+    # --- results -----------------------------------------------------------------------------------------
+
+    def _results(
+        self, calls: list[ToolCall], results: list[ToolResult | None], ids: list[str]
+    ) -> list[Json]:
+        """A block for each call, in their order, then the media that had to be moved."""
+        written: list[Json] = []
+        moved: list[Json] = []
+        for call, result, call_id in zip(calls, results, ids, strict=True):
+            block: Json = {"type": "tool_result", "tool_use_id": call_id}
+            if result is None:
+                self.draft.note(call, "result_added", "the call has no result")
+                block |= {"content": NO_RESULT, "is_error": True}
+            else:
+                block["content"], media = self._result_content(result)
+                if result.is_error:
+                    block["is_error"] = True
+                if media:
+                    self.draft.note(result, "media_moved", "a failed call gives text only here")
+                    moved += [{"type": "text", "text": from_tool(call.name)}, *media]
+            written.append(block)
+        return written + moved
+
+    def _result_content(self, result: ToolResult) -> tuple[str | list[Json], list[Json]]:
+        """What a result holds, and the media that it may not hold because it is an error."""
+        if isinstance(result.content, str) or not result.parts:
+            text = result.text
+            if _is_blank(text):
+                self.draft.note(result, "empty_left_out", "it has no content, or blank text only")
+                return NO_OUTPUT, []
+            return text, []
+        blocks = self._input_blocks(result, result.parts)
+        media = [block for block in blocks if result.is_error and block["type"] != "text"]
+        inside = [block for block in blocks if not result.is_error or block["type"] == "text"]
+        if len(inside) == 1 and inside[0]["type"] == "text":
+            return inside[0]["text"], media
+        return inside or NO_OUTPUT, media
+
+    # --- parts -------------------------------------------------------------------------------------------
+
+    def _user_blocks(self, item: Message) -> list[Json]:
+        """The blocks of a message of the user that carries raw blocks, with the item's own media in them."""
+        raw = self.draft.usable_blocks(item)
+        if not raw or not (self.profile.fetches or all("file_id" not in block for block in raw)):
+            return self._input_blocks(item, item.parts)
+        written: list[Json] = []
+        for block, part in with_media(ANTHROPIC, item.parts, raw):
+            own = self._input_block(item, part) if part is not None else block
+            if own is not None and own["type"] == block["type"] == "document":
+                own = {**own, **_document_settings(block)}
+            if own is not None and not (own["type"] == "text" and _is_blank(own["text"])):
+                written.append(self._cited_alike(item, own))
+        return written
+
+    def _input_blocks(self, item: Item, parts: Sequence[Part]) -> list[Json]:
+        """Parts as content blocks, without blank texts, which the API refuses."""
+        found = [self._input_block(item, part) for part in parts]
+        written = [self._cited_alike(item, block) for block in found if block is not None]
+        if len(written) < len(parts):
+            self.draft.note(item, "empty_left_out", "it has texts without content")
+        return written
+
+    def _input_block(self, item: Item, part: Part) -> Json | None:
+        if isinstance(part, str):
+            return None if _is_blank(part) else {"type": "text", "text": part}
+        text = file_text(part)
+        if text is not None and _is_blank(text):
+            return None
+        part = _with_bytes(part)
+        block = None
+        if isinstance(part, Image):
+            block = self._image(item, part)
+        elif isinstance(part, File):
+            block = self._document(item, part, text)
+        if block is not None:
+            return block
+        is_at_hand = self.profile.fetches or part.data is not None
+        why = "cannot be carried" if is_at_hand else "is not at hand, and nothing is fetched here"
+        words, reason = replaced(part, why)
+        self.draft.note(item, "media_as_text", reason)
+        return {"type": "text", "text": f"[{type(part).__name__.lower()}]" if _is_blank(words) else words}
+
+    def _image(self, item: Item, part: Image) -> Json | None:
+        limits, data = self.profile.images, part.data
+        if "image_input" not in self.profile.media or not (data is not None or self.profile.fetches):
+            return None
+        known = file_id(part, ANTHROPIC)
+        if known is not None:
+            source: Json = {"type": "file", "file_id": known}
+        elif data is None:
+            if not _is_address(part) or sound_type(part) not in (*PICTURES, None):
+                return None
+            source = {"type": "url", "url": part.url}
+        else:
+            seen = begun(data)
+            kind = seen if seen in PICTURES else sound_type(part)
+            if kind not in PICTURES or (limits.bytes and len(data) * 4 // 3 > limits.bytes):
+                return None
+            if limits.side and _longer_side(part) > limits.side:
+                return None
+            source = {"type": "base64", "media_type": kind, "data": base64_of(data)}
+        is_large = _longer_side(part) > (limits.many_side or 10**9)
+        return self._hold({"type": "image", "source": source}, item, is_large)
+
+    def _document(self, item: Item, part: File, text: str | None) -> Json | None:
+        if text is not None:
+            if "pdf_input" not in self.profile.media:
+                return {"type": "text", "text": as_text(part)}
+            source: Json = {"type": "text", "media_type": "text/plain", "data": text}
+        elif "pdf_input" not in self.profile.media or not (part.data is not None or self.profile.fetches):
+            return None
+        elif (known := file_id(part, ANTHROPIC)) is not None:
+            source = {"type": "file", "file_id": known}
+        elif part.data is not None and sound_type(part) == PDF and self._fits(part.data):
+            source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
+        elif part.data is None and _is_address(part) and _seems_pdf(part):
+            source = {"type": "url", "url": part.url}
+        else:
+            return None
+        block: Json = {"type": "document", "source": source}
+        if not _is_blank(part.name or ""):
+            block["title"] = part.name
+        return self._hold(block, item, False)
+
+    def _fits(self, data: bytes) -> bool:
+        return len(data) * 4 // 3 < self.profile.largest_request
+
+    def _hold(self, block: Json, item: Item, is_large: bool) -> Json:
+        self._media.append(_Held(block, item, is_large, len(block["source"].get("data", ""))))
+        return block
+
+    def _cited_alike(self, item: Item, block: Json) -> Json:
+        """A block with citations on or off as on the first of its kind: the API wants all or none.
+
+        The first decides, so that what was sent before stays as it is.
+        """
+        kind = block["type"]
+        if kind not in _CITED:
+            return block
+        cited = fields_in(block.get("citations")).get("enabled") is True
+        first = self._cited.setdefault(kind, cited)
+        if cited != first:
+            reason = f"its citations are {'on' if first else 'off'}, as those of the first {kind}"
+            self.draft.note(item, "fields_left_out", f"{reason}: all have them or none")
+            block["citations"] = {"enabled": first}
+        return block
+
+    # --- limits of a request -----------------------------------------------------------------------------
+
+    def _fitted(self, turns: list[Json]) -> list[Json]:
+        """The turns without media over the limits of a request, nor thinking that is bound to what changed."""
+        gone = self._excess_images()
+        if gone:
+            self._note_gone(gone, "there are more images, or larger ones, than one request takes")
+        if sum(held.weight for held in self._media) > _HEAVY:
+            heavy = self._excess_bytes(turns, gone)
+            if heavy:
+                self._note_gone(heavy, "the media have more bytes than one request takes")
+            gone = gone + heavy
+        changed = len(turns)
+        if gone:
+            turns, changed = _without_media(turns, {id(held.block) for held in gone})
+        if not self._tools and self._tool_names:
+            changed = 0  # stand-ins for tools precede all messages
+        return self._without_thinking(turns, changed) if self.profile.bound_thinking else turns
+
+    def _excess_images(self) -> list[_Held]:
+        """The oldest images over the limits: of too many, and of many with a large one among them."""
+        limits = self.profile.images
+        images = [held for held in self._media if held.block["type"] == "image"]
+        gone = _stepped(len(images), limits.count) if limits.count else 0
+        large = [place for place, held in enumerate(images) if held.is_large]
+        if limits.many and len(images) - gone > limits.many and large and large[-1] >= gone:
+            # They go until no more than many are left, or none of those left is large.
+            gone = max(gone, min(_stepped(len(images), limits.many), large[-1] + 1))
+        return images[:gone]
+
+    def _excess_bytes(self, turns: list[Json], gone: list[_Held]) -> list[_Held]:
+        """The oldest media that have to go for a request to be within its bytes."""
+        left = _without_media(turns, {id(held.block) for held in gone})[0] if gone else turns
+        size = sum(len(_encode(value)) for value in (left, self._system, self._tools))
+        wanted = _stepped(size, self.profile.largest_request)
+        found: list[_Held] = []
+        dropped = {id(held.block) for held in gone}
+        for held in self._media:
+            if wanted > 0 and held.weight and id(held.block) not in dropped:
+                wanted -= held.weight
+                found.append(held)
+        return found
+
+    def _note_gone(self, gone: list[_Held], reason: str) -> None:
+        for item in {held.item.id: held.item for held in gone}.values():
+            self.draft.note(item, "media_as_text", reason)
+
+    def _without_thinking(self, turns: list[Json], start: int) -> list[Json]:
+        """The turns without thinking from a place on: what came before it changed."""
+        kept, count = turns.copy(), 0
+        for place in range(start, len(turns)):
+            if turns[place]["role"] == "assistant":
+                content = [block for block in turns[place]["content"] if not _is_thinking(block)]
+                count += len(turns[place]["content"]) - len(content)
+                kept[place] = {**turns[place], "content": content}
+        if count:
+            self.draft.note(None, "state_stale", f"{count} blocks of thinking: what came before changed")
+        return kept
+
+
+def begin(profile: Profile, tools: Sequence[Tool]) -> MessagesWriter:
+    """A writer with nothing written."""
+    draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC], TOOL_NAMES[ANTHROPIC])
+    return MessagesWriter(draft, profile, anthropic_tools(tools, draft, profile))
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _is_thinking(block: Json) -> bool:
+    return block["type"] in _THINKING
+
+
+def _with_text(block: Json) -> Json:
+    """A block of thinking without a signature and without text gets a blank: an empty text counts as none."""
+    if block.get("signature") == "" and not block.get("thinking"):
+        return {**block, "thinking": BLANK_THOUGHT}
+    return block
+
+
+def _user_turn(text: str) -> Json:
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
+
+
+def _spread(turns: list[Json]) -> list[Json]:
+    """Turns as messages, in a list of their own: instructions that end a turn of the user stand alone."""
+    messages: list[Json] = []
+    for turn in turns:
+        if "then" not in turn:
+            messages.append(turn)
+        elif turn["content"]:
+            messages.append({"role": "user", "content": turn["content"]})
+            messages.append({"role": "system", "content": turn["then"]})
+        else:
+            tagged = [{"type": "text", "text": tagged_instructions(block["text"])} for block in turn["then"]]
+            messages.append({"role": "user", "content": tagged})
+    return messages
+
+
+def _stand_ins(names: Sequence[str] | Any) -> list[Json]:
+    """Definitions for tools that a history speaks of and that are not offered now."""
+    schema = {"type": "object", "properties": {}}
+    return [
+        {"name": name, "description": "Not at hand any more.", "input_schema": schema} for name in sorted(names)
+    ]
+
+
+def _stepped(count: int, most: int) -> int:
+    """How much of the oldest goes: in steps, so that not every new image changes what came before."""
+    step = max(most // _STEPS, 1)
+    return min(count, -(-max(count - most, 0) // step) * step)
+
+
+def _without_media(turns: list[Json], gone: set[int]) -> tuple[list[Json], int]:
+    """Copies of the turns with text for these media, by identity, and the first turn that changed."""
+    changed, first = turns.copy(), len(turns)
+    for place, turn in enumerate(turns):
+        content = [_without_block(block, gone) for block in turn["content"]]
+        if any(one is not other for one, other in zip(content, turn["content"], strict=True)):
+            changed[place] = {**turn, "content": content}
+            first = min(first, place)
+    return changed, first
+
+
+def _without_block(block: Json, gone: set[int]) -> Json:
+    if id(block) in gone:
+        kind, url, title = block["type"], block["source"].get("url"), block.get("title")
+        name = "image" if kind == "image" else f"file {title}" if title else "file"
+        return {"type": "text", "text": f"[{name} at {url}]" if url else f"[{name}]"}
+    inner = block.get("content")
+    if block["type"] == "tool_result" and isinstance(inner, list) and any(id(part) in gone for part in inner):  # pyright: ignore
+        return {**block, "content": [_without_block(part, gone) for part in inner]}  # pyright: ignore
+    return block
+
+
+def _document_settings(block: Json) -> Json:
+    """What is said beside a document, as far as it can be sent again."""
+    settings: Json = {}
+    context, citations = block.get("context"), fields_in(block.get("citations"))
+    if isinstance(context, str) and context.strip():
+        settings["context"] = context
+    if citations.keys() == {"enabled"} and isinstance(citations["enabled"], bool):
+        settings["citations"] = citations
+    return settings
+
+
+def _with_bytes(part: Media) -> Media:
+    """A part with its bytes, where these were given as a `data:` address."""
+    data = inline_bytes(part) if part.data is None else None
+    return replace(part, url=None, data=data, media_type=media_type(part)) if data else part
+
+
+def _is_address(part: Image | File) -> bool:
+    return (part.url or "").lower().startswith(("https://", "http://"))
+
+
+def _seems_pdf(part: File) -> bool:
+    """Whether the file at an address is a PDF, as far as can be told."""
+    path = (part.url or "").partition("?")[0].partition("#")[0]
+    is_named = part.media_type is None and (part.name or path).lower().endswith(".pdf")
+    return media_type(part) == PDF or is_named
+
+
+def _longer_side(part: Image) -> int:
+    """The longer side in pixels; zero where nothing tells."""
+    return max((size_of(part.data) if part.data else None) or (part.width or 0, part.height or 0))
+
+
