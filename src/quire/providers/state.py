@@ -20,7 +20,6 @@ raw wire blocks that the item stands for, made by `pack`:
 |---|---|---|
 | Anthropic | `Reasoning` | `thinking`, `redacted_thinking`, or a run of blocks that no item stands for |
 | | `Message` | all its text blocks, if one has citations; of the user: all blocks, media without `source` |
-| | `ToolCall` | the block without `id`, `name`, `input`, if it says more |
 | Gemini | `Reasoning` | thought parts with a signature, or a run of parts that no item stands for |
 | | `Message` | all its parts, if one is signed or has `videoMetadata`; media without their bytes or address |
 | | `ToolCall` | the part without `functionCall`, if it is signed |
@@ -248,7 +247,6 @@ _ANTHROPIC_KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "fallback": {},
     "mcp_tool_listing": {},
     "document": {},
-    "search_result": {"source": str, "title": str, "content": list},
     "container_upload": {"file_id": str},
 }
 _GEMINI_KINDS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
@@ -270,8 +268,16 @@ def _is_whole_anthropic(block: Json) -> bool:
         return bool(text_in(block.get("id"))) and bool(text_in(block.get("name"))) and "input" in block
     if is_server_block(kind):
         return bool(text_in(block.get("tool_use_id"))) and "content" in block
+    if kind == "search_result":
+        texts = entries_in(block.get("content"))
+        named = all(isinstance(block.get(name), str) for name in ("source", "title"))
+        return named and bool(texts) and all(map(_is_text_block, texts))
     wanted = _ANTHROPIC_KINDS.get(kind)
     return wanted is not None and all(isinstance(block.get(name), of) for name, of in wanted.items())
+
+
+def _is_text_block(block: Any) -> bool:
+    return fields_in(block).get("type") == "text" and bool(text_in(fields_in(block).get("text")).strip())
 
 
 def _is_whole_gemini(part: Json) -> bool:
@@ -289,6 +295,8 @@ def _is_whole_responses(item: Json) -> bool:
         return item.keys() == {"phase"}
     if own_id is not None and not (isinstance(own_id, str) and _ID.fullmatch(own_id)):
         return False
+    if kind.startswith("program"):
+        return False  # programs of the model are not carried on
     return kind in _SERVER_ITEMS or kind in USER_ITEMS or kind.endswith(("_call", "_output"))
 
 

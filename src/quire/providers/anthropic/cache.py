@@ -32,7 +32,9 @@ def mark(payload: dict[str, Any], end: End | None, system: int, plan: CachePlan,
     if plan.keep == "long":
         control["ttl"] = "1h"
     gauge, left = _Gauge(minimum), ANTHROPIC_BREAKPOINTS.accepted
-    tools: list[Json] = payload.get("tools", [])
+    tools = [_unmarked(tool) for tool in payload.get("tools", [])]  # the plan says where marks are
+    if tools:
+        payload["tools"] = tools
     if tools and gauge.reaches(len(msgspec.json.encode(tools, enc_hook=repr))):
         payload["tools"] = _mark_tools(tools, control)
         left -= 1
@@ -45,6 +47,12 @@ def mark(payload: dict[str, Any], end: End | None, system: int, plan: CachePlan,
     for place in sorted(_ends(messages, end, left)):
         if gauge.holds(messages, place):
             _mark_block(messages, place, control)
+
+
+def _unmarked(tool: Json) -> Json:
+    if "cache_control" not in tool:
+        return tool
+    return {name: value for name, value in tool.items() if name != "cache_control"}
 
 
 def _mark_tools(tools: list[Json], control: Json) -> list[Json]:

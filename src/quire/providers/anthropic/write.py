@@ -43,6 +43,7 @@ from quire.providers.media import (
 from quire.providers.profiles import Profile
 from quire.providers.render import Marks
 from quire.providers.rules import (
+    ANTHROPIC_FOREIGN_FIELDS,
     BEGIN,
     BLANK_THOUGHT,
     CALL_IDS,
@@ -61,6 +62,7 @@ from quire.tokens import NO_OUTPUT, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _CITED = ("document", "search_result")
+_USER_FIELDS = ("type", "text", "source", "title", "content", "citations", "file_id")
 _STEPS = 5
 _HEAVY = 8_000_000
 """Bytes of media from which on a request is weighed: text alone exceeds any window before it gets near."""
@@ -267,7 +269,7 @@ class MessagesWriter:
         if any(block.get("signature") == "" for block in blocks) and not self.profile.unsigned_thinking:
             self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
             return []
-        return [_with_text(block) for block in blocks]
+        return [_sendable(block) for block in blocks]
 
     def _text_blocks(self, item: Message) -> tuple[list[Json], list[Json]]:
         """The text of a message of the model, and its media, which only a turn of the user can carry."""
@@ -338,17 +340,23 @@ class MessagesWriter:
         whole: set[int] = set()
         asked: set[str] = set()
         for block in served:
-            if block["type"] in SERVER_CALLS:
-                if block["id"] not in asked:
-                    asked.add(block["id"])
-                    waiting[block["id"]] = block
-            elif block["tool_use_id"] in waiting:
+            caller = fields_in(block.get("caller")).get("tool_id")  # the program that made the call
+            if caller is not None and caller not in asked:
+                continue
+            if block["type"] in SERVER_CALLS and block["id"] not in asked:
+                asked.add(block["id"])
+                waiting[block["id"]] = block
+            elif block.get("tool_use_id") in waiting:
                 whole |= {id(waiting.pop(block["tool_use_id"])), id(block)}
         kept: list[tuple[Output, Json]] = []
+        has_gap = False
         for item, block in written:
             if is_server_block(block["type"]) and id(block) not in whole:
                 reason = "a server tool has a call or a result here, not both"
                 self.draft.note(item, "reasoning_left_out", reason)
+                has_gap = True
+            elif has_gap and _is_thinking(block):
+                self.draft.note(item, "state_stale", "what came before it in its reply is left out")
             else:
                 kept.append((item, block))
         return kept
@@ -400,7 +408,7 @@ class MessagesWriter:
             return self._input_blocks(item, item.parts)
         written: list[Json] = []
         for block, part in with_media(ANTHROPIC, item.parts, raw):
-            own = self._input_block(item, part) if part is not None else block
+            own = self._input_block(item, part) if part is not None else _user_block(block)
             if own is not None and own["type"] == block["type"] == "document":
                 own = {**own, **_document_settings(block)}
             if own is not None and not (own["type"] == "text" and _is_blank(own["text"])):
@@ -574,11 +582,12 @@ def _is_thinking(block: Json) -> bool:
     return block["type"] in _THINKING
 
 
-def _with_text(block: Json) -> Json:
-    """A block of thinking without a signature and without text gets a blank: an empty text counts as none."""
-    if block.get("signature") == "" and not block.get("thinking"):
-        return {**block, "thinking": BLANK_THOUGHT}
-    return block
+def _sendable(block: Json) -> Json:
+    """A raw block without fields of libraries; unsigned thinking without text gets a blank."""
+    kept = {name: value for name, value in block.items() if name not in ANTHROPIC_FOREIGN_FIELDS.accepted}
+    if kept.get("signature") == "" and not kept.get("thinking"):
+        kept["thinking"] = BLANK_THOUGHT
+    return kept
 
 
 def _user_turn(text: str) -> Json:
@@ -634,6 +643,10 @@ def _without_block(block: Json, gone: set[int]) -> Json:
     if block["type"] == "tool_result" and isinstance(inner, list) and any(id(part) in gone for part in inner):  # pyright: ignore
         return {**block, "content": [_without_block(part, gone) for part in inner]}  # pyright: ignore
     return block
+
+
+def _user_block(block: Json) -> Json:
+    return {name: block[name] for name in _USER_FIELDS if name in block}
 
 
 def _document_settings(block: Json) -> Json:

@@ -108,7 +108,7 @@ class ResponsesWriter(OpenAIWriter):
 
     def _blocks(self, output: Output) -> list[Json]:
         if not isinstance(output, Reasoning):
-            return self.draft.usable_blocks(output)
+            return self.draft.usable_blocks(output, lambda _: True)  # a phase is true whatever came before
         if output.state is None or not output.state.data:
             self.draft.note(output, "reasoning_left_out", "this wire carries only encrypted reasoning")
             return []
