@@ -40,6 +40,7 @@ from functools import lru_cache
 from typing import Any
 
 from quire.items import Message, Opaque, Part, Reasoning, ToolCall
+from quire.providers.media import PICTURES
 from quire.providers.types import Answer, Change
 from quire.providers.values import Json, decoded, entries_in, fields_in, json_text, text_in
 from quire.tokens import bare_name
@@ -249,7 +250,10 @@ _ANTHROPIC_KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "document": {},
     "container_upload": {"file_id": str},
 }
-_GEMINI_KINDS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+_NOT_RAW = frozenset(
+    ("functionCall", "functionResponse", "fileData", "role", "parts", "type", "content", "source", "image_url")
+)
+"""Gemini: fields that no raw part has, because an item says them or because they are of another wire."""
 
 
 def is_whole(wire: str, block: Json) -> bool:
@@ -281,10 +285,13 @@ def _is_text_block(block: Any) -> bool:
 
 
 def _is_whole_gemini(part: Json) -> bool:
-    signature = part.get("thoughtSignature")
+    signature, drawn = part.get("thoughtSignature"), part.get("inlineData")
     if signature is not None and not is_signature(signature):
         return False
-    return isinstance(part.get("text", ""), str) and not part.keys() & {"role", "content", "type", "parts"}
+    if part.keys() & _NOT_RAW or not isinstance(part.get("text", ""), str):
+        return False
+    # The only media that a part keeps are pictures in which the model thought.
+    return drawn is None or (signature is not None and fields_in(drawn).get("mimeType") in PICTURES)
 
 
 def _is_whole_responses(item: Json) -> bool:
