@@ -124,6 +124,18 @@ class Draft:
             self.note(call, "id_renamed", f"the call's id is {given!r} here")
         return given
 
+    def takes_plainly(self, calls: Sequence[ToolCall], names: Mapping[str, str]) -> bool:
+        """Whether calls keep their ids and are of tools with a known wire name; their ids are given then."""
+        taken, takes = self.ids.taken, self.ids.takes
+        for place, call in enumerate(calls):
+            call_id = call.call_id
+            if call.name not in names or call_id in taken or takes(call_id) is None:
+                for given in calls[:place]:
+                    del taken[given.call_id]
+                return False
+            taken[call_id] = call_id
+        return True
+
     def tool_name(self, call: ToolCall) -> str:
         """The wire's name for the tool of a call."""
         given = self.names.give(call.name)

@@ -4,9 +4,9 @@ The wires differ in form; in this they are alike. `Turns` takes items one by one
 writer of a wire, so that one more item costs one more item.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from quire.items import (
     ConfigChange,
@@ -214,6 +214,68 @@ class Turns:
         if type(item.content) is not str and any(map(is_garbled, item.parts)):
             reason = "a text file is not UTF-8, and letters of it are replaced"
             self.writer.draft.note(item, "media_as_text", reason)
+
+
+class Exchange(NamedTuple):
+    """Calls of one reply with its text, if any, and their results in order; `end` is the place after them."""
+
+    text: str | None
+    calls: Sequence[ToolCall]
+    results: Sequence[ToolResult]
+    end: int
+
+
+def plain_turns(
+    items: Sequence[Item], start: int, stop: int, roles: Container[str]
+) -> Iterator[tuple[int, Sequence[Message], Exchange | None]]:
+    """Common turns, up to the first one with anything else: rows of text messages, each with an exchange after it.
+
+    Each row comes with the place after its messages. Nearly all of a history is of this kind; a writer that
+    takes it here does without a function call for each item.
+    """
+    while start < stop:
+        first = start
+        while start < stop and type(item := items[start]) is Message:
+            text = item.content
+            if type(text) is not str or not text or item.role not in roles or item.state is not None:
+                break
+            start += 1
+        said = cast("Sequence[Message]", items[first:start])
+        if type(items[start]) is Message:
+            yield start, said, None
+            return
+        text = None
+        if said and said[-1].role == "assistant":
+            # What follows may join this text, or end it.
+            if type(items[start]) is not ToolCall:
+                yield start - 1, said[:-1], None
+                return
+            if items[start].agent_id == said[-1].agent_id:
+                text, said = cast(str, said[-1].content), said[:-1]
+        exchange = _exchange(items, start, text)
+        yield first + len(said), said, exchange
+        if exchange is None:
+            return
+        start = exchange.end
+
+
+def _exchange(items: Sequence[Item], start: int, text: str | None) -> Exchange | None:
+    """The calls from a place on and their results, if they are of one agent, in order and text alone."""
+    end, agent = start, items[start].agent_id
+    while type(call := items[end]) is ToolCall:
+        if call.state is not None or call.agent_id != agent:
+            return None
+        end += 1
+    calls = cast("Sequence[ToolCall]", items[start:end])
+    results = items[end : end + len(calls)]
+    for call, result in zip(calls, results, strict=False):
+        if type(result) is not ToolResult or result.call_id != call.call_id:
+            return None
+        if type(result.content) is not str or not result.content:
+            return None
+    if not calls or len(results) < len(calls):
+        return None
+    return Exchange(text, calls, cast("Sequence[ToolResult]", results), end + len(calls))
 
 
 def _last_break(items: Sequence[Item]) -> int:

@@ -56,11 +56,12 @@ from quire.providers.rules import (
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block, with_media
 from quire.providers.tools import Tool, anthropic_tools
-from quire.providers.turns import Output, Reply
+from quire.providers.turns import Exchange, Output, Reply, plain_turns
 from quire.providers.values import Json, fields_in, object_in
 from quire.tokens import NO_OUTPUT, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
+_ROLES = ("user", "assistant")
 _CITED = ("document", "search_result")
 _USER_FIELDS = ("type", "text", "source", "title", "content", "citations", "file_id")
 _STEPS = 5
@@ -83,7 +84,7 @@ class MessagesWriter:
     """Writes messages of content blocks."""
 
     __slots__ = (
-        *("_cited", "_media", "_orders", "_stable_system", "_system", "_tool_names", "_tools"),
+        *("_cited", "_has_orders", "_media", "_orders", "_stable_system", "_system", "_tool_names", "_tools"),
         *("draft", "profile"),
     )
 
@@ -95,6 +96,7 @@ class MessagesWriter:
         self._system: list[Json] = []
         self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
         self._orders: tuple[Item, ...] = ()  # instructions that end the turn of the user at hand
+        self._has_orders = False  # whether any turn has instructions that end it
         self._media: list[_Held] = []  # in the order of the messages
         self._cited: dict[str, bool] = {}  # whether documents, and search results, are to be cited
         self._seed()
@@ -105,12 +107,61 @@ class MessagesWriter:
         twin.draft, twin.profile, twin._tools = self.draft.branch(), self.profile, self._tools
         twin._tool_names, twin._system = self._tool_names.copy(), self._system.copy()
         twin._stable_system, twin._orders = len(self._system), self._orders
+        twin._has_orders = self._has_orders
         twin._media, twin._cited = self._media.copy(), self._cited.copy()
         return twin
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Nothing is written here yet."""
+        """Write common turns from `start` on."""
+        if self.draft.ids.is_branch:
+            return start
+        for start, said, exchange in plain_turns(items, start, stop, _ROLES):
+            for place, item in enumerate(said):
+                if not self._append_plainly(item.role, [{"type": "text", "text": item.content}]):
+                    return start - len(said) + place
+            if exchange is None or not self._exchange_plainly(exchange):
+                break
+            start = exchange.end
         return start
+
+    def _append_plainly(self, role: str, blocks: list[Json]) -> bool:
+        """Write blocks of text or calls, if that is a matter of adding them at the end."""
+        messages = self.draft.messages
+        if self._orders or (blocks[0]["type"] == "text" and blocks[0]["text"].isspace()):
+            return False
+        if not messages or messages[-1]["role"] != role:
+            if not messages and role == "assistant":
+                return False
+            messages.append({"role": role, "content": blocks})
+            return True
+        if len(messages) <= self.draft.own:
+            return False
+        messages[-1]["content"] += blocks
+        return True
+
+    def _exchange_plainly(self, exchange: Exchange) -> bool:
+        """Write calls and their results, if nothing is to be repaired."""
+        text, calls, results, _ = exchange
+        names, given = self._tool_names, [object_in(call.arguments) for call in calls]
+        if None in given or self.profile.wants_thoughts != "no" or self.draft.parameters:
+            return False
+        if any(result.text.isspace() for result in results) or not self.draft.takes_plainly(calls, names):
+            return False
+        blocks: list[Json] = [] if text is None else [{"type": "text", "text": text}]
+        for call, arguments in zip(calls, given, strict=True):
+            blocks.append({"type": "tool_use", "id": call.call_id, "name": names[call.name], "input": arguments})
+        if not self._append_plainly("assistant", blocks):
+            for call in calls:
+                del self.draft.ids.taken[call.call_id]
+            return False
+        answers: list[Json] = []
+        for result in results:
+            block: Json = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content}
+            if result.is_error:
+                block["is_error"] = True
+            answers.append(block)
+        self.draft.messages.append({"role": "user", "content": answers})
+        return True
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
@@ -175,7 +226,7 @@ class MessagesWriter:
             self.draft.messages.append(_user_turn(CONTINUE))
         turns = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
-        payload["messages"] = _spread(turns)
+        payload["messages"] = _spread(turns) if self._has_orders else turns.copy()
         if self._tools:
             payload["tools"] = self._tools.copy()
         elif self._tool_names:
@@ -211,6 +262,7 @@ class MessagesWriter:
         else:
             self.draft.open_message().setdefault("then", []).append(block)
         self._orders = (*self._orders, item)
+        self._has_orders = True
 
     def _answer(self, blocks: list[Json]) -> None:
         messages = self.draft.messages
@@ -237,7 +289,7 @@ class MessagesWriter:
         if not settled:
             return None
         last = settled[-1]
-        before = len(_spread(turns[: len(settled) - 1]))
+        before = len(_spread(turns[: len(settled) - 1])) if self._has_orders else len(settled) - 1
         if last is self.draft.messages[len(settled) - 1]:
             messages = _spread([turns[len(settled) - 1]])
             return End(before + len(messages) - 1, len(messages[-1]["content"]) - 1)

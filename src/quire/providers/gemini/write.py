@@ -39,9 +39,10 @@ from quire.providers.rules import (
 )
 from quire.providers.state import GEMINI, is_signature, with_media
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Output, Reply
+from quire.providers.turns import Exchange, Output, Reply, plain_turns
 from quire.providers.values import Json, fields_in, nests_deeper
 
+_ROLES = {"user": "user", "assistant": "model"}
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
 _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
 
@@ -91,8 +92,44 @@ class ContentWriter:
         return ContentWriter(self.draft.branch(), self.profile, self._config, {})
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Nothing is written here yet."""
+        """Write common turns from `start` on."""
+        messages, profile = self.draft.messages, self.profile
+        if self.draft.ids.is_branch or profile.signs_text:
+            return start
+        for start, said, exchange in plain_turns(items, start, stop, _ROLES):
+            for place, item in enumerate(said):
+                role = _ROLES[item.role]
+                if role == "model" and (not messages or messages[-1]["role"] != "user"):
+                    return start - len(said) + place
+                messages.append({"role": role, "parts": [{"text": item.content}]})
+            if exchange is None or not messages or messages[-1]["role"] != "user":
+                break
+            if not self._exchange_plainly(exchange):
+                break
+            start = exchange.end
         return start
+
+    def _exchange_plainly(self, exchange: Exchange) -> bool:
+        """Write calls and their results, if nothing is to be repaired."""
+        text, calls, results, _ = exchange
+        names, given = self._tool_names, [_arguments(call.arguments) for call in calls]
+        if None in given or any(names.get(call.name) != call.name for call in calls):
+            return False
+        if not self.draft.takes_plainly(calls, names):
+            return False
+        parts: list[Json] = [] if text is None else [{"text": text}]
+        for call, arguments in zip(calls, given, strict=True):
+            parts.append({"functionCall": {"id": call.call_id, "name": call.name, "args": arguments}})
+        if self.profile.signs_calls:
+            self._sign_call(calls[0], parts[len(parts) - len(calls)])
+        self.draft.messages.append({"role": "model", "parts": parts})
+        answers: list[Json] = []
+        for call, result in zip(calls, results, strict=True):
+            response = {"error" if result.is_error else "output": result.content}
+            answer = {"id": call.call_id, "name": call.name, "response": response}
+            answers.append({"functionResponse": answer})
+        self.draft.messages.append({"role": "user", "parts": answers})
+        return True
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
@@ -209,15 +246,18 @@ class ContentWriter:
         """The parts of a message of the model, and the media that it cannot carry."""
         parts: list[Json] = []
         media: list[Media] = []
+        is_lost = False
         for raw, part in self._paired(item):
-            written = _spoken_part(part)
-            if raw.get("thoughtSignature") and part == "":
-                written = {"text": ""}
+            signature = raw.get("thoughtSignature")
+            written = {"text": ""} if signature and part == "" else _spoken_part(part)
             if written is None and not isinstance(part, str) and as_text(part) is None:
                 media.append(part)
+            if signature and (written is None or (not isinstance(part, str) and "text" in written)):
+                signature, is_lost = None, True  # a file, or media that are moved
             if written is not None:
-                signature = raw.get("thoughtSignature") if isinstance(part, str) or "text" not in written else None
                 parts.append(written | ({"thoughtSignature": signature} if signature else {}))
+        if is_lost:
+            self.draft.note(item, "state_stale", "what it signed cannot be sent as it was")
         if self.profile.signs_text:
             self._sign(item, parts)
         if not parts and not media:
@@ -257,12 +297,18 @@ class ContentWriter:
         if is_signature(signature):
             part["thoughtSignature"] = signature
         elif is_first and self.profile.signs_calls:
-            # Only calls since the user last spoke are checked. The placeholder is on all: taking it away once
-            # the turn is over would change what was sent before.
-            if self.profile.model:
-                self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
-            part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
+            self._sign_call(call, part)
         return part
+
+    def _sign_call(self, call: ToolCall, part: Json) -> None:
+        """Put the placeholder on a call that the model did not sign.
+
+        Only calls since the user last spoke are checked. The placeholder is on all: taking it away once the
+        turn is over would change what was sent before.
+        """
+        if self.profile.model:
+            self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
+        part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
 
     def _tool_name(self, name: str) -> str:
         given = self._tool_names.get(name)

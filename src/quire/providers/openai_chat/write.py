@@ -51,13 +51,14 @@ from quire.providers.rules import (
 )
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS, THOUGHT_FIELDS
 from quire.providers.tools import Tool, chat_tools
-from quire.providers.turns import Output, Reply
+from quire.providers.turns import Output, Reply, plain_turns
 from quire.providers.values import Json, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _FEATURES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _KEY_DIGITS = 32  # of a digest: enough for no two to be the same, and half of what is taken
+MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
 _BREAKPOINT = "prompt_cache_breakpoint"
 _SIGNATURE_IN_ID = "__thought__"
 """LiteLLM puts a signature into the id of a call, after this, for clients that keep nothing else."""
@@ -66,7 +67,7 @@ _SIGNATURE_IN_ID = "__thought__"
 class OpenAIWriter:
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
 
-    __slots__ = ("_tool_names", "_tools", "draft", "profile")
+    __slots__ = ("_roles", "_tool_names", "_tools", "draft", "profile")
 
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
@@ -77,6 +78,9 @@ class OpenAIWriter:
         self.profile = profile
         self._tools = tools
         self._tool_names: dict[str, str] = {}  # wire names of the tools called so far
+        self._roles = {"user": "user", "assistant": "assistant"}
+        if profile.instructions_anywhere:
+            self._roles |= dict.fromkeys(("system", "developer"), profile.instructions)
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
@@ -142,6 +146,21 @@ class OpenAIWriter:
         return not profile.instructions_anywhere and last == profile.instructions
 
     # --- calls -------------------------------------------------------------------------------------------
+
+    def _writes_plainly(self) -> bool:
+        # A branch has ids of its own and those given before it; common turns know only of the first.
+        profile = self.profile
+        return not (self.draft.ids.is_branch or profile.answers_results or profile.instructions == "user")
+
+    def _takes_plainly(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether calls are written as they are, with nothing beside them."""
+        profile = self.profile
+        if profile.signs_calls or profile.wants_thoughts != "no" or len(calls) > MOST_CALLS:
+            return False
+        for call in calls:
+            if not call.arguments or not (profile.is_openai or is_object_text(call.arguments)):
+                return False
+        return self.draft.takes_plainly(calls, self._tool_names)
 
     def _tool_name(self, call: ToolCall) -> str:
         if call.name not in self._tool_names:
@@ -227,7 +246,23 @@ class ChatWriter(OpenAIWriter):
         return ChatWriter(self.draft.branch(), self.profile, self._tools)
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Nothing is written here yet."""
+        """Write common turns from `start` on."""
+        if self.profile.wants_thoughts == "always" or not self._writes_plainly():
+            return start
+        messages, roles, names = self.draft.messages, self._roles, self._tool_names
+        for start, said, exchange in plain_turns(items, start, stop, roles):
+            messages += [{"role": roles[item.role], "content": item.content} for item in said]
+            if exchange is None or not self._takes_plainly(exchange.calls):
+                break
+            written: list[Json] = []
+            for call in exchange.calls:
+                function = {"name": names[call.name], "arguments": call.arguments}
+                written.append({"id": call.call_id, "type": "function", "function": function})
+            messages.append({"role": "assistant", "content": exchange.text, "tool_calls": written})
+            for result in exchange.results:
+                output = failed_text(result.content) if result.is_error else result.content
+                messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
+            start = exchange.end
         return start
 
     def user(self, item: Message | Note | Summary) -> None:
@@ -341,7 +376,7 @@ class ChatWriter(OpenAIWriter):
         beside = self._wanted_fields(self._last_thoughts(outputs, fields), has_calls=True)
         signs = [sign for output, sign in zip(outputs, fields, strict=True) if isinstance(output, ToolCall)]
         place = len(self.draft.messages)
-        for some in _slices(len(calls), OPENAI_TOOL_CALL_COUNT.accepted):
+        for some in _slices(len(calls), MOST_CALLS):
             written = self._tool_calls(calls[some], signs[some])
             message: Json = {"role": "assistant", "content": text or None, "tool_calls": written}
             self.draft.messages.append(_with_fields(message, beside))
