@@ -25,7 +25,7 @@ class Case(NamedTuple):
 def _restored(value: Any) -> Any:
     """A value of a row; `{"$b64": …}` stands for bytes."""
     if isinstance(value, list):
-        return [_restored(inner) for inner in cast("list[Any]", value)]
+        return [_restored(inner) for inner in cast("list[object]", value)]
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)

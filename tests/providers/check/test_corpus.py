@@ -116,7 +116,7 @@ def responses_round(number: int) -> list[Json]:
 
 
 def anthropic_round(number: int) -> list[Json]:
-    call = {"type": "tool_use", "id": f"c{number}", "name": "f", "input": {}}
+    call: Json = {"type": "tool_use", "id": f"c{number}", "name": "f", "input": {}}
     result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "x"}
     return [ASK, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
 
@@ -148,13 +148,14 @@ def test_one_fault_among_thousands_of_messages(wire: str, round_of: Any, expecte
 
 @pytest.mark.parametrize("kind", ["array", ["string", "array"]])
 def test_openai_and_gemini_need_the_items_of_an_array(kind: Any) -> None:
-    for more, count in (({}, 1), ({"prefixItems": [{}]}, 1), ({"items": {}}, 0)):
+    arrays: list[tuple[Json, int]] = [({}, 1), ({"prefixItems": [{}]}, 1), ({"items": {}}, 0)]
+    for more, count in arrays:
         schema = {"type": "object", "properties": {"a": {"anyOf": [{"type": kind, **more}]}}}
         tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
         assert len(found({"messages": [ASK], "tools": [tool]}, "openai")) == count
         contents = [{"role": "user", "parts": [{"text": "x"}]}]
-        tool = {"functionDeclarations": [{"name": "f", "parameters": schema}]}
-        assert len(found({"contents": contents, "tools": [tool]}, "gemini")) == count
+        declared_tool = {"functionDeclarations": [{"name": "f", "parameters": schema}]}
+        assert len(found({"contents": contents, "tools": [declared_tool]}, "gemini")) == count
 
 
 def test_a_recursive_schema_is_refused_in_a_strict_tool_of_anthropic() -> None:

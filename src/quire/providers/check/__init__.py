@@ -41,8 +41,8 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     takes_text = provider in ("openai-responses", "gemini")
     if not isinstance(payload, Mapping | list | tuple) and not (isinstance(payload, str) and takes_text):
         raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
-    plain = to_json(payload)
-    body = Fields(Findings(provider), "", plain if isinstance(plain, Mapping) else {HISTORY[provider]: plain})
+    values = to_json(payload if isinstance(payload, Mapping) else {HISTORY[provider]: payload})
+    body = Fields(Findings(provider), "", values)
     named = body.optional_text("model")
     _CHECKS[provider](body, named if model is None else model)
     return body.findings.in_order()

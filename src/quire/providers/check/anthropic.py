@@ -23,6 +23,7 @@ from quire.providers.check.core import (
     objects_in,
     short,
     type_of,
+    version_in,
 )
 from quire.providers.check.schema import ANTHROPIC_STRICT, check_schema, check_strict, subschemas
 from quire.providers.profiles import cloud_of, has_unsigned_thinking
@@ -91,11 +92,9 @@ class Model:
         self.name = (name or "").lower()
         self.cloud = cloud_of(self.name)
         self.facts = known_model(self.name)
-        found = self._NAME.search(self.name)
-        version = (int(found[1]), int(found[2] or 0)) if found else None
-        preview = "mythos-preview" in self.name
-        self.refuses_prefill = preview or (version is not None and version >= (4, 6))
-        self.refuses_system_messages = preview or (version is not None and version < (4, 8))
+        version, is_preview = version_in(self.name, self._NAME), "mythos-preview" in self.name
+        self.refuses_prefill = is_preview or version >= (4, 6)
+        self.refuses_system_messages = is_preview or (0, 0) < version < (4, 8)
 
     def needs_signature(self, block: Block) -> bool:
         """Whether thinking must be signed; DeepSeek, Kimi and MiMo sign nothing on this wire."""
@@ -174,9 +173,9 @@ def _read_blocks(holder: Fields, key: str, index: int) -> Iterator[Block]:
     for fields in holder.each_object(key):
         kind = fields.text("type") if fields else None
         if fields and kind is not None:
-            refused = rules.ANTHROPIC_FOREIGN_FIELDS.accepted | (
-                {"id", "name"} if kind in _WITHOUT_ID else set()
-            )
+            refused = rules.ANTHROPIC_FOREIGN_FIELDS.accepted
+            if kind in _WITHOUT_ID:
+                refused = refused.union(("id", "name"))
             _refuse_fields(fields, [name for name in fields.names() if name in refused])
             yield Block(kind, fields, index)
 
@@ -580,7 +579,7 @@ def _check_input_schema(tool: Fields) -> None:
         tool.add(f"{key}.{union}", "tool_schema", f"{union} at the top of the schema")
     else:
         for name in as_object(schema.get("properties")) or {}:
-            if not isinstance(name, str) or not rules.ANTHROPIC_PROPERTY_NAME.accepted.fullmatch(name):
+            if not rules.ANTHROPIC_PROPERTY_NAME.accepted.fullmatch(str(name)):
                 tool.add(
                     f"{key}.properties.{name}", "tool_property", f"{short(name)} is no name of a property"
                 )

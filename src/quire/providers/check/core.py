@@ -5,7 +5,7 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import msgspec
 
@@ -124,7 +124,7 @@ class Fields:
 
     def has(self, *keys: str) -> bool:
         """Whether one of these fields has a value."""
-        return any(self.values.get(key) is not None for key in keys)
+        return any(self.get(key) is not None for key in keys)
 
     def names(self) -> list[str]:
         """The names of the fields that have a value."""
@@ -151,9 +151,20 @@ class Fields:
         """A string that may be missing."""
         return None if self.get(key) is None else self.text(key)
 
-    def object(self, key: str) -> "Fields | None":
+    def within(self, place: str, values: Mapping[str, Any]) -> Self:
+        """The fields of another object of the payload."""
+        return type(self)(self.findings, place, values)
+
+    def opened(self, place: str, value: Any) -> Self | None:
+        """The fields of a value that must be an object."""
+        values = as_object(value)
+        if values is None:
+            self.findings.add(place, "shape", f"must be an object, is {type_of(value)}")
+        return None if values is None else self.within(place, values)
+
+    def object(self, key: str) -> Self | None:
         """A required object."""
-        return opened(self.findings, self.at(key), self.get(key))
+        return self.opened(self.at(key), self.get(key))
 
     def each(self, key: str) -> Iterator[tuple[str, Any]]:
         """The elements of a required list, with their paths."""
@@ -163,19 +174,9 @@ class Fields:
         for index, element in enumerate(elements or ()):
             yield f"{self.at(key)}[{index}]", element
 
-    def each_object(self, key: str) -> Iterator["Fields | None"]:
+    def each_object(self, key: str) -> Iterator[Self | None]:
         """The elements of a required list, each of which must be an object; None for one that is not."""
-        for place, element in self.each(key):
-            yield opened(self.findings, place, element)
-
-
-def opened(findings: Findings, place: str, value: object) -> Fields | None:
-    """The fields of a value that must be an object."""
-    values = as_object(value)
-    if values is not None:
-        return Fields(findings, place, values)
-    findings.add(place, "shape", f"must be an object, is {type_of(value)}")
-    return None
+        return (self.opened(place, element) for place, element in self.each(key))
 
 
 class ToolNames(set[str]):
@@ -209,7 +210,7 @@ def to_json(value: Any, depth: int = _DEEPEST) -> Any:
     if depth == 0:
         raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
     if isinstance(value, Mapping):
-        fields = cast("Mapping[Any, Any]", value)
+        fields = cast("dict[Any, Any]", value)
         changed = {
             key: made
             for key, inner in fields.items()
@@ -305,6 +306,12 @@ def _first_bytes(text: str) -> bytes:
         return b64decode(whole + "=" * (-len(whole) % 4), validate=True)[:_HEAD]
     except (NotBase64, ValueError):
         return b""
+
+
+def version_in(name: str, pattern: re.Pattern[str]) -> tuple[int, int]:
+    """The version in the name of a model, by the two groups of a pattern; zeros where it has none."""
+    found = pattern.search(name)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
 def known_model(name: str | None) -> ModelFacts:

@@ -19,6 +19,7 @@ from quire.providers.check.core import (
     objects_in,
     short,
     type_of,
+    version_in,
 )
 from quire.providers.check.schema import OPENAI_STRICT, check_arrays, check_schema, check_strict
 
@@ -338,9 +339,9 @@ def check_cache_key(body: Fields) -> None:
 
 def check_breakpoints(body: Fields, history: str, model: str) -> None:
     """Find the first cache breakpoint in a request to a model that has none."""
-    found = _VERSION.search(model)
-    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    if not (found or _O_SERIES.search(model)) or version >= rules.OPENAI_FIRST_BREAKPOINTS.accepted:
+    version = version_in(model, _VERSION)
+    is_known = version > (0, 0) or _O_SERIES.search(model)
+    if not is_known or version >= rules.OPENAI_FIRST_BREAKPOINTS.accepted:
         return
     for place, part in _parts(objects_in(body.get(history)), history):
         if part.get("prompt_cache_breakpoint") is not None:
@@ -416,8 +417,8 @@ def _check_row(body: Fields, service: rules.Service, messages: list[Mapping[str,
     for index, message in enumerate(messages):
         at = Fields(body.findings, f"messages[{index}]", message)
         role, before = message.get("role"), messages[index - 1].get("role") if index else None
-        for key, call_id in _call_ids(message) if service.call_id else ():
-            if not service.call_id.fullmatch(call_id):
+        for key, call_id in _call_ids(message):
+            if service.call_id and not service.call_id.fullmatch(call_id):
                 at.add(key, "id_for_model", "is not nine letters and digits")
         if service.instructions_first and role in _INSTRUCTIONS and index > 0:
             at.add("role", "instructions_for_model", "is not at the start")
@@ -427,7 +428,7 @@ def _check_row(body: Fields, service: rules.Service, messages: list[Mapping[str,
             at.add("name", "name_for_model", "is refused here")
         if role in service.text_only and as_list(message.get("content")) is not None:
             at.add("content", "text_for_model", "is a list, and must be a text")
-    last = messages[-1] if messages else {}
+    last: Mapping[str, Any] = messages[-1] if messages else {}
     if service.instructions_first and len(messages) == 1 and last.get("role") in _INSTRUCTIONS:
         body.add("messages[0]", "instructions_for_model", "stands alone, with nothing to answer")
     if service.assistant_after_tool and last.get("role") == "assistant" and last.get("prefix") is not True:
