@@ -5,10 +5,9 @@ from typing import Any, cast
 
 from quire.errors import cut
 from quire.programs.values import size_of
-from quire.providers import HOLDS, INNER, schema_errors
+from quire.providers import KEYWORDS, schema_errors
 
 _NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
-_SAYING = frozenset((*HOLDS, *INNER, "type", "const")) - _NOTES
 
 _LONGEST = 100_000
 """Characters of a schema: it is made ready for a service here, where nothing else goes on meanwhile."""
@@ -30,8 +29,8 @@ def checked_schema(schema: object) -> Mapping[str, Any] | None:
 
 
 def _fault_in(schema: Mapping[str, Any]) -> str | None:
-    unknown = next((name for name in schema if name not in _SAYING and name not in _NOTES), None)
-    if unknown is not None and _SAYING.isdisjoint(schema):
+    unknown = next((name for name in schema if name not in KEYWORDS and name not in _NOTES), None)
+    if unknown is not None and KEYWORDS.isdisjoint(schema):
         # Fields by their types are what models write for short, and any value fits that.
         return f"it says nothing, and {cut(unknown)!r} is no keyword: write fields as `properties`"
     error = next(schema_errors(schema, "output_schema"), None)

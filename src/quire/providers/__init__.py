@@ -2,7 +2,6 @@
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.anthropic import Anthropic
-from quire.providers.anthropic.strict_room import StrictRoom as StrictRoom
 from quire.providers.caching import CachePlan
 from quire.providers.changed_names import Changed as Changed
 from quire.providers.check import (
@@ -15,7 +14,6 @@ from quire.providers.check import (
     check,
 )
 from quire.providers.check.schema import schema_errors as schema_errors
-from quire.providers.definitions import Tool as Tool, read_tools as read_tools
 from quire.providers.downgrades import HARMLESS as HARMLESS, Downgrade
 from quire.providers.gemini import Gemini
 from quire.providers.gemini.signing import sealed as sealed
@@ -24,13 +22,6 @@ from quire.providers.json_values import (
     exact_copy as exact_copy,
     json_text as json_text,
     nests_deeper as nests_deeper,
-)
-from quire.providers.keywords import (
-    COUNTS as COUNTS,
-    HOLDS as HOLDS,
-    INNER as INNER,
-    NUMBERS as NUMBERS,
-    is_number as is_number,
 )
 from quire.providers.media import (
     base64_of as base64_of,
@@ -41,8 +32,6 @@ from quire.providers.openai_chat import OpenAIChat
 from quire.providers.openai_chat.breakpoints import without_breakpoints as without_breakpoints
 from quire.providers.openai_chat.events import told_by as told_by
 from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.parameters import parameters_of as parameters_of
-from quire.providers.pointers import is_recursive as is_recursive, schemas_in as schemas_in
 from quire.providers.provider import (
     Finish as Finish,
     Parsed,
@@ -52,7 +41,18 @@ from quire.providers.provider import (
 )
 from quire.providers.rendering import Rendered
 from quire.providers.routes import cloud_of as cloud_of
-from quire.providers.strictness import is_open as is_open, refusals as refusals
+from quire.providers.schema import (
+    KEYWORDS as KEYWORDS,
+    StrictBudget as StrictBudget,
+    is_open as is_open,
+    is_plain_object as is_plain_object,
+    is_recursive as is_recursive,
+    read_schema as read_schema,
+    strict_schema as strict_schema,
+    subschemas as subschemas,
+    wire_schema as wire_schema,
+)
+from quire.providers.tools import Tool as Tool, read_tools as read_tools
 from quire.providers.types import HISTORY as HISTORY, Fault
 from quire.providers.wording import (
     NO_RESULT as NO_RESULT,

@@ -8,6 +8,11 @@ about order and pairing are code, on both sides.
 import re
 from typing import Generic, NamedTuple, TypeVar
 
+from quire.items import Content, Part
+from quire.providers.names import Alphabet, alphabet
+from quire.providers.types import Finish
+from quire.tokens import FAILED
+
 T = TypeVar("T")
 
 
@@ -188,7 +193,7 @@ _BEFORE = r"(?:^|[/:.])"
 SERVICES: tuple[Service, ...] = (
     Service(
         re.compile(
-            _BEFORE + r"(?:open-)?(?:mistral|ministral|magistral|mixtral|mathstral|voxtral|codestral|devstral"
+            _BEFORE + r"(?:open-|labs-)?(?:mistral|ministral|magistral|mixtral|mathstral|voxtral|codestral|devstral"
             r"|leanstral|pixtral)(?=[-\d]|$)"
         ),
         "langchain-ai/langchain#24668 (ids); NousResearch/hermes-agent#20154, 0xPlaygrounds/rig#1130 (order)",
@@ -201,7 +206,6 @@ SERVICES: tuple[Service, ...] = (
     Service(
         re.compile(r"(?:^|[/:])groq[/:]"),
         "OpenHands/OpenHands#4643",
-        nameless=_ALL_ROLES,
         text_only=("system", "developer"),
     ),
     Service(
@@ -229,3 +233,235 @@ SERVICES: tuple[Service, ...] = (
         signatures=True,
     ),
 )
+
+
+# --- sent: read by the writers ---------------------------------------------------------------------------
+
+CALL_IDS = {
+    "openai": alphabet(40),  # Azure and others on this wire take no more, AZURE_CALL_ID_LENGTH
+    "openai-responses": alphabet(64),
+    "anthropic": alphabet(64),
+    "gemini": alphabet(64),
+}
+"""The ids that we give calls, by wire."""
+
+TOOL_NAMES = {
+    "openai": alphabet(64),
+    "openai-responses": alphabet(64),
+    "anthropic": alphabet(128),
+    "gemini": Alphabet(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"), 64),
+}
+"""The names that we give tools, by wire."""
+
+SPEAKER_NAMES = Alphabet(re.compile(r"[^\s<|\\/>]+"), 64)
+"""The names of speakers that OpenAI takes: \"string does not match pattern '^[^\\s<|\\\\/>]+$'\"."""
+
+SIGNATURE_PLACEHOLDER = "skip_thought_signature_validator"
+"""Gemini: stands for the signature of a part that the model did not make (ai.google.dev, thought signatures)."""
+
+BLANK_THOUGHT = " "
+"""Stands for thoughts that are gone, where a service refuses a message without: an empty text counts as none."""
+
+
+# --- sentences for the model -----------------------------------------------------------------------------
+
+NO_RESULT = "No result: the call was interrupted."
+CONTINUE = "Continue."
+BEGIN = "(The conversation begins.)"
+UNDERSTOOD = "Understood."
+FROM_ASSISTANT = "[from the assistant]"
+
+
+def tagged_instructions(text: str) -> str:
+    """Instructions in the middle, for a wire that has them at the start only."""
+    return f"<instructions>\n{text}\n</instructions>"
+
+
+def from_tool(name: str) -> str:
+    """The heading of media that a tool gave and that had to be moved."""
+    return f"[from {name}]"
+
+
+def failed_text(text: str) -> str:
+    """The result of a failed call on a wire without a field for it; a text that says so itself stays."""
+    return text if text[:5].lower() == "error" else FAILED + text
+
+
+def failed_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The same for a result of several parts."""
+    if parts and isinstance(parts[0], str):
+        return failed_text(parts[0]), *parts[1:]
+    return FAILED, *parts
+
+
+def without_failure(content: Content) -> tuple[Content, bool]:
+    """A result without the mark of failure, and whether it had one; rendered again it is the same."""
+    parts = (content,) if isinstance(content, str) else content
+    if not parts or not isinstance(parts[0], str) or not parts[0].startswith(FAILED):
+        return content, False
+    rest = parts[0].removeprefix(FAILED)
+    if isinstance(content, str):
+        return (rest if rest and failed_text(rest) == content else content), True
+    bare = (rest, *parts[1:]) if rest else parts[1:]
+    return (bare if failed_parts(bare) == content else content), True
+
+
+# --- read: why an answer ended ---------------------------------------------------------------------------
+
+_DONE = ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete", "completed", "normal")
+_CALLED = ("tool_calls", "tool_call", "tool_use", "function_call")
+_FULL = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
+_GEMINI_REFUSALS = (
+    *("safety", "recitation", "blocklist", "prohibited_content", "spii", "language", "model_armor"),
+    *("image_safety", "image_prohibited_content", "image_recitation"),
+)
+
+FINISHES: dict[str, dict[str, Finish]] = {
+    "openai": {
+        **dict.fromkeys(_DONE, "stop"),
+        **dict.fromkeys(_CALLED, "calls"),
+        **dict.fromkeys(_FULL, "length"),
+        **dict.fromkeys(("content_filter", "refusal", "sensitive", "safety"), "refused"),
+    },
+    "openai-responses": {
+        "completed": "stop",
+        "max_output_tokens": "length",
+        "content_filter": "refused",
+    },
+    "anthropic": {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "tool_use": "calls",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "refusal": "refused",
+        "pause_turn": "paused",
+    },
+    "gemini": {
+        "stop": "stop",
+        "max_tokens": "length",
+        "continuation": "length",
+        **dict.fromkeys(_GEMINI_REFUSALS, "refused"),
+    },
+}
+"""Why a model stopped, by wire, in small letters with underscores; any other reason is `other`.
+
+Services on OpenAI's wire also hand on the reasons of others: Anthropic's, Mistral's, Zhipu's.
+"""
+
+FAILURE_REASONS = frozenset(
+    (
+        *("error", "error_finish", "network_error", "server_error", "internal_error", "upstream_error"),
+        *("insufficient_system_resource", "abort", "aborted", "timeout", "failed"),
+    )
+)
+"""Reasons that say that the service broke off the answer (DeepSeek, Zhipu, OpenRouter, vLLM)."""
+
+MODEL_FAULTS = frozenset(
+    (
+        *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls"),
+        *("missing_thought_signature", "malformed_response"),
+    )
+)
+"""Gemini: reasons that say that the model failed; its calls are then not there, or not usable."""
+
+
+# --- sent: tools and their schemas -----------------------------------------------------------------------
+
+SCHEMA_COUNTS = (
+    *("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"),
+    *("minContains", "maxContains"),
+)
+
+GOOGLE_KEYWORDS = {
+    **{"any_of": "anyOf", "one_of": "oneOf", "all_of": "allOf", "prefix_items": "prefixItems"},
+    **{"min_items": "minItems", "max_items": "maxItems", "min_length": "minLength"},
+    **{"max_length": "maxLength", "min_properties": "minProperties", "max_properties": "maxProperties"},
+    **{"additional_properties": "additionalProperties", "property_ordering": "propertyOrdering"},
+    **{"defs": "$defs", "ref": "$ref"},
+}
+"""The spelling of google-genai's `Schema`, and that of JSON Schema."""
+
+STRUCTURAL_KEYWORDS = frozenset(
+    (
+        *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *("patternProperties", "propertyNames", "unevaluatedProperties"),
+        *("prefixItems", "contains", "unevaluatedItems"),
+    )
+)
+"""Keywords without which a schema means another value; the others limit or describe one."""
+
+CONDITIONS = ("if", "then", "else", "dependencies", "dependentRequired", "dependentSchemas")
+
+OPENAI_PATTERN_REFUSED = Fact(
+    re.compile(r"\(\?<?[=!]"),
+    "'regex lookaround is not supported', vercel/ai#21037 (zod's email), anomalyco/opencode#32073",
+)
+"""Finds lookaround, for which OpenAI refuses a whole request, whether a tool is strict or not."""
+
+ANTHROPIC_STRICT_KEYWORDS = Fact(
+    frozenset(
+        (
+            *("type", "properties", "required", "additionalProperties", "items", "minItems", "enum", "const"),
+            *("anyOf", "allOf", "$ref", "$defs", "definitions", "pattern", "format", "default"),
+            *("title", "description", "examples", "$comment", "deprecated"),
+        )
+    ),
+    _CLAUDE_STRICT,
+)
+ANTHROPIC_STRICT_PATTERN_REFUSED = Fact(re.compile(r"\(\?|\\[bB1-9kpP]"), _CLAUDE_STRICT)
+"""Finds what patterns of strict tools may not have: lookaround, backreferences, ends of words."""
+
+PROPERTY_NAMES = Alphabet(ANTHROPIC_PROPERTY_NAME.accepted, 64)
+
+TOOL_FIELDS: dict[str, dict[str, type]] = {
+    "openai": {},
+    "openai-responses": {
+        **{"defer_loading": bool, "allowed_callers": list, "async": bool, "output_schema": dict},
+    },
+    "anthropic": {
+        **{"defer_loading": bool, "eager_input_streaming": bool, "cache_control": dict},
+        **{"input_examples": list, "allowed_callers": list},
+    },
+    "gemini": {"behavior": str, "response": dict, "response_json_schema": dict},
+}
+"""What a function may have beside its name, description, schema and strictness, by wire."""
+
+ANTHROPIC_FIELDS_NOT_ON_CLOUDS = Fact(
+    frozenset(("eager_input_streaming", "allowed_callers")),
+    "'Extra inputs are not permitted' (Bedrock, Vertex AI); no cloud runs code that could call a tool",
+)
+OPENAI_TOOLS = {
+    "openai": Fact(re.compile("custom"), _OPENAI_API),
+    "openai-responses": Fact(
+        re.compile(
+            r"apply_patch|code_interpreter|computer|custom|file_search|function|image_generation|local_shell"
+            r"|mcp|namespace|shell|programmatic_tool_calling|tool_search"
+            r"|(?:web_search|computer_use)(?!.*_\d{8}$)(?:_.*)?"
+        ),
+        _OPENAI_API,
+    ),
+}
+"""The types of OpenAI's own tools; some end in a date in pieces, Anthropic's in eight digits."""
+ANTHROPIC_TOOLS = Fact(
+    re.compile(r"[a-z][a-z0-9_]*_\d{8}|mcp_toolset|tool_search_tool_(?:regex|bm25)"), _CLAUDE_API
+)
+ANTHROPIC_TOOLS_NOT_ON_CLOUDS = Fact(
+    {
+        "bedrock": re.compile(r"(?:web_search|web_fetch|code_execution|advisor)_\d{8}|mcp_toolset"),
+        "vertex": re.compile(r"(?:web_fetch|code_execution|advisor)_\d{8}|mcp_toolset"),
+    },
+    "Claude docs, features overview, availability by platform",
+)
+"""The types of tools that run on Anthropic's servers, and that are refused where a cloud serves the model."""
+GEMINI_TOOLS = Fact(
+    frozenset(
+        (
+            *("googlesearch", "googlesearchretrieval", "googlemaps", "enterprisewebsearch"),
+            *("parallelaisearch", "codeexecution", "urlcontext", "computeruse", "filesearch"),
+            *("retrieval", "mcpservers"),
+        )
+    ),
+    "ai.google.dev/api/caching#Tool; Vertex AI, REST reference, Tool",
+)
+"""The fields of Gemini's own tools, in small letters without underscores."""
