@@ -6,7 +6,8 @@ about order and pairing are code, on both sides.
 """
 
 import re
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from quire.items import Content, Part
 from quire.providers.names import Alphabet, alphabet
@@ -373,6 +374,11 @@ SCHEMA_COUNTS = (
     *("minContains", "maxContains"),
 )
 
+SCHEMA_LIMITS = (
+    *("type", "enum", "const", "$ref", "required", "pattern", "format", "dependentRequired", "uniqueItems"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+)
+
 GOOGLE_KEYWORDS = {
     **{"any_of": "anyOf", "one_of": "oneOf", "all_of": "allOf", "prefix_items": "prefixItems"},
     **{"min_items": "minItems", "max_items": "maxItems", "min_length": "minLength"},
@@ -394,10 +400,11 @@ STRUCTURAL_KEYWORDS = frozenset(
 CONDITIONS = ("if", "then", "else", "dependencies", "dependentRequired", "dependentSchemas")
 
 OPENAI_PATTERN_REFUSED = Fact(
-    re.compile(r"\(\?<?[=!]"),
-    "'regex lookaround is not supported', vercel/ai#21037 (zod's email), anomalyco/opencode#32073",
+    re.compile(r"\(\?[=!<]|\\[pP]\{"),
+    "'regex lookaround is not supported', vercel/ai#21037 (zod's email), anomalyco/opencode#32073; "
+    "\"is not a 'regex'\" for what Python does not compile",
 )
-"""Finds lookaround, for which OpenAI refuses a whole request, whether a tool is strict or not."""
+"""Finds what OpenAI refuses in patterns, and a whole request with it, whether a tool is strict or not."""
 
 ANTHROPIC_STRICT_KEYWORDS = Fact(
     frozenset(
@@ -411,6 +418,38 @@ ANTHROPIC_STRICT_KEYWORDS = Fact(
 )
 ANTHROPIC_STRICT_PATTERN_REFUSED = Fact(re.compile(r"\(\?|\\[bB1-9kpP]"), _CLAUDE_STRICT)
 """Finds what patterns of strict tools may not have: lookaround, backreferences, ends of words."""
+
+
+def _looks_around(key: str, value: Any) -> bool:
+    return key == "pattern" and OPENAI_PATTERN_REFUSED.accepted.search(value) is not None
+
+
+def _not_in_openai(key: str, value: Any) -> bool:
+    if key == "format":
+        return value not in OPENAI_STRICT_FORMATS.accepted
+    is_limit = key in OPENAI_STRICT_REFUSED.accepted and key not in STRUCTURAL_KEYWORDS
+    return is_limit or _looks_around(key, value)
+
+
+def _not_in_anthropic(key: str, value: Any) -> bool:
+    if key == "format":
+        return value not in ANTHROPIC_STRICT_FORMATS.accepted
+    if key == "pattern":
+        return ANTHROPIC_STRICT_PATTERN_REFUSED.accepted.search(value) is not None
+    is_refused = key not in ANTHROPIC_STRICT_KEYWORDS.accepted and key not in STRUCTURAL_KEYWORDS
+    return is_refused or (key == "minItems" and value > 1)
+
+
+SCHEMA_REFUSED: dict[str, Callable[[str, Any], bool]] = {
+    "openai": _looks_around,
+    "anthropic": lambda key, value: False,
+}
+"""Whether a wire refuses a keyword in every schema, where removing it loosens the schema and no more."""
+STRICT_REFUSED: dict[str, Callable[[str, Any], bool]] = {
+    "openai": _not_in_openai,
+    "anthropic": _not_in_anthropic,
+}
+"""The same for schemas of strict tools."""
 
 PROPERTY_NAMES = Alphabet(ANTHROPIC_PROPERTY_NAME.accepted, 64)
 
@@ -426,6 +465,11 @@ TOOL_FIELDS: dict[str, dict[str, type]] = {
     "gemini": {"behavior": str, "response": dict, "response_json_schema": dict},
 }
 """What a function may have beside its name, description, schema and strictness, by wire."""
+
+CACHE_MARKS = (
+    {"type": "ephemeral"},
+    *({"type": "ephemeral", "ttl": lifetime} for lifetime in ANTHROPIC_CACHE_LIFETIMES.accepted),
+)
 
 ANTHROPIC_FIELDS_NOT_ON_CLOUDS = Fact(
     frozenset(("eager_input_streaming", "allowed_callers")),

@@ -29,27 +29,12 @@ _COMBINED = ("allOf", "anyOf", "oneOf")
 _TYPED = frozenset(("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"))
 _TOP_REFUSED = frozenset(rules.OPENAI_TOP_KEYWORDS.accepted)
 _COMPOSED = frozenset(("anyOf", "oneOf", "allOf", "const", "$ref"))
-_VALUES = ("const", "default", "example")
+_VALUES = ("const", "default", "example")  # null elsewhere is what clients of Go and Google write for nothing
+_LEFT_OUT = ("$schema", "$id")  # names of a draft and of a document, which no wire reads
 _NULL = {"type": "null"}
 _DEEPEST = 50
 
-KEYWORDS = frozenset(
-    (
-        *(
-            "type",
-            "enum",
-            "const",
-            "$ref",
-            "required",
-            "pattern",
-            "format",
-            "dependentRequired",
-            "uniqueItems",
-        ),
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", *rules.SCHEMA_COUNTS),
-        *(*_BY_NAME, *_LISTED, *_SINGLE),
-    )
-)
+KEYWORDS = frozenset((*_BY_NAME, *_LISTED, *_SINGLE, *rules.SCHEMA_COUNTS, *rules.SCHEMA_LIMITS))
 """The keywords that say something about a value; titles, descriptions and examples do not."""
 
 _encode = msgspec.json.Encoder().encode
@@ -120,7 +105,9 @@ def read_object(given: Any, path: str) -> Read:
     """
     if given is None or given is True:
         return Read({"type": "object", "properties": {}})
-    schema, changes = read_schema(_without_null(given), path)
+    if isinstance(given, dict):  # parameters are never null, whatever `nullable` says
+        given = {key: value for key, value in cast("Json", given).items() if key != "nullable"}
+    schema, changes = read_schema(given, path)
     kind = schema.get("type", "object")
     if kind != "object" and "object" not in entries_in(kind):
         raise InvalidValue(f"{path}.type: the parameters of a tool are an object")
@@ -128,17 +115,8 @@ def read_object(given: Any, path: str) -> Read:
     if removed:
         schema = _merged(schema)
         _check_refs(schema, path)
-    made = {"properties": {}, **schema, "type": "object"}
+    made: Json = {"properties": {}, **schema, "type": "object"}
     return Read(made, (*changes, *(f"{keyword} at its top was left out" for keyword in removed)))
-
-
-def _without_null(given: Any) -> Any:
-    """Parameters are never null, so that the top is no union with null only because it says `nullable`."""
-    return (
-        {key: value for key, value in given.items() if key != "nullable"}
-        if isinstance(given, dict)
-        else given
-    )
 
 
 def _translated(given: Any, path: str, changes: dict[str, None], levels: int) -> Any:
@@ -151,10 +129,8 @@ def _translated(given: Any, path: str, changes: dict[str, None], levels: int) ->
     schema = {
         rules.GOOGLE_KEYWORDS.get(key, key): value
         for key, value in cast("Json", given).items()
-        if value is not None or key in _VALUES  # clients in Go and of Google write null for what is not given
+        if (value is not None or key in _VALUES) and key not in _LEFT_OUT
     }
-    for key in ("$schema", "$id"):  # names of a draft and of a document, which no wire reads
-        schema.pop(key, None)
     _translate_values(schema)
     if isinstance(schema.get("items"), list):
         changes["a tuple is written as prefixItems"] = None
@@ -202,11 +178,8 @@ def _replace_inner(schema: Json, path: str, replace: Callable[[Any, str], Any]) 
 
 def _nullable(schema: Json) -> Json:
     """A schema without `nullable`, which is OpenAPI's word for a union with null."""
-    if (
-        not isinstance(schema.get("nullable"), bool)
-        or not schema.pop("nullable")
-        or _TYPED.isdisjoint(schema)
-    ):
+    is_nullable = isinstance(schema.get("nullable"), bool) and schema.pop("nullable")
+    if not is_nullable or _TYPED.isdisjoint(schema):
         return schema
     kinds = entries_in(schema.get("type")) or [schema.get("type")]
     if kinds == [None] and isinstance(schema.get("anyOf"), list):
@@ -251,7 +224,7 @@ def _target(root: Json, pointer: str, place: str) -> Any:
             found = fields_in(found).get(key)
     if not isinstance(found, dict | bool):
         raise InvalidValue(f"{place}.$ref: the pointer leads to no schema")
-    return found  # pyright: ignore[reportUnknownVariableType]
+    return cast("Any", found)
 
 
 def is_recursive(schema: Json) -> bool:
@@ -320,11 +293,7 @@ class Form(NamedTuple):
 def wire_schema(schema: Mapping[str, Any], wire: str) -> Form:
     """A schema without the keywords that a wire refuses in every schema."""
     made = copy(schema)
-    removed: dict[str, None] = {}
-    if wire.startswith("openai"):
-        for _, one in subschemas(made):
-            _remove(one, lambda key, value: key == "pattern" and _looks_around(value), removed)
-    return Form(made, tuple(removed))
+    return Form(made, _remove([one for _, one in subschemas(made)], rules.SCHEMA_REFUSED[wire]))
 
 
 def strict_schema(schema: Mapping[str, Any], wire: str) -> Form:
@@ -336,45 +305,24 @@ def strict_schema(schema: Mapping[str, Any], wire: str) -> Form:
     """
     made = copy(schema)
     inner = [one for _, one in subschemas(made)]
+    removed = _remove(inner, rules.STRICT_REFUSED[wire])
     closes = not any("allOf" in one for one in inner)  # a member may name what another one does not
-    removed: dict[str, None] = {}
     for one in inner:
-        _remove(one, _not_in_anthropic if wire == "anthropic" else _not_in_openai, removed)
         if wire == "anthropic" and "oneOf" in one and "anyOf" not in one:
             one["anyOf"] = one.pop("oneOf")
         if closes and one.get("properties"):
             one.setdefault("additionalProperties", False)
-    return Form(made, tuple(removed), _refusal(made, wire))
+    return Form(made, removed, _refusal(made, wire))
 
 
-def _remove(schema: Json, is_refused: Callable[[str, Any], bool], removed: dict[str, None]) -> None:
-    for key in [key for key, value in schema.items() if is_refused(key, value)]:
-        del schema[key]
-        removed[key] = None
-
-
-def _looks_around(pattern: str) -> bool:
-    return rules.OPENAI_PATTERN_REFUSED.accepted.search(pattern) is not None
-
-
-def _not_in_openai(key: str, value: Any) -> bool:
-    """Whether a keyword only limits or describes a value, and strict tools of OpenAI do not take it."""
-    if key == "format":
-        return value not in rules.OPENAI_STRICT_FORMATS.accepted
-    if key == "pattern":
-        return _looks_around(value)
-    return key in rules.OPENAI_STRICT_REFUSED.accepted and key not in rules.STRUCTURAL_KEYWORDS
-
-
-def _not_in_anthropic(key: str, value: Any) -> bool:
-    """The same for strict tools of Anthropic."""
-    if key == "format":
-        return value not in rules.ANTHROPIC_STRICT_FORMATS.accepted
-    if key == "pattern":
-        return rules.ANTHROPIC_STRICT_PATTERN_REFUSED.accepted.search(value) is not None
-    if key == "minItems":
-        return bool(value > 1)
-    return key not in rules.ANTHROPIC_STRICT_KEYWORDS.accepted | rules.STRUCTURAL_KEYWORDS
+def _remove(schemas: list[Json], is_refused: Callable[[str, Any], bool]) -> tuple[str, ...]:
+    """Remove refused keywords, and return their names."""
+    removed: dict[str, None] = {}
+    for schema in schemas:
+        for key in [key for key, value in schema.items() if is_refused(key, value)]:
+            del schema[key]
+            removed[key] = None
+    return tuple(removed)
 
 
 def _refusal(schema: Json, wire: str) -> str:

@@ -103,9 +103,10 @@ def _read(definition: Definition) -> Tool:
         if isinstance(fault, WrongType):
             raise
     try:
-        return _read_json(exact_copy(definition)[1])[0]
+        text = exact_copy(definition)[1]
     except (InvalidValue, UnicodeEncodeError) as fault:
         raise InvalidValue(f"the definition of {_named(definition)} is not JSON: {fault}") from None
+    return _read_json(text)[0]
 
 
 def _named(definition: Definition) -> str:
@@ -199,10 +200,7 @@ def _fields(tool: Tool, draft: Draft, without: frozenset[str] = frozenset()) -> 
         if name in kinds and name not in without:
             _expect(tool.name, name, value, kinds[name])
             kept[name] = value
-            if name == "cache_control" and (
-                value.get("type") != "ephemeral"
-                or value.get("ttl", "5m") not in rules.ANTHROPIC_CACHE_LIFETIMES.accepted
-            ):
+            if name == "cache_control" and value not in rules.CACHE_MARKS:
                 raise InvalidValue(f"tool {cut(tool.name)!r}, cache_control: must be ephemeral, for 5m or 1h")
         else:
             lost.append(name)
@@ -219,8 +217,11 @@ def _note_foreign(tool: Tool, draft: Draft) -> None:
     draft.note(None, "tools_left_out", f"{cut(tool.name)!r} is a tool of another service")
 
 
-def _schema(tool: Tool, draft: Draft, refusal: str = "") -> tuple[Json, bool | None]:
-    """The schema of a tool on this wire, and whether the tool is strict there."""
+def _function(tool: Tool, draft: Draft, key: str, refusal: str = "") -> Json:
+    """A tool under its wire name, with its schema at `key`; `refusal` says why it cannot be strict."""
+    function: Json = {"name": draft.names.give(tool.name)}
+    if tool.description:
+        function["description"] = tool.description
     mode = draft.wire.removesuffix("-responses")
     form, strict = tool.forms[mode], tool.strict
     if strict:
@@ -233,7 +234,8 @@ def _schema(tool: Tool, draft: Draft, refusal: str = "") -> tuple[Json, bool | N
     if form.removed:
         reason = f"the schema of {cut(tool.name)!r} is sent without {', '.join(form.removed)}"
         draft.note(None, "schema_changed", reason)
-    return copy(form.schema), strict
+    function[key] = copy(form.schema)
+    return function if strict is None else {**function, "strict": strict}
 
 
 # --- OpenAI ----------------------------------------------------------------------------------------------
@@ -244,9 +246,7 @@ def chat_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[Js
     taken = _openai_tools(tools, draft, profile)
     most = rules.OPENAI_TOOL_COUNT.accepted
     if len(taken) > most:
-        raise InvalidValue(
-            f"tools: {len(taken)} are given, Chat Completions take at most {most} in a request"
-        )
+        raise InvalidValue(f"tools: {len(taken)} are given, Chat Completions take at most {most}")
     return [_chat_tool(tool, draft) for tool in taken]
 
 
@@ -282,24 +282,20 @@ def _as_function(tool: Tool, draft: Draft) -> Tool:
 def _chat_tool(tool: Tool, draft: Draft) -> Json:
     if tool.native is not None:
         return _nested_custom(copy(tool.native))
-    function: Json = {"name": draft.names.give(tool.name)}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"], strict = _schema(tool, draft)
-    if strict is not None:
-        function["strict"] = strict
+    function = _function(tool, draft, "parameters")
     return {"type": "function", "function": function | _fields(tool, draft)}
 
 
 def _responses_tool(tool: Tool, draft: Draft) -> Json:
     if tool.native is not None:
         return _flat_custom(copy(tool.native))
-    function: Json = {"type": "function", "name": draft.names.give(tool.name)}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"], strict = _schema(tool, draft)
-    function["strict"] = strict is True  # where it is not given, a function is strict here
-    return function | _fields(tool, draft)
+    # Where it is not given, a function is strict here.
+    return {
+        "type": "function",
+        "strict": False,
+        **_function(tool, draft, "parameters"),
+        **_fields(tool, draft),
+    }
 
 
 def _nested_custom(native: Json) -> Json:
@@ -362,16 +358,12 @@ def _is_run(tool: Tool, draft: Draft, profile: Profile) -> bool:
 
 
 def _anthropic_tool(tool: Tool, draft: Draft, profile: Profile, budget: StrictBudget) -> Json:
-    name = draft.names.give(tool.name)
     if tool.native is not None:
+        draft.names.give(tool.name)
         return copy(tool.native)
-    written: Json = {"name": name}
-    if tool.description:
-        written["description"] = tool.description
-    schema, strict = _schema(tool, draft, _no_strict_tool(tool, profile, budget))
-    written["input_schema"] = schema
-    if strict:
-        written["strict"] = True  # false is the default, and clouds refuse the field
+    written = _function(tool, draft, "input_schema", _no_strict_tool(tool, profile, budget))
+    if not written.get("strict"):
+        written.pop("strict", None)  # false is the default, and clouds refuse the field
     without = rules.ANTHROPIC_FIELDS_NOT_ON_CLOUDS.accepted if profile.cloud else frozenset[str]()
     written |= _fields(tool, draft, without)
     return _with_aliases(written, tool, draft) if tool.aliases else written
@@ -410,7 +402,7 @@ def gemini_config(tools: Sequence[Tool], draft: Draft, profile: Profile) -> Json
     functions, native = [tool for tool in tools if tool.native is None], list[Json]()
     most = rules.GEMINI_FUNCTION_COUNT.accepted
     if len(functions) > most:
-        raise InvalidValue(f"tools: {len(functions)} are given, Gemini takes at most {most} in a request")
+        raise InvalidValue(f"tools: {len(functions)} are given, Gemini takes at most {most}")
     declared = [_gemini_function(tool, draft) for tool in functions]
     for tool in tools:
         if tool.native is None:
