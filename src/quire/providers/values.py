@@ -33,7 +33,9 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     """A deep copy in plain dictionaries and lists; `InvalidValue` for a value that is not JSON."""
     kind = cast("type[object]", type(value))
-    if kind is str or value is None or kind is bool or kind is int or (kind is float and isfinite(value)):
+    if kind is str:
+        return without_surrogates(value)
+    if value is None or kind is bool or kind is int or (kind is float and isfinite(value)):
         return value
     if depth == 0:
         raise InvalidValue(_TOO_DEEP)
@@ -55,10 +57,21 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     raise InvalidValue(f"a value of type {kind.__name__} is not JSON")
 
 
+def without_surrogates(text: str) -> str:
+    """A text with pairs of surrogates joined and lone ones replaced: no wire can carry them."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def _field_name(key: Any) -> str:
     if not isinstance(key, str):
         raise InvalidValue(f"a field name is text, not {type(key).__name__}")
-    return str.__str__(key)
+    return without_surrogates(str.__str__(key))
 
 
 def exact_copy(value: Mapping[str, Any]) -> tuple[Json, bytes]:
@@ -150,3 +163,28 @@ def entries_in(value: Any) -> list[Any]:
 def text_in(value: Any) -> str:
     """The value if it is text, else an empty text."""
     return value if isinstance(value, str) else ""
+
+
+def object_at(value: Any, path: str) -> Json:
+    """An object inside a reply or a history, also one of a client; `Damaged` at `path` for anything else."""
+    try:
+        return plain_json(value)
+    except WrongType:
+        raise Damaged(f"expected an object, not {type(value).__name__}", path) from None
+
+
+def list_at(value: Any, path: str) -> list[Any]:
+    """A list inside a reply or a history, empty for None; `Damaged` at `path` for anything else."""
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple):
+        raise Damaged(f"expected a list, not {type(value).__name__}", path)
+    return list(cast("list[Any]", value))
+
+
+def text_at(fields: Mapping[str, Any], name: str, path: str) -> str:
+    """A text that an object must have; `Damaged` at its path if it is missing or something else."""
+    text = fields.get(name)
+    if not isinstance(text, str):
+        raise Damaged(f"expected text, not {type(text).__name__}", f"{path}.{name}")
+    return text
