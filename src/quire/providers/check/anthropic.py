@@ -1,8 +1,6 @@
 """The checks of Anthropic's Messages API: `messages.create` arguments, or a list of messages."""
 
 import re
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -17,7 +15,6 @@ from quire.providers.check.core import (
     as_object,
     check_signature,
     check_texts,
-    image_type,
     is_base64,
     known_model,
     objects_in,
@@ -26,6 +23,7 @@ from quire.providers.check.core import (
     version_in,
 )
 from quire.providers.check.schema import ANTHROPIC_STRICT, check_schema, check_strict, subschemas
+from quire.providers.media import begun, bytes_of
 from quire.providers.profiles import cloud_of, has_unsigned_thinking
 from quire.tokens import size_of
 
@@ -341,9 +339,14 @@ def _check_images(findings: Findings, parts: _Parts, model: Model) -> None:
         side = limits.many_side or rules.ANTHROPIC_MANY_IMAGES_SIDE.accepted
     for place, part in images:
         source = as_object(part.get("source")) or {}
-        data, declared = _decoded(source), source.get("media_type")
-        found, longest = image_type(data), max(size_of(data) or (0,))
-        if found and declared in rules.ANTHROPIC_IMAGE_TYPES.accepted and found != declared:
+        is_inline = source.get("type") == "base64" and isinstance(source.get("data"), str)
+        data, declared = (bytes_of(source["data"]) if is_inline else None) or b"", source.get("media_type")
+        found, longest = begun(data), max(size_of(data) or (0,))
+        if (
+            found in rules.ANTHROPIC_IMAGE_TYPES.accepted
+            and declared in rules.ANTHROPIC_IMAGE_TYPES.accepted
+            and found != declared
+        ):
             findings.add(
                 f"{place}.source.media_type", "media_type", f"type {short(declared)}, but it is {found}"
             )
@@ -353,14 +356,6 @@ def _check_images(findings: Findings, parts: _Parts, model: Model) -> None:
             )
     if count > most:
         findings.add("messages", "image_count", f"{count} images, more than {most}")
-
-
-def _decoded(source: Mapping[str, Any]) -> bytes:
-    is_inline = source.get("type") == "base64" and isinstance(source.get("data"), str)
-    try:
-        return b64decode(source["data"], validate=True) if is_inline else b""
-    except (NotBase64, ValueError):
-        return b""  # which is a fault of its own
 
 
 def _check_citations(findings: Findings, parts: _Parts) -> None:

@@ -1,8 +1,6 @@
 """Faults with paths, and a reader for JSON of any shape. The rules of a wire are in its own module."""
 
 import re
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -11,6 +9,7 @@ import msgspec
 
 from quire.errors import InvalidValue
 from quire.items import MAX_DEPTH
+from quire.providers.media import is_sound, noun_of, start_of
 from quire.providers.types import HISTORY, Fault
 from quire.providers.values import dumped
 from quire.tokens import UNKNOWN, ModelFacts, facts_for
@@ -237,24 +236,20 @@ def check_texts(body: Fields) -> int:
 
 
 def _measure(value: Any) -> tuple[int, Sequence[str]]:
+    """The count of characters in a value, and the paths within it of texts that are not valid Unicode."""
     if isinstance(value, str):
         return len(value), () if is_unicode(value) else ("",)
-    size, broken = 0, list[str]()
-    for step, inner in _steps(value):
-        if step and not is_unicode(step):
+    fields, size, broken = as_object(value), 0, list[str]()
+    entries: Iterable[tuple[Any, Any]] = enumerate(as_list(value) or ()) if fields is None else fields.items()
+    for step, inner in entries:
+        if isinstance(step, str) and not is_unicode(step):
             broken.append("")
             continue
         length, paths = _measure(inner)
         size += length
-        broken += (step + path for path in paths)
+        if paths:
+            broken += (f"[{step}]{path}" if fields is None else f".{step}{path}" for path in paths)
     return size, broken
-
-
-def _steps(value: Any) -> Iterator[tuple[str, Any]]:
-    for name, inner in cast("Mapping[Any, Any]", as_object(value) or {}).items():
-        yield f".{name}", inner
-    for index, inner in enumerate(as_list(value) or ()):
-        yield f"[{index}]", inner
 
 
 def is_unicode(text: str) -> bool:
@@ -267,10 +262,6 @@ def is_unicode(text: str) -> bool:
 
 # Padding and line breaks are the provider's concern; a data URL, an address or a path is not base64.
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]+(?:={1,2}\s*)?")
-_URL_SAFE = str.maketrans("-_", "+/")
-_HEAD = 1024
-_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-_IMAGE_STARTS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
 def is_base64(text: str) -> bool:
@@ -278,34 +269,14 @@ def is_base64(text: str) -> bool:
     return _BASE64.fullmatch(text) is not None
 
 
-def image_type(data: bytes) -> str | None:
-    """The type of an image by its first bytes: PNG, JPEG, GIF or WebP."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _IMAGE_STARTS if data.startswith(start)), None)
-
-
 def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: str = "data") -> None:
     """Check that data declared as an image or a PDF begins as one."""
     if not isinstance(media_type, str) or not isinstance(data, str | bytes) or not data:
         return
-    if isinstance(data, str) and not is_base64(data):
-        return
     kind = media_type.lower().replace("image/jpg", "image/jpeg")
-    start = _first_bytes(data) if isinstance(data, str) else data[:_HEAD]
-    if kind in _IMAGES and image_type(start) is None:
-        fields.add(key, rule, f"type {short(media_type)}, but the bytes are no image")
-    elif kind == "application/pdf" and b"%PDF-" not in start:
-        fields.add(key, rule, f"type {short(media_type)}, but the bytes are no PDF")
-
-
-def _first_bytes(text: str) -> bytes:
-    plain = "".join(text[: 2 * _HEAD].split()).translate(_URL_SAFE).rstrip("=")
-    whole = plain[:-1] if len(plain) % 4 == 1 else plain  # the text may be cut anywhere
-    try:
-        return b64decode(whole + "=" * (-len(whole) % 4), validate=True)[:_HEAD]
-    except (NotBase64, ValueError):
-        return b""
+    start = data if isinstance(data, bytes) else start_of(data)
+    if not is_sound(kind, start) and (isinstance(data, bytes) or is_base64(data)):
+        fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
 
 
 def version_in(name: str, pattern: re.Pattern[str]) -> tuple[int, int]:

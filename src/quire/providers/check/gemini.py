@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from quire.errors import InvalidValue
@@ -49,15 +50,19 @@ class Spelled(Fields):
 
     def get(self, key: str) -> Any:
         """The value of a field under the name that the object uses."""
-        return self.values.get(self._spelling(key))
+        value = self.values.get(key)
+        return self.values.get(_snake_case(key)) if value is None else value
 
     def at(self, key: str) -> str:
         """The path of a field under the name that the object uses."""
-        return super().at(self._spelling(key))
+        snake = _snake_case(key)
+        is_snake = self.values.get(key) is None and self.values.get(snake) is not None
+        return super().at(snake if is_snake else key)
 
-    def _spelling(self, key: str) -> str:
-        snake = re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
-        return snake if self.values.get(key) is None and self.values.get(snake) is not None else key
+
+@cache
+def _snake_case(key: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
 
 
 class Part(NamedTuple):
@@ -109,9 +114,10 @@ class Model:
     def __init__(self, name: str | None) -> None:
         lower = (name or "").lower()
         try:
-            version = version_in(model_named(lower), self._NAME)  # `gemini-flash-latest` stands for a version
+            named = model_named(lower)  # `gemini-flash-latest` stands for a version
         except InvalidValue:  # nothing is left of the name without its route
-            version = (0, 0)
+            named = ""
+        version = version_in(named, self._NAME)
         is_image_model, on_vertex = "image" in lower, cloud_of(lower) == "vertex"
         self.needs_call_signatures = version >= (3, 0) and not is_image_model
         self.needs_part_signatures = version >= (3, 0) and is_image_model and not on_vertex
