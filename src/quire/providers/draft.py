@@ -124,16 +124,28 @@ class Draft:
             self.note(call, "id_renamed", f"the call's id is {given!r} here")
         return given
 
-    def takes_plainly(self, calls: Sequence[ToolCall], names: Mapping[str, str]) -> bool:
-        """Whether calls keep their ids and are of tools with a known wire name; their ids are given then."""
-        taken, takes = self.ids.taken, self.ids.takes
-        for place, call in enumerate(calls):
+    def takes_plainly(
+        self,
+        calls: Sequence[ToolCall],
+        names: Mapping[str, str],
+        takes_arguments: Callable[[str], object] = bool,
+    ) -> bool:
+        """Whether calls are written as they are; their ids are given then.
+
+        Their tools have known wire names, and their ids and arguments need no repair.
+        """
+        ids = self.ids
+        taken, longest = ids.taken, ids.identifiers
+        for call in calls:
             call_id = call.call_id
-            if call.name not in names or call_id in taken or takes(call_id) is None:
-                for given in calls[:place]:
-                    del taken[given.call_id]
-                return False
-            taken[call_id] = call_id
+            is_plain = len(call_id) <= longest and call_id.isidentifier() and call_id.isascii()
+            if call_id not in taken and call.name in names and (is_plain or ids.takes(call_id)):
+                if takes_arguments(call.arguments):
+                    taken[call_id] = call_id
+                    continue
+            for given in calls[: calls.index(call)]:
+                del taken[given.call_id]
+            return False
         return True
 
     def tool_name(self, call: ToolCall) -> str:

@@ -67,7 +67,7 @@ def alphabet(longest: int, pattern: str = r"[a-zA-Z0-9_-]") -> Alphabet:
 class Names:
     """Wire names of one payload. With `unique`, each call of `give` gets a name of its own."""
 
-    __slots__ = ("_alphabet", "_before", "_counts", "_unique", "taken", "takes")
+    __slots__ = ("_alphabet", "_before", "_counts", "_unique", "identifiers", "taken", "takes")
 
     def __init__(self, letters: Alphabet, unique: bool, before: "Names | None" = None) -> None:
         self._alphabet = letters
@@ -76,6 +76,8 @@ class Names:
         self._counts: dict[str, int] = {}  # how often each text was given, if unique
         self.taken: dict[str, str] = {}  # wire name to own name
         self.takes = letters.pattern.fullmatch
+        # Up to this length, all ASCII identifiers are taken; asking that is cheaper than a pattern.
+        self.identifiers = letters.longest if type(letters) is Alphabet else 0
 
     @property
     def is_branch(self) -> bool:

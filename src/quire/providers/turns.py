@@ -216,22 +216,18 @@ class Turns:
             self.writer.draft.note(item, "media_as_text", reason)
 
 
-class Exchange(NamedTuple):
-    """Calls of one reply with its text, if any, and their results in order; `end` is the place after them."""
-
-    text: str | None
-    calls: Sequence[ToolCall]
-    results: Sequence[ToolResult]
-    end: int
+PlainTurns = tuple[int, Sequence[Message], str | None, Sequence[ToolCall], Sequence[ToolResult], int]
+"""The place after some text messages, these, the text of the reply after them, its calls, their results, and
+the place after those."""
 
 
 def plain_turns(
     items: Sequence[Item], start: int, stop: int, roles: Container[str]
-) -> Iterator[tuple[int, Sequence[Message], Exchange | None]]:
-    """Common turns, up to the first one with anything else: rows of text messages, each with an exchange after it.
+) -> Iterator[PlainTurns]:
+    """Common turns, up to the first one with anything else: text messages, and calls with their results.
 
-    Each row comes with the place after its messages. Nearly all of a history is of this kind; a writer that
-    takes it here does without a function call for each item.
+    Nearly all of a history is of this kind. A writer that takes it here does without a function call for
+    each item. Where calls are empty, nothing more comes.
     """
     while start < stop:
         first = start
@@ -241,41 +237,33 @@ def plain_turns(
                 break
             start += 1
         said = cast("Sequence[Message]", items[first:start])
-        if type(items[start]) is Message:
-            yield start, said, None
+        call = items[start]
+        last = said[-1] if said and said[-1].role == "assistant" else None
+        if type(call) is not ToolCall:
+            # What follows may end the text before it, unless it is a message.
+            kept = len(said) - (last is not None and type(call) is not Message)
+            yield first + kept, said[:kept], None, (), (), 0
             return
         text = None
-        if said and said[-1].role == "assistant":
-            # What follows may join this text, or end it.
-            if type(items[start]) is not ToolCall:
-                yield start - 1, said[:-1], None
-                return
-            if items[start].agent_id == said[-1].agent_id:
-                text, said = cast(str, said[-1].content), said[:-1]
-        exchange = _exchange(items, start, text)
-        yield first + len(said), said, exchange
-        if exchange is None:
-            return
-        start = exchange.end
-
-
-def _exchange(items: Sequence[Item], start: int, text: str | None) -> Exchange | None:
-    """The calls from a place on and their results, if they are of one agent, in order and text alone."""
-    end, agent = start, items[start].agent_id
-    while type(call := items[end]) is ToolCall:
-        if call.state is not None or call.agent_id != agent:
-            return None
-        end += 1
-    calls = cast("Sequence[ToolCall]", items[start:end])
-    results = items[end : end + len(calls)]
-    for call, result in zip(calls, results, strict=False):
-        if type(result) is not ToolResult or result.call_id != call.call_id:
-            return None
-        if type(result.content) is not str or not result.content:
-            return None
-    if not calls or len(results) < len(calls):
-        return None
-    return Exchange(text, calls, cast("Sequence[ToolResult]", results), end + len(calls))
+        if last is not None and call.agent_id == last.agent_id:
+            text, said = cast(str, last.content), said[:-1]
+        end, agent = start + 1, call.agent_id
+        while type(items[end]) is ToolCall and items[end].agent_id == agent:
+            end += 1
+        calls, results = items[start:end], items[end : end + end - start]
+        middle, start = first + len(said), end + len(results)
+        for call, result in zip(calls, results, strict=False):
+            if type(result) is not ToolResult or result.call_id != call.call_id:  # type: ignore[union-attr]
+                break
+            content = result.content
+            if type(content) is not str or not content or call.state is not None:  # type: ignore[union-attr]
+                break
+        else:
+            if len(results) == len(calls):
+                yield middle, said, text, calls, results, start  # type: ignore[misc]
+                continue
+        yield middle, said, None, (), (), 0
+        return
 
 
 def _last_break(items: Sequence[Item]) -> int:

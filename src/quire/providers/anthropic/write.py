@@ -56,7 +56,7 @@ from quire.providers.rules import (
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block, with_media
 from quire.providers.tools import Tool, anthropic_tools
-from quire.providers.turns import Exchange, Output, Reply, plain_turns
+from quire.providers.turns import Output, PlainTurns, Reply, plain_turns
 from quire.providers.values import Json, fields_in, object_in
 from quire.tokens import NO_OUTPUT, size_of
 
@@ -115,13 +115,14 @@ class MessagesWriter:
         """Write common turns from `start` on."""
         if self.draft.ids.is_branch:
             return start
-        for start, said, exchange in plain_turns(items, start, stop, _ROLES):
+        for turns in plain_turns(items, start, stop, _ROLES):
+            start, said, _, calls, _, end = turns
             for place, item in enumerate(said):
                 if not self._append_plainly(item.role, [{"type": "text", "text": item.content}]):
                     return start - len(said) + place
-            if exchange is None or not self._exchange_plainly(exchange):
+            if not calls or not self._exchange_plainly(turns):
                 break
-            start = exchange.end
+            start = end
         return start
 
     def _append_plainly(self, role: str, blocks: list[Json]) -> bool:
@@ -139,9 +140,9 @@ class MessagesWriter:
         messages[-1]["content"] += blocks
         return True
 
-    def _exchange_plainly(self, exchange: Exchange) -> bool:
+    def _exchange_plainly(self, turns: PlainTurns) -> bool:
         """Write calls and their results, if nothing is to be repaired."""
-        text, calls, results, _ = exchange
+        _, _, text, calls, results, _ = turns
         names, given = self._tool_names, [object_in(call.arguments) for call in calls]
         if None in given or self.profile.wants_thoughts != "no" or self.draft.parameters:
             return False

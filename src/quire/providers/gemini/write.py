@@ -39,7 +39,7 @@ from quire.providers.rules import (
 )
 from quire.providers.state import GEMINI, is_signature, with_media
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Exchange, Output, Reply, plain_turns
+from quire.providers.turns import Output, PlainTurns, Reply, plain_turns
 from quire.providers.values import Json, fields_in, nests_deeper
 
 _ROLES = {"user": "user", "assistant": "model"}
@@ -96,22 +96,23 @@ class ContentWriter:
         messages, profile = self.draft.messages, self.profile
         if self.draft.ids.is_branch or profile.signs_text:
             return start
-        for start, said, exchange in plain_turns(items, start, stop, _ROLES):
+        for turns in plain_turns(items, start, stop, _ROLES):
+            start, said, _, calls, _, end = turns
             for place, item in enumerate(said):
                 role = _ROLES[item.role]
                 if role == "model" and (not messages or messages[-1]["role"] != "user"):
                     return start - len(said) + place
                 messages.append({"role": role, "parts": [{"text": item.content}]})
-            if exchange is None or not messages or messages[-1]["role"] != "user":
+            if not calls or not messages or messages[-1]["role"] != "user":
                 break
-            if not self._exchange_plainly(exchange):
+            if not self._exchange_plainly(turns):
                 break
-            start = exchange.end
+            start = end
         return start
 
-    def _exchange_plainly(self, exchange: Exchange) -> bool:
+    def _exchange_plainly(self, turns: PlainTurns) -> bool:
         """Write calls and their results, if nothing is to be repaired."""
-        text, calls, results, _ = exchange
+        _, _, text, calls, results, _ = turns
         names, given = self._tool_names, [_arguments(call.arguments) for call in calls]
         if None in given or any(names.get(call.name) != call.name for call in calls):
             return False

@@ -67,7 +67,7 @@ _SIGNATURE_IN_ID = "__thought__"
 class OpenAIWriter:
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
 
-    __slots__ = ("_roles", "_tool_names", "_tools", "draft", "profile")
+    __slots__ = ("_roles", "_takes_arguments", "_tool_names", "_tools", "draft", "profile")
 
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
@@ -78,6 +78,7 @@ class OpenAIWriter:
         self.profile = profile
         self._tools = tools
         self._tool_names: dict[str, str] = {}  # wire names of the tools called so far
+        self._takes_arguments = bool if profile.is_openai else is_object_text
         self._roles = {"user": "user", "assistant": "assistant"}
         if profile.instructions_anywhere:
             self._roles |= dict.fromkeys(("system", "developer"), profile.instructions)
@@ -151,16 +152,6 @@ class OpenAIWriter:
         # A branch has ids of its own and those given before it; common turns know only of the first.
         profile = self.profile
         return not (self.draft.ids.is_branch or profile.answers_results or profile.instructions == "user")
-
-    def _takes_plainly(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether calls are written as they are, with nothing beside them."""
-        profile = self.profile
-        if profile.signs_calls or profile.wants_thoughts != "no" or len(calls) > MOST_CALLS:
-            return False
-        for call in calls:
-            if not call.arguments or not (profile.is_openai or is_object_text(call.arguments)):
-                return False
-        return self.draft.takes_plainly(calls, self._tool_names)
 
     def _tool_name(self, call: ToolCall) -> str:
         if call.name not in self._tool_names:
@@ -250,19 +241,24 @@ class ChatWriter(OpenAIWriter):
         if self.profile.wants_thoughts == "always" or not self._writes_plainly():
             return start
         messages, roles, names = self.draft.messages, self._roles, self._tool_names
-        for start, said, exchange in plain_turns(items, start, stop, roles):
-            messages += [{"role": roles[item.role], "content": item.content} for item in said]
-            if exchange is None or not self._takes_plainly(exchange.calls):
+        takes_calls = self.profile.wants_thoughts == "no" and not self.profile.signs_calls
+        takes_plainly, takes_arguments = self.draft.takes_plainly, self._takes_arguments
+        for start, said, text, calls, results, end in plain_turns(items, start, stop, roles):
+            if said:
+                messages += [{"role": roles[item.role], "content": item.content} for item in said]
+            if not (calls and takes_calls and len(calls) <= MOST_CALLS):
+                break
+            if not takes_plainly(calls, names, takes_arguments):
                 break
             written: list[Json] = []
-            for call in exchange.calls:
+            for call in calls:
                 function = {"name": names[call.name], "arguments": call.arguments}
                 written.append({"id": call.call_id, "type": "function", "function": function})
-            messages.append({"role": "assistant", "content": exchange.text, "tool_calls": written})
-            for result in exchange.results:
+            messages.append({"role": "assistant", "content": text, "tool_calls": written})
+            for result in results:
                 output = failed_text(result.content) if result.is_error else result.content
                 messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
-            start = exchange.end
+            start = end
         return start
 
     def user(self, item: Message | Note | Summary) -> None:

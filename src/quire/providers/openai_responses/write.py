@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from quire.items import File, Image, Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
 from quire.providers.draft import Draft
 from quire.providers.media import PDF, PICTURES, Media, as_text, file_id, inline_data, media_type, sound_type, split
-from quire.providers.openai_chat.write import OpenAIWriter, is_object_text
+from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.profiles import Profile
 from quire.providers.rules import CALL_IDS, FROM_ASSISTANT, NO_RESULT, TOOL_NAMES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES, USER_ITEMS
@@ -49,23 +49,23 @@ class ResponsesWriter(OpenAIWriter):
         if not self._writes_plainly():
             return start
         messages, roles, names = self.draft.messages, self._roles, self._tool_names
-        for start, said, exchange in plain_turns(items, start, stop, roles):
+        for start, said, text, calls, results, end in plain_turns(items, start, stop, roles):
             for item in said:
                 message: Json = {"type": "message"} if item.role == "assistant" else {}
                 message["role"], message["content"] = roles[item.role], item.content
                 messages.append(message)
-            if exchange is None or not self._takes_plainly(exchange.calls):
+            if not calls or not self.draft.takes_plainly(calls, names, self._takes_arguments):
                 break
-            if exchange.text:
-                messages.append({"type": "message", "role": "assistant", "content": exchange.text})
-            for call in exchange.calls:
+            if text:
+                messages.append({"type": "message", "role": "assistant", "content": text})
+            for call in calls:
                 function = {"type": "function_call", "call_id": call.call_id, "name": names[call.name]}
                 function["arguments"] = call.arguments
                 messages.append(function)
-            for result in exchange.results:
+            for result in results:
                 output = failed_text(result.content) if result.is_error else result.content
                 messages.append({"type": "function_call_output", "call_id": result.call_id, "output": output})
-            start = exchange.end
+            start = end
         return start
 
     def user(self, item: Message | Note | Summary) -> None:
@@ -186,13 +186,6 @@ class ResponsesWriter(OpenAIWriter):
         return failed_text(text) if result.is_error else text
 
     # --- parts -------------------------------------------------------------------------------------------
-
-    def _takes_plainly(self, calls: Sequence[ToolCall]) -> bool:
-        profile = self.profile
-        for call in calls:
-            if not call.arguments or not (profile.is_openai or is_object_text(call.arguments)):
-                return False
-        return self.draft.takes_plainly(calls, self._tool_names)
 
     def _part_text(self, part: Part) -> str | None:
         # A JSON file is one that this wire takes.
