@@ -1,0 +1,114 @@
+"""Schemas of tools: builders, and strategies that draw definitions in every form."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+Json = dict[str, Any]
+TEXT = {"type": "string"}
+
+
+def an_object(**properties: Any) -> Json:
+    """The schema of an object."""
+    return {"type": "object", "properties": properties}
+
+
+def closed(**properties: Any) -> Json:
+    """The schema of an object with these properties, all required, and no others."""
+    return {**an_object(**properties), "required": [*properties], "additionalProperties": False}
+
+
+NAMES = st.sampled_from(["q", "type", "items", "required", "$ref", "$top", "a b", "é", "k" * 70])
+LEAVES: st.SearchStrategy[Any] = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["string", "integer", "boolean", "null", "STRING", ["string", "null"]])},
+        optional={
+            "description": st.just("type: OBJECT"),
+            "nullable": st.booleans(),
+            "default": st.just({"type": "STRING"}),
+            "enum": st.just(["a", 1]),
+            "minLength": st.integers(0, 3),
+            "format": st.sampled_from(["date", "uri", "emoji"]),
+            "pattern": st.sampled_from(["^a$", "^(?!x)", r"(a)\1"]),
+        },
+    ),
+    st.sampled_from([{}, True, {"const": 3}, {"$ref": "#"}, {"$ref": "#/$defs/D"}, {"type": "array"}]),
+)
+
+
+def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    named = st.dictionaries(NAMES, inner, max_size=3)
+    several = st.lists(inner, min_size=1, max_size=2)
+    return st.one_of(
+        st.builds(lambda fields, extra: {**an_object(**fields), **extra}, named, st.sampled_from(EXTRAS)),
+        named.map(lambda fields: closed(**fields)),
+        st.builds(lambda items: {"type": "array", "items": items}, st.one_of(inner, several)),
+        st.builds(lambda key, some: {key: some}, st.sampled_from(["anyOf", "oneOf", "allOf"]), several),
+        st.builds(lambda key, one: {key: one}, st.sampled_from(["not", "if", "then", "contains"]), inner),
+    )
+
+
+EXTRAS: list[Json] = [
+    {},
+    {"required": ["q"]},
+    {"additionalProperties": {}},
+    {"dependentRequired": {"q": ["b"]}},
+]
+SCHEMAS = st.recursive(LEAVES, _around, max_leaves=8)
+TOPS = st.one_of(
+    st.dictionaries(NAMES, SCHEMAS, max_size=3).map(
+        lambda fields: {**an_object(**fields), "$defs": {"D": TEXT}}
+    ),
+    st.lists(SCHEMAS, min_size=1, max_size=2).map(lambda some: {"oneOf": some, "$defs": {"D": TEXT}}),
+)
+FIELDS: st.SearchStrategy[Json] = st.fixed_dictionaries(
+    {},
+    optional={
+        "strict": st.booleans(),
+        "description": st.sampled_from(["", " ", "Looks."]),
+        "defer_loading": st.booleans(),
+        "input_examples": st.just([{"q": 1}]),
+        "allowed_callers": st.just(["direct"]),
+        "eager_input_streaming": st.just(True),
+        "cache_control": st.sampled_from([{"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}]),
+        "behavior": st.just("NON_BLOCKING"),
+        "response_json_schema": st.just(TEXT),
+        "annotations": st.just({"title": "x"}),
+    },
+)
+SHAPES = [
+    "chat",
+    "responses",
+    "declared",
+    *("parameters", "input_schema", "inputSchema", "parametersJsonSchema"),
+]
+
+
+def definition(shape: str, name: str, schema: Any, fields: Json) -> Json:
+    """A definition in one of the forms that users hand in."""
+    match shape:
+        case "chat":
+            return {"type": "function", "function": {"name": name, "parameters": schema, **fields}}
+        case "responses":
+            return {"type": "function", "name": name, "parameters": schema, **fields}
+        case "declared":
+            return {"functionDeclarations": [{"name": name, "parameters": schema, **fields}]}
+        case key:
+            return {"name": name, key: schema, **fields}
+
+
+TOOLSETS = st.lists(st.tuples(st.sampled_from(SHAPES), TOPS, FIELDS), min_size=1, max_size=3).map(
+    lambda drawn: [definition(shape, f"f{n}", top, fields) for n, (shape, top, fields) in enumerate(drawn)]
+)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from(["object", "x", "#/$defs/D"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(
+            st.sampled_from(["type", "properties", "anyOf", "$ref", "items", "enum"]), inner, max_size=3
+        ),
+    ),
+    max_leaves=8,
+)
