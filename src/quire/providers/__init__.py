@@ -1,9 +1,7 @@
-"""How it is spoken: four wires, each a pure two-way codec, and what they would refuse."""
+"""Four wires, each a pure two-way codec, and the rules of what they refuse."""
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.anthropic import Anthropic
-from quire.providers.caching import CachePlan
-from quire.providers.changed_names import Changed as Changed
 from quire.providers.check import (
     RULES,
     Rule as Rule,
@@ -14,33 +12,21 @@ from quire.providers.check import (
     check,
 )
 from quire.providers.check.schema import schema_errors as schema_errors
-from quire.providers.downgrades import HARMLESS as HARMLESS, Downgrade
+from quire.providers.draft import content_for_model as content_for_model
 from quire.providers.gemini import Gemini
-from quire.providers.gemini.signing import sealed as sealed
-from quire.providers.json_values import (
-    entries_in as entries_in,
-    exact_copy as exact_copy,
-    json_text as json_text,
-    nests_deeper as nests_deeper,
-)
 from quire.providers.media import (
     base64_of as base64_of,
     data_address as data_address,
+    described as described,
     media_type as media_type,
 )
+from quire.providers.names import Aliases as Aliases
 from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_chat.breakpoints import without_breakpoints as without_breakpoints
-from quire.providers.openai_chat.events import told_by as told_by
+from quire.providers.openai_chat.read import chunk_of as chunk_of
+from quire.providers.openai_chat.write import without_breakpoints as without_breakpoints
 from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.provider import (
-    Finish as Finish,
-    Parsed,
-    Provider,
-    StreamReader,
-    plain_json as plain_json,
-)
-from quire.providers.rendering import Rendered
-from quire.providers.routes import cloud_of as cloud_of
+from quire.providers.profiles import cloud_of as cloud_of
+from quire.providers.rules import NO_RESULT as NO_RESULT
 from quire.providers.schema import (
     KEYWORDS as KEYWORDS,
     StrictBudget as StrictBudget,
@@ -52,13 +38,27 @@ from quire.providers.schema import (
     subschemas as subschemas,
     wire_schema as wire_schema,
 )
+from quire.providers.state import pack as pack
 from quire.providers.tools import Tool as Tool, read_tools as read_tools
-from quire.providers.types import HISTORY as HISTORY, Fault
-from quire.providers.wording import (
-    NO_RESULT as NO_RESULT,
-    described as described,
-    mended as mended,
-    said as said,
+from quire.providers.types import (
+    HARMLESS as HARMLESS,
+    HISTORY as HISTORY,
+    CachePlan,
+    Downgrade,
+    Fault,
+    Finish as Finish,
+    Parsed,
+    Provider,
+    Rendered,
+    StreamReader,
+)
+from quire.providers.values import (
+    entries_in as entries_in,
+    exact_copy as exact_copy,
+    json_text as json_text,
+    nests_deeper as nests_deeper,
+    plain_json as plain_json,
+    without_surrogates as without_surrogates,
 )
 
 __all__ = [
@@ -86,14 +86,14 @@ __all__ = [
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider for provider in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini())
 }
-"""The wires by name. A new one is added here, and every law of speaking runs on it."""
+"""The wires by name. The laws of rendering and reading run on each."""
 
 
 def provider_for(name: str | Provider) -> Provider:
-    """The wire of this name; one that was made already is given back."""
+    """The wire of this name; an object that can render is returned as it is."""
     if not isinstance(name, str):
         if not callable(getattr(name, "render", None)):
-            raise WrongType(f"a provider is named by a text, or can `render`: not {type(name).__name__}")
+            raise WrongType(f"a provider is a name or an object that can `render`, not {type(name).__name__}")
         return name
     if name not in PROVIDERS:
         raise InvalidValue(f"no provider {cut(name)!r}; there are {', '.join(PROVIDERS)}")

@@ -264,7 +264,7 @@ class Draft:
         return messages
 
 
-def content_of(item: Message | Note | Summary) -> Content:
+def content_for_model(item: Message | Note | Summary) -> Content:
     """The content of an item that is addressed to the model."""
     if isinstance(item, Message):
         return item.content

@@ -20,8 +20,8 @@ from quire.providers import (
     OpenAIChat,
     Provider,
     base64_of,
-    mended,
-    sealed,
+    pack,
+    without_surrogates,
 )
 from quire.session.payloads import made_own
 from quire.state import Scroll, View, config_at
@@ -72,7 +72,7 @@ def _signed_calls(kept: Kept, signatures: Mapping[str, Signature], model: str) -
 
 def _instructions(kept: Kept) -> str | None:
     """The instructions in force, if they say anything."""
-    told = mended(config_at(kept.transcript.view).instructions or "")
+    told = without_surrogates(config_at(kept.transcript.view).instructions or "")
     return told if told.strip() else None
 
 
@@ -131,7 +131,7 @@ def _signed(item: Item, kept: Signature | None, model: str) -> Item:
     if not signature:
         return item
     text = base64_of(signature) if isinstance(signature, bytes) else str(signature)
-    return msgspec.structs.replace(item, state=sealed([text], model, None))
+    return msgspec.structs.replace(item, state=pack("gemini", model, [{"thoughtSignature": text}]))
 
 
 def _payload(wire: Provider, items: Sequence[Item], model: str | None, plan: CachePlan | None = None) -> Json:

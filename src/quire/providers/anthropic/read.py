@@ -9,7 +9,7 @@ from quire.items import Content, File, Image, Item, Message, Opaque, Part, Reaso
 from quire.providers.importers import ai_sdk, langchain, mcp
 from quire.providers.media import PDF, bare_base64, bytes_of, file_address, without_bytes
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
-from quire.providers.state import ANTHROPIC, blocks_text, is_whole, made_by, pack
+from quire.providers.state import ANTHROPIC, ANY_MODEL, blocks_text, is_whole, made_by, pack
 from quire.providers.stream import (
     CallIds,
     StreamErrors,
@@ -357,7 +357,7 @@ class _History:
             self.items.append(Message("user", content))
             return
         raw = [_raw(part, block) for part, block in said]
-        self.items.append(Message("user", content, state=pack(ANTHROPIC, "", raw)))
+        self.items.append(Message("user", content, state=pack(ANTHROPIC, ANY_MODEL, raw)))
 
     def _result(self, block: Json, path: str) -> ToolResult:
         wire_id = text_at(block, "tool_use_id", path)

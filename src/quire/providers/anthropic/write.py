@@ -24,7 +24,7 @@ from quire.items import (
     parts_of,
 )
 from quire.providers.anthropic.cache import End, mark
-from quire.providers.draft import Digest, Draft, content_of
+from quire.providers.draft import Digest, Draft, content_for_model
 from quire.providers.media import (
     PDF,
     PICTURES,
@@ -166,7 +166,7 @@ class MessagesWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        content = content_of(item)
+        content = content_for_model(item)
         if isinstance(item, Message) and item.state is not None:
             blocks = self._user_blocks(item)
         elif isinstance(content, str) and not _is_blank(content):

@@ -19,7 +19,6 @@ from quire.providers.check.core import (
     known_model,
     objects_in,
     short,
-    type_of,
     version_in,
 )
 from quire.providers.check.schema import ANTHROPIC_STRICT, check_schema, check_strict, subschemas
@@ -54,6 +53,7 @@ _MEDIA_TYPES = {
     ("document", "base64"): ("application/pdf",),
     ("document", "text"): ("text/plain",),
 }
+_IMAGE_TYPES = frozenset(rules.ANTHROPIC_IMAGE_TYPES.accepted)
 _UNREADABLE = ("shape", "role", "unknown_block", "block_role")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
 
@@ -162,7 +162,7 @@ def _read_content(message: Fields, index: int) -> list[Block]:
         text = Fields(message.findings, message.at("content"), {"type": "text", "text": content})
         return [Block("text", text, index)] if content else []
     if as_list(content) is None:
-        message.add("content", "shape", f"must be a string or a list of blocks, is {type_of(content)}")
+        message.must_be("content", "a string or a list of blocks")
         return []
     return list(_read_blocks(message, "content", index))
 
@@ -211,9 +211,7 @@ def _check_place(block: Block, message: Message, model: Model) -> None:
         _check_block(block)
     for place, part in _nested(block) if refused else ():
         if part.get("type") in refused:
-            block.fields.findings.add(
-                place, "media_for_model", f"the model does not take {short(part['type'])}"
-            )
+            block.fields.findings.add(place, "media_for_model")
 
 
 def _check_block(block: Block) -> None:
@@ -247,7 +245,7 @@ def _check_call(call: Fields) -> None:
     if name is not None and not rules.ANTHROPIC_TOOL_NAME.accepted.fullmatch(name):
         call.add("name", "call_name", f"{short(name)} is no name of a tool")
     if as_object(call.get("input")) is None:
-        call.add("input", "call_input", f"must be an object, is {type_of(call.get('input'))}")
+        call.must_be("input", "an object", "call_input")
 
 
 def _check_sealed(block: Fields, key: str) -> None:
@@ -259,13 +257,11 @@ def _check_result(block: Block) -> None:
     fields, content, is_error = block.fields, block.fields.get("content"), block.fields.get("is_error")
     fields.text("tool_use_id")
     if is_error is not None and not isinstance(is_error, bool):
-        fields.add("is_error", "shape", f"must be a boolean, is {type_of(is_error)}")
+        fields.must_be("is_error", "a boolean")
     if content is None or isinstance(content, str):
         return
     if as_list(content) is None:
-        fields.add(
-            "content", "result_content", f"must be a string or a list of blocks, is {type_of(content)}"
-        )
+        fields.must_be("content", "a string or a list of blocks", "result_content")
         return
     for part in _read_blocks(fields, "content", block.message):
         if is_error is True and part.kind in _MEDIA:
@@ -332,28 +328,19 @@ _Parts = list[tuple[str, Mapping[str, Any]]]
 def _check_images(findings: Findings, parts: _Parts, model: Model) -> None:
     images = [(place, part) for place, part in parts if part.get("type") == "image"]
     limits, count = model.facts.images, len(images)
-    is_many = count > (limits.many or rules.ANTHROPIC_MANY_IMAGES.accepted)
     most = limits.count or rules.ANTHROPIC_IMAGE_COUNT.accepted
     side = limits.side or rules.ANTHROPIC_IMAGE_SIDE.accepted
-    if is_many:
+    if count > (limits.many or rules.ANTHROPIC_MANY_IMAGES.accepted):
         side = limits.many_side or rules.ANTHROPIC_MANY_IMAGES_SIDE.accepted
     for place, part in images:
         source = as_object(part.get("source")) or {}
         is_inline = source.get("type") == "base64" and isinstance(source.get("data"), str)
-        data, declared = (bytes_of(source["data"]) if is_inline else None) or b"", source.get("media_type")
+        data = (bytes_of(source["data"]) if is_inline else None) or b""
         found, longest = begun(data), max(size_of(data) or (0,))
-        if (
-            found in rules.ANTHROPIC_IMAGE_TYPES.accepted
-            and declared in rules.ANTHROPIC_IMAGE_TYPES.accepted
-            and found != declared
-        ):
-            findings.add(
-                f"{place}.source.media_type", "media_type", f"type {short(declared)}, but it is {found}"
-            )
+        if {found, source.get("media_type")} <= _IMAGE_TYPES and found != source.get("media_type"):
+            findings.add(f"{place}.source.media_type", "media_type", f"the bytes are {found}")
         if longest > side:
-            findings.add(
-                place, "image_side", f"{longest} pixels, more than {side}, in a request of {count} images"
-            )
+            findings.add(place, "image_side", f"{longest} pixels, more than {side}; {count} images in all")
     if count > most:
         findings.add("messages", "image_count", f"{count} images, more than {most}")
 
@@ -384,8 +371,7 @@ def _check_order(body: Fields, messages: list[Message], model: Model) -> None:
     is_prefilled = last is not None and last.role == "assistant"
     if last is not None and is_prefilled:
         _check_prefill(findings, last, model)
-    thinking = as_object(body.get("thinking")) or {}
-    if thinking.get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
+    if body.dict("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
         _check_thinking_first(findings, messages)
 
 
@@ -567,7 +553,7 @@ def _check_tools(body: Fields) -> None:
 def _check_input_schema(tool: Fields) -> None:
     key, schema = "input_schema", as_object(tool.get("input_schema"))
     if schema is None:
-        tool.add(key, "tool_schema", f"must be an object, is {type_of(tool.get(key))}")
+        tool.must_be(key, "an object", "tool_schema")
     elif schema.get("type") != "object":
         tool.add(f"{key}.type", "tool_schema", "the schema is not of type object")
     elif union := next((word for word in rules.ANTHROPIC_TOP_KEYWORDS.accepted if word in schema), None):
@@ -609,20 +595,20 @@ def _check_choice(body: Fields, names: ToolNames) -> None:
         choice.add("", "tool_choice", "a tool is forced and there are no tools")
     elif kind == "tool" and not (isinstance(name, str) and names.may_have(name)):
         choice.add("name", "tool_choice", f"there is no tool {short(name)}")
-    elif forced and (as_object(body.get("thinking")) or {}).get("type") in ("enabled", "adaptive"):
+    elif forced and body.dict("thinking").get("type") in ("enabled", "adaptive"):
         choice.add("", "forced_tool")
 
 
 def _check_settings(body: Fields) -> None:
     _refuse_fields(body, [name for name in body.names() if name in rules.ANTHROPIC_OPENAI_FIELDS.accepted])
-    budget, most = (as_object(body.get("thinking")) or {}).get("budget_tokens"), body.get("max_tokens")
-    flags = (*(as_list(body.get("betas")) or ()), *(as_object(body.get("extra_headers")) or {}).values())
+    budget, most = body.dict("thinking").get("budget_tokens"), body.get("max_tokens")
+    flags = (*(as_list(body.get("betas")) or ()), *body.dict("extra_headers").values())
     is_interleaved = any(isinstance(flag, str) and "interleaved-thinking" in flag for flag in flags)
     if isinstance(budget, int) and isinstance(most, int) and budget >= most and not is_interleaved:
         body.add("thinking.budget_tokens", "thinking_budget", f"{budget} tokens to think, {most} in all")
     if "model" in body.values and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         body.add("max_tokens", "max_tokens")
-    edits = objects_in((as_object(body.get("context_management")) or {}).get("edits"))
+    edits = objects_in(body.dict("context_management").get("edits"))
     kinds = [str(edit.get("type")) for edit in edits]
     for index, kind in enumerate(kinds):
         cleared = any(earlier.startswith("clear_tool_uses") for earlier in kinds[:index])

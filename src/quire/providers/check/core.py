@@ -138,12 +138,20 @@ class Fields:
         """Add a fault of a field; with an empty key, of the object itself."""
         self.findings.add(self.at(key), rule, text)
 
+    def must_be(self, key: str, wanted: str, rule: str = "shape") -> None:
+        """Add a fault of a field that has the wrong type."""
+        self.add(key, rule, f"must be {wanted}, is {type_of(self.get(key))}")
+
+    def dict(self, key: str) -> Mapping[str, Any]:
+        """The object in a field; an empty one where it is missing or something else."""
+        return as_object(self.get(key)) or {}
+
     def text(self, key: str, rule: str = "shape") -> str | None:
         """A required string."""
         value = self.get(key)
         if isinstance(value, str):
             return value
-        self.add(key, rule, f"must be a string, is {type_of(value)}")
+        self.must_be(key, "a string", rule)
         return None
 
     def optional_text(self, key: str) -> str | None:
@@ -169,7 +177,7 @@ class Fields:
         """The elements of a required list, with their paths."""
         elements = as_list(self.get(key))
         if elements is None:
-            self.add(key, "shape", f"must be a list, is {type_of(self.get(key))}")
+            self.must_be(key, "a list")
         for index, element in enumerate(elements or ()):
             yield f"{self.at(key)}[{index}]", element
 

@@ -18,7 +18,6 @@ from quire.providers.check.core import (
     is_base64,
     objects_in,
     short,
-    type_of,
     version_in,
 )
 from quire.providers.check.schema import check_arrays, check_schema
@@ -132,9 +131,8 @@ def check_request(request: Fields, model_name: str | None) -> None:
     for content in contents:
         _check_parts(content)
     if not findings.any_of(_UNREADABLE):
-        is_cached = body.has("cachedContent") or body.within(
-            "config", as_object(body.get("config")) or {}
-        ).has("cachedContent")
+        config = body.within("config", body.dict("config"))
+        is_cached = body.has("cachedContent") or config.has("cachedContent")
         _Pairing(findings, after_cache=is_cached).check(contents)
         _check_signatures(findings, contents, model)
         _check_order(findings, contents, model, after_cache=is_cached)
@@ -227,14 +225,14 @@ def _check_text(part: Part) -> None:
 def _check_call(call: Spelled) -> None:
     _check_filled(call, "name", "call_name")
     if call.has("args") and as_object(call.get("args")) is None:
-        call.add("args", "call_args", f"must be an object, is {type_of(call.get('args'))}")
+        call.must_be("args", "an object", "call_args")
 
 
 def _check_response(response: Spelled) -> None:
     _check_filled(response, "name", "call_name")
     value = response.get("response")
     if as_object(value) is None and not (value is None and response.get("parts")):
-        response.add("response", "response_object", f"must be an object, is {type_of(value)}")
+        response.must_be("response", "an object", "response_object")
     for index, part in enumerate(objects_in(response.get("parts"))):
         nested = response.within(f"{response.at('parts')}[{index}]", part)
         if as_object(nested.get("inlineData")) is not None:
@@ -399,21 +397,16 @@ def _read_instructions(settings: Spelled, place: str, value: Any) -> Iterator[Pa
 
 def _check_tools(settings: Spelled, model: Model) -> None:
     names, count = set[str](), 0
-    # The client declares Python functions itself.
-    tools = (
-        [(place, tool) for place, tool in settings.each("tools") if not callable(tool)]
-        if settings.has("tools")
-        else []
-    )
-    for place, tool in tools:
-        count += _check_tool(settings.opened(place, tool), names)
+    for place, tool in settings.each("tools") if settings.has("tools") else ():
+        if not callable(tool):  # the client declares Python functions itself
+            count += _check_tool(settings.opened(place, tool), names)
     most = rules.GEMINI_FUNCTION_COUNT.accepted
     if count > most:
         settings.add("tools", "tool_count", f"{count} functions, more than {most}")
     given = {
         key for tool in objects_in(settings.get("tools")) for key, value in tool.items() if value is not None
     }
-    config = settings.within("", as_object(settings.get("toolConfig")) or {})
+    config = settings.within("", settings.dict("toolConfig"))
     is_allowed = model.mixes_tools and config.get("includeServerSideToolInvocations") is True
     if count and given - {"functionDeclarations", "function_declarations"} and not is_allowed:
         settings.add("tools", "tools_mixed")
@@ -445,13 +438,11 @@ def _check_parameters(declaration: Spelled) -> None:
     if parameters is None:
         return
     if schema is None:
-        declaration.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
+        declaration.must_be("parameters", "an object", "tool_schema")
     elif declaration.has("parametersJsonSchema"):
         declaration.add("parametersJsonSchema", "tool_schema", "the parameters are given twice")
     elif schema.get("properties") is not None and as_object(schema["properties"]) is None:
-        declaration.add(
-            "parameters.properties", "tool_schema", f"must be an object, is {type_of(schema['properties'])}"
-        )
+        declaration.add("parameters.properties", "tool_schema", "must be an object")
     elif schema and str(schema.get("type")).upper() != "OBJECT":
         declaration.add("parameters.type", "tool_schema", "the schema is not of type object")
     else:

@@ -314,14 +314,13 @@ def check_parameters(tool: Fields) -> None:
     """Check the parameters of a function, if it has any: the schema of an object."""
     parameters, schema = tool.get("parameters"), as_object(tool.get("parameters"))
     if parameters is not None and schema is None:
-        tool.add("parameters", "tool_schema", f"must be an object, is {type_of(parameters)}")
+        tool.must_be("parameters", "an object", "tool_schema")
     elif not schema:
         return
     elif schema.get("type") != "object":
         tool.add("parameters.type", "tool_schema", f"must be 'object', is {short(schema.get('type'))}")
     elif as_object(schema.get("properties", {})) is None:
-        text = f"must be an object, is {type_of(schema['properties'])}"
-        tool.add("parameters.properties", "tool_schema", text)
+        tool.add("parameters.properties", "tool_schema", "must be an object")
     elif refused := next((word for word in rules.OPENAI_TOP_KEYWORDS.accepted if word in schema), None):
         tool.add(f"parameters.{refused}", "tool_schema", f"{refused} at the top of the schema")
     else:
@@ -399,13 +398,11 @@ def check_choice(body: Fields, names: ToolNames, named: Callable[[Fields], Field
 
 def _check_service(body: Fields, model: str) -> None:
     rows = [row for row in rules.SERVICES if row.models.search(model)]
-    messages = objects_in(body.get("messages"))
+    messages, is_gateway = objects_in(body.get("messages")), "/" in model or ":" in model
     for row in rows:
         _check_row(body, row, messages)
         if row.thinking:
-            _check_thinking(
-                body, messages, every=row.thinking == "every answer", is_gateway="/" in model or ":" in model
-            )
+            _check_thinking(body, messages, every=row.thinking == "every answer", is_gateway=is_gateway)
         if row.signatures:
             _check_signatures(body, messages)
     facts = known_model(model)
@@ -477,7 +474,7 @@ def _check_thinking(
     body: Fields, messages: list[Mapping[str, Any]], *, every: bool, is_gateway: bool
 ) -> None:
     """Check that calls, or all answers, carry their thinking, unless the request switches thinking off."""
-    if any(map(_is_off, (body.values, as_object(body.get("extra_body")) or {}))):
+    if _is_off(body.values) or _is_off(body.dict("extra_body")):
         return
     has_calls = [_first_call(message) is not None for message in messages]
     every = every and (bool(as_list(body.get("tools"))) or any(has_calls))

@@ -11,7 +11,6 @@ from quire.providers.check.core import (
     check_texts,
     objects_in,
     short,
-    type_of,
 )
 from quire.providers.check.openai_chat import (
     check_audio,
@@ -250,7 +249,7 @@ def _check_content(message: Fields, role: str) -> None:
 
 def _check_parts(item: Fields, key: str, allowed: frozenset[str], where: str) -> None:
     if as_list(item.get(key)) is None:
-        item.add(key, "shape", f"must be a string or a list of parts, is {type_of(item.get(key))}")
+        item.must_be(key, "a string or a list of parts")
         return
     for part in item.each_object(key):
         kind = part.text("type") if part else None

@@ -13,7 +13,7 @@ from quire.errors import Damaged, InvalidValue, WrongType
 from quire.items import Audio, File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.media import bare_base64, bytes_of, without_bytes
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
-from quire.providers.state import GEMINI, blocks_text, made_by
+from quire.providers.state import ANY_MODEL, GEMINI, blocks_text, made_by, pack
 from quire.providers.stream import (
     CallIds,
     StreamErrors,
@@ -551,7 +551,7 @@ class _History:
                 text = _text(part, "text", place) if is_text else json_text(without_bytes(part), place)
                 run.add(text, {"text": text}, joins=False, is_stream=False)
         if run.parts:
-            state = made_by(GEMINI, Answer(), "", run.raw) if run.says_more else None
+            state = pack(GEMINI, ANY_MODEL, run.raw) if run.says_more else None
             self._items.append(Message(role, content_from(run.parts), state=state))
 
     def _result(self, answer: Json, path: str) -> ToolResult:

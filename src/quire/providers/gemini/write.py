@@ -22,7 +22,7 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
-from quire.providers.draft import Draft, content_of
+from quire.providers.draft import Draft, content_for_model
 from quire.providers.media import Media, as_text, inline_data, replaced, sound_type, split
 from quire.providers.profiles import Profile
 from quire.providers.render import Marks
@@ -134,7 +134,7 @@ class ContentWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        content = content_of(item)
+        content = content_for_model(item)
         if isinstance(item, Message) and item.state is not None:
             parts = self._user_parts(item)
         elif isinstance(content, str) and content:

@@ -29,6 +29,7 @@ from quire.providers.profiles import is_claude
 from quire.providers.rules import without_failure
 from quire.providers.state import (
     ANTHROPIC,
+    ANY_MODEL,
     BLOCK_FIELDS,
     OPENAI,
     SIGNATURE_FIELDS,
@@ -315,10 +316,11 @@ class _Maker:
         signature = (wire_id or "").partition(_SIGNATURE_IN_ID)[2]
         if signature and not raw:
             raw = {SIGNATURE_FIELDS[1]: {"thought_signature": signature}}
+        state = made_by(OPENAI, self._answer, self._model, [raw], path) if raw else None
         if call.get("type") == "custom":
             function = object_at(call.get("custom"), f"{path}.custom")
             given: Any = {"input": function.get("input")}
-            raw = {"type": "custom", **raw}
+            state = pack(OPENAI, ANY_MODEL, [{"type": "custom"}])
         else:
             # LangChain keeps all of a call in one object.
             function = (
@@ -331,7 +333,6 @@ class _Maker:
         if not tool:
             raise Damaged("a call has a name", f"{path}.name")
         arguments = arguments_text(self._answer, tool, given, path)
-        state = made_by(OPENAI, self._answer, self._model, [raw], path) if raw else None
         return ToolCall(self._ids.give(wire_id, tool), tool, arguments, state)
 
 
@@ -702,7 +703,7 @@ class _History:
         if images:
             content = (*((content,) if isinstance(content, str) and content else ()), *images)
         name = text_in(message.get("name"))
-        state = pack(OPENAI, "", [{"name": name}]) if name else None
+        state = pack(OPENAI, ANY_MODEL, [{"name": name}]) if name else None
         self.items.append(Message(role, content, state=state))
 
     def _read_result(self, message: Json, path: str) -> None:

@@ -19,7 +19,7 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
-from quire.providers.draft import Draft, content_of
+from quire.providers.draft import Draft, content_for_model
 from quire.providers.media import (
     PDF,
     PICTURES,
@@ -85,7 +85,7 @@ class OpenAIWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        content = content_of(item)
+        content = content_for_model(item)
         if isinstance(content, str) and content:
             self._say(content)
             return

@@ -16,7 +16,7 @@ from quire.providers.openai_chat.read import (
     text_or_blocks,
 )
 from quire.providers.rules import without_failure
-from quire.providers.state import RESPONSES, USER_ITEMS, blocks_text, made_by, pack
+from quire.providers.state import ANY_MODEL, RESPONSES, USER_ITEMS, blocks_text, made_by, pack
 from quire.providers.stream import (
     HALF_CALL,
     CallIds,
@@ -131,7 +131,7 @@ class _Maker:
         if not tool:
             raise Damaged("a call has a name", f"{path}.name")
         arguments = arguments_text(self._answer, tool, given, path)
-        state = self._state([{"type": kind, **beside}], path) if beside else None
+        state = pack(RESPONSES, ANY_MODEL, [{"type": kind, **beside}], path=path) if beside else None
         return ToolCall(self._ids.give(wire_id, tool), tool, arguments, state)
 
     def _state(self, blocks: Any, path: str = "$") -> Opaque:
@@ -437,7 +437,7 @@ class _History:
             return
         self._ids.end_round()
         if kind != "message":
-            state = pack(RESPONSES, "", [item]) if kind in USER_ITEMS else None
+            state = pack(RESPONSES, ANY_MODEL, [item]) if kind in USER_ITEMS else None
             self.items.append(Message("user", json_text(item, path), state=state))
             return
         if role not in ("system", "developer", "user"):
