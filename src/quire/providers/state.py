@@ -193,7 +193,7 @@ def _anthropic_text(block: Json) -> str | None:
         return text_in(block.get(kind))
     if kind in ("image", "document"):
         return None
-    return json_text(block, "$") if kind in ("search_result", "container_upload") else ""
+    return json_text(block, "$", ordered=True) if kind in ("search_result", "container_upload") else ""
 
 
 def _gemini_text(part: Json) -> str | None:
@@ -204,7 +204,7 @@ def _gemini_text(part: Json) -> str | None:
 
 def _responses_text(item: Json) -> str | None:
     if item.get("type") != "reasoning":
-        return json_text(item, "$") if item.get("type") in USER_ITEMS else ""
+        return json_text(item, "$", ordered=True) if item.get("type") in USER_ITEMS else ""
     return _joined_texts(item.get("summary")) or _joined_texts(item.get("content"))
 
 

@@ -438,7 +438,8 @@ class _History:
         self._ids.end_round()
         if kind != "message":
             state = pack(RESPONSES, ANY_MODEL, [item]) if kind in USER_ITEMS else None
-            self.items.append(Message("user", json_text(item, path), state=state))
+            text = json_text(item, path, ordered=True)
+            self.items.append(Message("user", text, state=state))
             return
         if role not in ("system", "developer", "user"):
             raise Damaged(f"no such role: {cut(text_in(role))!r}", f"{path}.role")
