@@ -11,12 +11,12 @@ from quire.errors import Downgraded, InvalidValue, WrongType
 from quire.items import Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, CachePlan, Rendered, read_tools
 from quire.state import Transcript
-from tests.providers.conversations import MODELS
 from tests.providers.tool_schemas import (
     FIELDS,
     JSON,
     NAMES,
     SHAPES,
+    TARGETS,
     TEXT,
     TOOLSETS,
     TOPS,
@@ -29,7 +29,6 @@ from tests.providers.tool_schemas import (
 ASKED = [Message("user", "Go.")]
 WIRES = list(PROVIDERS)
 STRICT_WIRES = ["openai", "openai-responses", "anthropic"]
-TARGETS = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
 
 
 def rendered(wire: str, *tools: Json, model: str | None = None) -> Rendered:
@@ -437,7 +436,10 @@ def test_parameters_have_names_that_anthropic_takes_and_their_own_come_back(name
     written = [*schema["properties"]]
     own = made.parameters.get("f", {})
     assert [own.get(name, name) for name in written] == names and schema["required"] == written
-    call = ToolCall("c1", "f", json.dumps(dict.fromkeys(names, "x")))
+    use: Json = {"type": "tool_use", "id": "c1", "name": "f", "input": dict.fromkeys(written, "x")}
+    answer: Json = {"content": [use], "stop_reason": "tool_use"}
+    (call,) = PROVIDERS["anthropic"].parse(answer, sent=made).items
+    assert isinstance(call, ToolCall) and [*json.loads(call.arguments)] == names
     history = [*ASKED, call, ToolResult("c1", "f", "fine"), Message("user", "On.")]
     again = PROVIDERS["anthropic"].render(history, tools=[tool])
     assert [*again.payload["messages"][1]["content"][0]["input"]] == written
@@ -546,6 +548,15 @@ def test_tools_of_two_services_may_have_one_name_and_two_of_one_request_may_not(
         )
     with pytest.raises(InvalidValue, match="two tools are called 'web_search'"):
         rendered("anthropic", searches[1], {"name": "web_search"})
+
+
+def test_calls_without_tools_have_definitions_that_are_not_to_be_called() -> None:
+    history = [*ASKED, ToolCall("a", "look at"), ToolResult("a", "look at", "A")]
+    made = PROVIDERS["anthropic"].render(history)
+    (tool,), call = made.payload["tools"], made.payload["messages"][1]["content"][0]
+    assert tool["name"] == call["name"] and tool["input_schema"] == an_object()
+    assert made.payload["tool_choice"] == {"type": "none"}
+    assert changes(made) == ["name_renamed", "tools_added"]
 
 
 # --- readings are shared ---------------------------------------------------------------------------------

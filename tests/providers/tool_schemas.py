@@ -6,6 +6,13 @@ from hypothesis import strategies as st
 
 Json = dict[str, Any]
 TEXT = {"type": "string"}
+MODELS: dict[str, tuple[str | None, ...]] = {
+    "openai": ("gpt-4o", "gpt-5.6", "mistral-large-latest", "deepseek-chat", None),
+    "openai-responses": ("gpt-4o", "azure/gpt-5.6", "qwen3:30b", None),
+    "anthropic": ("claude-sonnet-4-5", "claude-fable-5-1", "us.anthropic.claude-opus-4-8-v1:0", None),
+    "gemini": ("gemini-2.5-pro", "gemini-3-pro", "vertex_ai/gemini-3-pro", None),
+}
+TARGETS = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
 
 
 def an_object(**properties: Any) -> Json:
