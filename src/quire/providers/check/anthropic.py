@@ -48,12 +48,12 @@ _SOURCES = {
     "document": {"base64": "data", "url": "url", "file": "file_id", "text": "data", "content": "content"},
 }
 """The kinds of sources, and the field that each needs."""
+_IMAGE_TYPES = rules.ANTHROPIC_IMAGE_TYPES.accepted
 _MEDIA_TYPES = {
-    ("image", "base64"): rules.ANTHROPIC_IMAGE_TYPES.accepted,
+    ("image", "base64"): _IMAGE_TYPES,
     ("document", "base64"): ("application/pdf",),
     ("document", "text"): ("text/plain",),
 }
-_IMAGE_TYPES = frozenset(rules.ANTHROPIC_IMAGE_TYPES.accepted)
 _UNREADABLE = ("shape", "role", "unknown_block", "block_role")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
 
@@ -336,8 +336,8 @@ def _check_images(findings: Findings, parts: _Parts, model: Model) -> None:
         source = as_object(part.get("source")) or {}
         is_inline = source.get("type") == "base64" and isinstance(source.get("data"), str)
         data = (bytes_of(source["data"]) if is_inline else None) or b""
-        found, longest = begun(data), max(size_of(data) or (0,))
-        if {found, source.get("media_type")} <= _IMAGE_TYPES and found != source.get("media_type"):
+        found, declared, longest = begun(data), source.get("media_type"), max(size_of(data) or (0,))
+        if found in _IMAGE_TYPES and declared in _IMAGE_TYPES and found != declared:
             findings.add(f"{place}.source.media_type", "media_type", f"the bytes are {found}")
         if longest > side:
             findings.add(place, "image_side", f"{longest} pixels, more than {side}; {count} images in all")
