@@ -131,8 +131,8 @@ def check_request(request: Fields, model_name: str | None) -> None:
     for content in contents:
         _check_parts(content)
     if not findings.any_of(_UNREADABLE):
-        config = body.within("config", body.dict("config"))
-        is_cached = body.has("cachedContent") or config.has("cachedContent")
+        holders = (body, body.within("config", body.dict("config")))
+        is_cached = any(holder.has("cachedContent") for holder in holders)
         _Pairing(findings, after_cache=is_cached).check(contents)
         _check_signatures(findings, contents, model)
         _check_order(findings, contents, model, after_cache=is_cached)
