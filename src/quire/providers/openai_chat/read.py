@@ -684,10 +684,7 @@ class _History:
             thoughts = message.get("thinking")  # Ollama
             if isinstance(thoughts, str) and thoughts:
                 message = {"reasoning_content": thoughts, **message}
-            found = self._maker.items(message, path)
-            if not found:
-                text_or_blocks(message, path)
-            self.items += found
+            self.items += self._maker.items(message, path)
         elif role in ("tool", "function"):
             self._read_result(message, path)
         elif role in ("system", "developer", "user"):
@@ -710,7 +707,7 @@ class _History:
         wire_id = _LEGACY_ID if message["role"] == "function" else message.get("tool_call_id")
         if not isinstance(wire_id, str | None):
             raise Damaged("the id of a call is text", f"{path}.tool_call_id")
-        output = read_output(text_or_blocks(message, path), f"{path}.content")
+        output = read_output(message.get("content"), f"{path}.content")
         name = message.get("name") or message.get("tool_name")  # Ollama
         call_id, tool = self._ids.answered(wire_id, name)
         content, is_error = without_failure(output)

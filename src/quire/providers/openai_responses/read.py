@@ -16,7 +16,7 @@ from quire.providers.openai_chat.read import (
     text_or_blocks,
 )
 from quire.providers.rules import without_failure
-from quire.providers.state import ANY_MODEL, RESPONSES, USER_ITEMS, blocks_text, made_by, pack
+from quire.providers.state import ANY_MODEL, RESPONSES, blocks_text, made_by, pack
 from quire.providers.stream import (
     HALF_CALL,
     CallIds,
@@ -424,7 +424,6 @@ class _History:
         for path, item in output:
             if item.get("type", "message") == "message":
                 ai_sdk.refuse_ui_message(item, path)
-                text_or_blocks(item, path)
         self.items += self._maker.items(output)
         for _, item in output:
             if isinstance(item.get("id"), str) and isinstance(item.get("call_id"), str):
@@ -437,9 +436,7 @@ class _History:
             return
         self._ids.end_round()
         if kind != "message":
-            state = pack(RESPONSES, ANY_MODEL, [item]) if kind in USER_ITEMS else None
-            text = json_text(item, path, ordered=True)
-            self.items.append(Message("user", text, state=state))
+            self.items.append(Message("user", json_text(item, path, ordered=True)))
             return
         if role not in ("system", "developer", "user"):
             raise Damaged(f"no such role: {cut(text_in(role))!r}", f"{path}.role")
