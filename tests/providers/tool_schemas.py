@@ -47,12 +47,24 @@ def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     named = st.dictionaries(NAMES, inner, max_size=3)
     several = st.lists(inner, min_size=1, max_size=2)
     return st.one_of(
-        st.builds(lambda fields, extra: {**an_object(**fields), **extra}, named, st.sampled_from(EXTRAS)),
-        named.map(lambda fields: closed(**fields)),
-        st.builds(lambda items: {"type": "array", "items": items}, st.one_of(inner, several)),
-        st.builds(lambda key, some: {key: some}, st.sampled_from(["anyOf", "oneOf", "allOf"]), several),
-        st.builds(lambda key, one: {key: one}, st.sampled_from(["not", "if", "then", "contains"]), inner),
+        st.builds(_extended, named, st.sampled_from(EXTRAS)),
+        st.builds(_extended, named.map(_closed_over), st.just({})),
+        st.builds(_keyed, st.just("items"), st.one_of(inner, several), st.just("array")),
+        st.builds(_keyed, st.sampled_from(["anyOf", "oneOf", "allOf"]), several),
+        st.builds(_keyed, st.sampled_from(["not", "if", "then", "contains"]), inner),
     )
+
+
+def _extended(properties: Json, extra: Json) -> Json:
+    return {**an_object(**properties), **extra}
+
+
+def _closed_over(properties: Json) -> Json:
+    return {"inner": closed(**properties)}
+
+
+def _keyed(key: str, value: Any, kind: str | None = None) -> Json:
+    return {key: value, "type": kind} if kind else {key: value}
 
 
 EXTRAS: list[Json] = [
