@@ -139,21 +139,13 @@ class Draft:
         for call in calls:
             call_id = call.call_id
             is_plain = len(call_id) <= longest and call_id.isidentifier() and call_id.isascii()
-            if call_id not in taken and call.name in names and (is_plain or ids.takes(call_id)):
-                if takes_arguments(call.arguments):
-                    taken[call_id] = call_id
-                    continue
-            for given in calls[: calls.index(call)]:
-                del taken[given.call_id]
-            return False
+            is_known = call_id not in taken and call.name in names
+            if not is_known or not (is_plain or ids.takes(call_id)) or not takes_arguments(call.arguments):
+                for given in calls[: calls.index(call)]:
+                    del taken[given.call_id]
+                return False
+            taken[call_id] = call_id
         return True
-
-    def tool_name(self, call: ToolCall) -> str:
-        """The wire's name for the tool of a call."""
-        given = self.names.give(call.name)
-        if given != call.name:
-            self.note(call, "name_renamed", f"the tool's name is {given!r} here")
-        return given
 
     def instructions(self, item: Message | ConfigChange) -> str:
         """The text of instructions; media in them are described."""

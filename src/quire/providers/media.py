@@ -1,7 +1,7 @@
 """Media as the wires carry them: base64, `data:` addresses, media types, and texts that stand for media.
 
-A service refuses a whole request for one picture or PDF that is none, and refuses it again on every later turn.
-So the first bytes of a part decide whether it goes out as what it is said to be.
+A service refuses a whole request for one picture or PDF that is none, and does so again on every later
+turn. So the first bytes of a part decide whether it goes out as what it is said to be.
 """
 
 from base64 import b64decode, b64encode
@@ -120,7 +120,7 @@ def base64_of(data: bytes) -> str:
 
 
 def bytes_of(text: str) -> bytes | None:
-    """Bytes from base64, with line breaks, in the URL-safe alphabet or without padding; None if it is none."""
+    """Bytes from base64, also with line breaks, URL-safe or without padding; None if it is not base64."""
     plain = "".join(text.split()).translate(_URL_SAFE).rstrip("=")
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)

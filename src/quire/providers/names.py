@@ -17,7 +17,7 @@ _COUNTED = re.compile(r"(.*:)(\d{1,9})")
 
 
 class Alphabet(NamedTuple):
-    """The ids or names that a wire takes: a pattern for the whole, and the length that a new one is cut to."""
+    """The ids or names that a wire takes: a pattern for the whole, and the length of a new one."""
 
     pattern: re.Pattern[str]
     longest: int

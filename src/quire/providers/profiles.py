@@ -1,8 +1,8 @@
 """What a model on a route takes, as one `Profile`: the abilities that the writers ask for.
 
-The facts of models (media, roles, limits) are data of `quire.tokens`; here they become what each wire needs to
-know, together with the route that a model name tells. A model that is not known gets what nearly all services
-take. Where no model is named, the caller knows whom the payload goes to, and nothing is held back.
+The facts of models (media, roles, limits) are data of `quire.tokens`. Here they become what each wire needs
+to know, together with the route that a model name tells. A model that is not known gets what nearly all
+services take. Where no model is named, the caller knows whom the payload goes to, and nothing is held back.
 """
 
 import re
@@ -106,8 +106,8 @@ def profile_for(wire: str, model: str | None) -> Profile:
 def cloud_of(model: str) -> Cloud | None:
     """The cloud that a model name goes to; None for the service of its maker, and for all others.
 
-    Bedrock has dots and the maker before the name, Vertex AI has paths, and dates after an `@`. A name that the
-    maker and a cloud share is taken for the maker's; `vertex_ai/claude-…` says that the cloud is meant.
+    Bedrock has dots and the maker before the name, Vertex AI has paths, and dates after an `@`. A name that
+    the maker and a cloud share is taken for the maker's; `vertex_ai/claude-…` says that the cloud is meant.
     """
     name = model.strip().lower()
     if _BEDROCK.search(name):
@@ -142,7 +142,9 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
         instructions = "developer"
     elif "no_instructions" in features:
         instructions = "user"
-    wants = "always" if "thoughts_with_answers" in features else "calls"
+    wants: Literal["no", "calls", "always"] = "no"
+    if "thoughts_with_calls" in features:
+        wants = "always" if "thoughts_with_answers" in features else "calls"
     return Profile(
         model,
         cloud_of(model),
@@ -157,7 +159,7 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
         cache_key=marked or (facts.provider == "openai" and facts.cache_minimum is not None),
         takes_thoughts=not is_openai or "/" in model,
         takes_chunks=facts is UNKNOWN or "thoughts_in_chunks" in features,
-        wants_thoughts=wants if "thoughts_with_calls" in features else "no",
+        wants_thoughts=wants,
         one_thought_name=_GATEWAY.search(model) is None,
         thoughts_with_calls_only=bool(_THOUGHTS_WITH_CALLS_ONLY.match(bare_name(model).rpartition("/")[2])),
         signs_calls="thought_signatures" in features,

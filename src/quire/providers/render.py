@@ -1,48 +1,22 @@
 """From items to a payload, going on from where the last rendering of the same transcript stopped.
 
-A draft is kept with the transcript, one for each wire and model. A view that only grew feeds it the new items.
-Each payload is finished on a branch of the draft, which copies the list of messages and nothing else.
+A draft is kept with the transcript, one for each wire and model. A view that only grew feeds it the new
+items. Each payload is finished on a branch of the draft, which copies the list of messages and nothing else.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import KINDS, Item
 from quire.providers.profiles import Profile, profile_for
 from quire.providers.tools import Tool, read_tools
-from quire.providers.turns import LateResult, Turns, Writer, results_by_call
+from quire.providers.turns import LateResult, Marks, Turns, Writer, results_by_call
 from quire.providers.types import CachePlan, Rendered, refuse_losses
 from quire.state import Scroll, View, keep, memos
 from quire.tokens import Definition
 
-
-class Marks(NamedTuple):
-    """Where, among the messages, the static and the slow part end."""
-
-    static: int
-    slow: int
-    plan: CachePlan
-
-
-class WireWriter(Writer, Protocol):
-    """A writer that can be finished into a payload."""
-
-    def branch(self) -> "WireWriter":
-        """A copy to be finished; both go on by themselves."""
-        ...
-
-    def finish(self, marks: Marks | None) -> dict[str, Any]:
-        """The payload."""
-        ...
-
-    @property
-    def profile(self) -> Profile:
-        """What the model takes."""
-        ...
-
-
-Begin = Callable[[Profile, Sequence[Tool]], WireWriter]
+Begin = Callable[[Profile, Sequence[Tool]], Writer]
 
 
 class _Kept(NamedTuple):
@@ -148,7 +122,7 @@ def _begun(job: _Job, seen: int) -> Turns:
     return turns
 
 
-def _writer(job: _Job) -> WireWriter:
+def _writer(job: _Job) -> Writer:
     writer = job.begin(job.profile, job.tools)
     writer.draft.edited = job.scroll.was_edited
     return writer
@@ -164,7 +138,7 @@ def _static_messages(job: _Job, count: int) -> int:
 
 
 def _finished(turns: Turns, job: _Job, plan: CachePlan | None, static: int) -> Rendered:
-    main = cast(WireWriter, turns.writer)
+    main = turns.writer
     if main.draft.digest.is_wanted and main.draft.messages:
         main.draft.digest.advance(main.draft.messages, len(main.draft.messages) - 1)
     writer = main.branch()

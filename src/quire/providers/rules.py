@@ -194,7 +194,8 @@ _BEFORE = r"(?:^|[/:.])"
 SERVICES: tuple[Service, ...] = (
     Service(
         re.compile(
-            _BEFORE + r"(?:open-|labs-)?(?:mistral|ministral|magistral|mixtral|mathstral|voxtral|codestral|devstral"
+            _BEFORE
+            + r"(?:open-|labs-)?(?:mistral|ministral|magistral|mixtral|mathstral|voxtral|codestral|devstral"
             r"|leanstral|pixtral)(?=[-\d]|$)"
         ),
         "langchain-ai/langchain#24668 (ids); NousResearch/hermes-agent#20154, 0xPlaygrounds/rig#1130 (order)",
@@ -258,10 +259,10 @@ SPEAKER_NAMES = Alphabet(re.compile(r"[^\s<|\\/>]+"), 64)
 """The names of speakers that OpenAI takes: \"string does not match pattern '^[^\\s<|\\\\/>]+$'\"."""
 
 SIGNATURE_PLACEHOLDER = "skip_thought_signature_validator"
-"""Gemini: stands for the signature of a part that the model did not make (ai.google.dev, thought signatures)."""
+"""Gemini: stands for the signature of a part that the model did not make (docs, thought signatures)."""
 
 BLANK_THOUGHT = " "
-"""Stands for thoughts that are gone, where a service refuses a message without: an empty text counts as none."""
+"""Stands for thoughts that are gone, where a service refuses a message without; an empty text is none."""
 
 
 # --- sentences for the model -----------------------------------------------------------------------------

@@ -5,24 +5,27 @@ writer of a wire, so that one more item costs one more item.
 """
 
 from collections.abc import Container, Iterator, Sequence
+from copy import copy
 from itertools import pairwise
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Self, cast
 
-from quire.items import (
-    ConfigChange,
-    Item,
-    Message,
-    Note,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-)
+from quire.items import ConfigChange, Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
 from quire.providers.draft import Draft
-from quire.providers.media import is_garbled
+from quire.providers.media import Media, as_text, is_garbled, replaced
+from quire.providers.profiles import Profile
+from quire.providers.types import CachePlan
+from quire.providers.values import Json
 from quire.state import MASKED, answered, answers, merge_of
 
 Output = Message | Reasoning | ToolCall
+
+
+class Marks(NamedTuple):
+    """Where, among the messages, the static and the slow part end."""
+
+    static: int
+    slow: int
+    plan: CachePlan
 
 
 class Reply(NamedTuple):
@@ -33,29 +36,79 @@ class Reply(NamedTuple):
     results: list[ToolResult | None]
 
 
-class Writer(Protocol):
-    """What a wire makes of turns. Lists that were handed out are never changed."""
+class Writer:
+    """Writes the turns of one wire into a draft. Lists that were handed out are never changed."""
 
-    draft: Draft
+    __slots__ = ("draft", "profile", "tool_names")
+
+    def __init__(self, draft: Draft, profile: Profile) -> None:
+        self.draft = draft
+        self.profile = profile
+        self.tool_names: dict[str, str] = {}  # wire names of the tools called so far
+
+    def branch(self) -> Self:
+        """A copy to be finished; both go on by themselves."""
+        twin = copy(self)
+        twin.draft, twin.tool_names = self.draft.branch(), self.tool_names.copy()
+        return twin
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """Write common turns from `start` on; returns the place of the first item that was not written.
 
         At `stop` there is a message that is not the model's, so every turn before it is complete.
         """
-        ...
+        raise NotImplementedError
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        ...
+        raise NotImplementedError
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Write instructions, at the start or in the middle."""
-        ...
+        raise NotImplementedError
 
     def reply(self, reply: Reply) -> None:
         """Write a turn of the model and the results of its calls."""
-        ...
+        raise NotImplementedError
+
+    def finish(self, marks: Marks | None) -> dict[str, Any]:
+        """The payload."""
+        raise NotImplementedError
+
+    def tool_name(self, call: ToolCall) -> str:
+        """The wire's name for the tool of a call."""
+        given = self.tool_names.get(call.name)
+        if given is None:
+            given = self.tool_names[call.name] = self.draft.names.give(call.name)
+            if given != call.name:
+                self.draft.note(call, "name_renamed", f"the tool's name is {given!r} here")
+        return given
+
+    def input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
+        """Parts as the user may send them, without empty texts; media that cannot be carried become text."""
+        return [written for part in parts if (written := self._input_part(item, part))]
+
+    def _input_part(self, item: Item, part: Part) -> Json | None:
+        text = self._part_text(part)
+        if text is not None or isinstance(part, str):
+            return self._text_part(text) if text else None
+        written = self._media_part(part)
+        if written is not None:
+            return written
+        text, reason = replaced(part)
+        self.draft.note(item, "media_as_text", reason)
+        return self._text_part(text)
+
+    def _part_text(self, part: Part) -> str | None:
+        """The text of a part that is written as text."""
+        return as_text(part)
+
+    def _text_part(self, text: str) -> Json:
+        raise NotImplementedError
+
+    def _media_part(self, part: Media) -> Json | None:
+        """Media as the wire carries them; None if it cannot."""
+        raise NotImplementedError
 
 
 class LateResult(Exception):
@@ -221,9 +274,7 @@ PlainTurns = tuple[int, Sequence[Message], str | None, Sequence[ToolCall], Seque
 the place after those."""
 
 
-def plain_turns(
-    items: Sequence[Item], start: int, stop: int, roles: Container[str]
-) -> Iterator[PlainTurns]:
+def plain_turns(items: Sequence[Item], start: int, stop: int, roles: Container[str]) -> Iterator[PlainTurns]:
     """Common turns, up to the first one with anything else: text messages, and calls with their results.
 
     Nearly all of a history is of this kind. A writer that takes it here does without a function call for
@@ -244,9 +295,9 @@ def plain_turns(
             kept = len(said) - (last is not None and type(call) is not Message)
             yield first + kept, said[:kept], None, (), (), 0
             return
-        text = None
+        spoken: str | None = None
         if last is not None and call.agent_id == last.agent_id:
-            text, said = cast(str, last.content), said[:-1]
+            spoken, said = cast(str, last.content), said[:-1]
         end, agent = start + 1, call.agent_id
         while type(items[end]) is ToolCall and items[end].agent_id == agent:
             end += 1
@@ -260,7 +311,7 @@ def plain_turns(
                 break
         else:
             if len(results) == len(calls):
-                yield middle, said, text, calls, results, start  # type: ignore[misc]
+                yield middle, said, spoken, calls, results, start  # type: ignore[misc]
                 continue
         yield middle, said, None, (), (), 0
         return

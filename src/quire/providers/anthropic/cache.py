@@ -23,7 +23,7 @@ class End(NamedTuple):
 
 
 def mark(payload: dict[str, Any], end: End | None, system: int, plan: CachePlan, minimum: int) -> None:
-    """Mark the last tool, the last of the first `system` blocks of instructions, and the end of the slow part.
+    """Mark the last tool, the last of `system` blocks of instructions, and the end of the slow part.
 
     Marked blocks are copies, in lists of the payload's own. All marks that are left go to the messages: an
     entry is found only if it ends at most twenty blocks before a mark.

@@ -9,7 +9,7 @@ from quire.items import Content, File, Image, Item, Message, Opaque, Part, Reaso
 from quire.providers.importers import ai_sdk, langchain, mcp
 from quire.providers.media import PDF, bare_base64, bytes_of, file_address, without_bytes
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
-from quire.providers.state import ANTHROPIC, ANY_MODEL, blocks_text, is_whole, made_by, pack
+from quire.providers.state import ANTHROPIC, blocks_text, made_by
 from quire.providers.stream import (
     CallIds,
     StreamErrors,
@@ -41,8 +41,6 @@ from quire.tokens import Usage
 _OWN_ITEMS = {"text": "text", "tool_use": "call", "thinking": "thought", "redacted_thinking": "thought"}
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _EVENTS = ("message_start", "message_delta", "message_stop", "content_block")
-_MADE_FOR_USER = ("search_result", "container_upload")
-_SETTINGS = ("citations", "context")
 _ENDED = "ended"  # the reason of an answer that ended without one
 
 
@@ -331,33 +329,21 @@ class _History:
             self.read_instructions(content, place)
 
     def _read_user(self, content: Any, path: str) -> None:
-        said: list[tuple[Part, Json]] = []
+        said: list[Part] = []
         for place, block in _blocks(content, path):
             block = _clean(block)
             if block.get("type") == "tool_result":
                 self._say(said)
                 said = []
                 self.items.append(self._result(block, place))
-            elif block.get("type") in _MADE_FOR_USER and is_whole(ANTHROPIC, block):
-                self._say(said)
-                said = []
-                self._say([(blocks_text(ANTHROPIC, [block]), block)])
             else:
                 part = read_part(block, place)
-                said.append((json_text(without_bytes(block), place) if part is None else part, block))
+                said.append(json_text(without_bytes(block), place) if part is None else part)
         self._say(said)
 
-    def _say(self, said: list[tuple[Part, Json]]) -> None:
-        """Blocks of the user as a message; settings of documents, and blocks of no item, are its state."""
-        if not said:
-            return
-        parts = [part for part, _ in said]
-        content = content_from(parts)
-        if not any(_says_more(block) for _, block in said):
-            self.items.append(Message("user", content))
-            return
-        raw = [_raw(part, block) for part, block in said]
-        self.items.append(Message("user", content, state=pack(ANTHROPIC, ANY_MODEL, raw)))
+    def _say(self, said: list[Part]) -> None:
+        if said:
+            self.items.append(Message("user", content_from(said)))
 
     def _result(self, block: Json, path: str) -> ToolResult:
         wire_id = text_at(block, "tool_use_id", path)
@@ -366,18 +352,6 @@ class _History:
         call_id, name = self._ids.answered(wire_id)
         content = _output(block.get("content"), f"{path}.content")
         return ToolResult(call_id, name, content, block.get("is_error") is True)
-
-
-def _says_more(block: Json) -> bool:
-    kind = block.get("type")
-    return kind in _MADE_FOR_USER or (kind == "document" and any(block.get(name) for name in _SETTINGS))
-
-
-def _raw(part: Part, block: Json) -> Json:
-    """A block for the state of a message: without the bytes of its part, or as text if it is unknown."""
-    if not isinstance(part, str):
-        return {name: value for name, value in block.items() if name not in ("source", "cache_control")}
-    return block if block.get("type") in _MADE_FOR_USER else {"type": "text", "text": part}
 
 
 def _output(content: Any, path: str) -> Content:

@@ -1,10 +1,10 @@
 """Anthropic Messages: turns as messages of content blocks.
 
-What one side says in a row is one message. Instructions at the start are apart from the messages, as `system`.
+What one side says in a row is one message. Instructions at the start are apart from the messages.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -28,7 +28,6 @@ from quire.providers.draft import Digest, Draft, content_for_model
 from quire.providers.media import (
     PDF,
     PICTURES,
-    Media,
     as_text,
     base64_of,
     begun,
@@ -41,7 +40,6 @@ from quire.providers.media import (
     split,
 )
 from quire.providers.profiles import Profile
-from quire.providers.render import Marks
 from quire.providers.rules import (
     ANTHROPIC_FOREIGN_FIELDS,
     BEGIN,
@@ -54,16 +52,14 @@ from quire.providers.rules import (
     from_tool,
     tagged_instructions,
 )
-from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block, with_media
+from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, anthropic_tools
-from quire.providers.turns import Output, PlainTurns, Reply, plain_turns
+from quire.providers.turns import Marks, Output, PlainTurns, Reply, Writer, plain_turns
 from quire.providers.values import Json, fields_in, object_in
 from quire.tokens import NO_OUTPUT, size_of
 
-_THINKING = frozenset(("thinking", "redacted_thinking"))
 _ROLES = ("user", "assistant")
-_CITED = ("document", "search_result")
-_USER_FIELDS = ("type", "text", "source", "title", "content", "citations", "file_id")
+_THINKING = frozenset(("thinking", "redacted_thinking"))
 _STEPS = 5
 _HEAVY = 8_000_000
 """Bytes of media from which on a request is weighed: text alone exceeds any window before it gets near."""
@@ -80,35 +76,30 @@ class _Held(NamedTuple):
     weight: int
 
 
-class MessagesWriter:
-    """Writes messages of content blocks."""
+class MessagesWriter(Writer):
+    """Writes messages of content blocks.
 
-    __slots__ = (
-        *("_cited", "_has_orders", "_media", "_orders", "_stable_system", "_system", "_tool_names", "_tools"),
-        *("draft", "profile"),
-    )
+    Instructions in the middle apply from the end of the user's turn on. They are kept with that turn, under
+    `then`, and become a message of their own in the payload.
+    """
+
+    __slots__ = ("_has_orders", "_media", "_orders", "_stable_system", "_system", "_tools")
 
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
-        self.draft = draft
-        self.profile = profile
+        super().__init__(draft, profile)
         self._tools = tools
-        self._tool_names: dict[str, str] = {}  # wire names of the tools called so far
         self._system: list[Json] = []
         self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
         self._orders: tuple[Item, ...] = ()  # instructions that end the turn of the user at hand
-        self._has_orders = False  # whether any turn has instructions that end it
+        self._has_orders = False  # whether any turn has such instructions
         self._media: list[_Held] = []  # in the order of the messages
-        self._cited: dict[str, bool] = {}  # whether documents, and search results, are to be cited
         self._seed()
 
-    def branch(self) -> "MessagesWriter":
-        """A copy to be finished."""
-        twin = object.__new__(MessagesWriter)
-        twin.draft, twin.profile, twin._tools = self.draft.branch(), self.profile, self._tools
-        twin._tool_names, twin._system = self._tool_names.copy(), self._system.copy()
-        twin._stable_system, twin._orders = len(self._system), self._orders
-        twin._has_orders = self._has_orders
-        twin._media, twin._cited = self._media.copy(), self._cited.copy()
+    def branch(self) -> Self:
+        """A copy to be finished; both go on by themselves."""
+        twin = super().branch()
+        twin._system, twin._media = self._system.copy(), self._media.copy()
+        twin._stable_system = len(self._system)
         return twin
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
@@ -143,14 +134,16 @@ class MessagesWriter:
     def _exchange_plainly(self, turns: PlainTurns) -> bool:
         """Write calls and their results, if nothing is to be repaired."""
         _, _, text, calls, results, _ = turns
-        names, given = self._tool_names, [object_in(call.arguments) for call in calls]
+        names, given = self.tool_names, [object_in(call.arguments) for call in calls]
         if None in given or self.profile.wants_thoughts != "no" or self.draft.parameters:
             return False
         if any(result.text.isspace() for result in results) or not self.draft.takes_plainly(calls, names):
             return False
         blocks: list[Json] = [] if text is None else [{"type": "text", "text": text}]
         for call, arguments in zip(calls, given, strict=True):
-            blocks.append({"type": "tool_use", "id": call.call_id, "name": names[call.name], "input": arguments})
+            blocks.append(
+                {"type": "tool_use", "id": call.call_id, "name": names[call.name], "input": arguments}
+            )
         if not self._append_plainly("assistant", blocks):
             for call in calls:
                 del self.draft.ids.taken[call.call_id]
@@ -158,40 +151,34 @@ class MessagesWriter:
         answers: list[Json] = []
         for result in results:
             block: Json = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content}
-            if result.is_error:
-                block["is_error"] = True
-            answers.append(block)
+            answers.append({**block, "is_error": True} if result.is_error else block)
         self.draft.messages.append({"role": "user", "content": answers})
         return True
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        content = content_for_model(item)
-        if isinstance(item, Message) and item.state is not None:
-            blocks = self._user_blocks(item)
-        elif isinstance(content, str) and not _is_blank(content):
-            self._say([{"type": "text", "text": content}])
-            return
-        else:
-            blocks = self._input_blocks(item, parts_of(content))
+        if isinstance(item, Message):
+            self.draft.usable_blocks(item)  # no state of the user goes back here
+        blocks = self._content_blocks(item, content_for_model(item))
         if blocks:
             self._say(blocks)
-        elif not parts_of(content):
-            self.draft.note_empty(item)
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Write instructions: apart from the messages at the start, later where they stand."""
-        text = self.draft.instructions(item)
+        text, messages = self.draft.instructions(item), self.draft.messages
         if _is_blank(text):
             self.draft.note_empty(item)
-        elif not self.draft.messages:
+        elif not messages:
             self._system.append({"type": "text", "text": text})
             self._seed()
-        elif self.profile.mid_instructions:
-            self._order(item, {"type": "text", "text": text})
-        else:
+        elif not self.profile.mid_instructions:
             self.draft.note(item, "instructions_as_text", "the model takes instructions at the start only")
             self._say([{"type": "text", "text": tagged_instructions(text)}])
+        else:
+            if self._awaits_user():
+                messages.append({"role": "user", "content": []})
+            self.draft.open_message().setdefault("then", []).append({"type": "text", "text": text})
+            self._orders, self._has_orders = (*self._orders, item), True
 
     def reply(self, reply: Reply) -> None:
         """Write a turn of the model and the results of its calls."""
@@ -205,13 +192,13 @@ class MessagesWriter:
                 ids.append(block["id"])
                 written.append((output, block))
             elif isinstance(output, Reasoning):
-                written += [(output, block) for block in self._thoughts(output, bool(calls))]
+                written += [(output, block) for block in self._thoughts(output)]
             else:
                 blocks, media = self._text_blocks(output)
                 written += [(output, block) for block in blocks]
                 moved += media
         blocks = self._ordered(written)
-        if calls and self.profile.wants_thoughts != "no" and not any(_is_thinking(block) for block in blocks):
+        if calls and self.profile.wants_thoughts != "no" and not any(map(_is_thinking, blocks)):
             blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
         if blocks:
             self._answer(blocks)
@@ -227,13 +214,13 @@ class MessagesWriter:
             self.draft.messages.append(_user_turn(CONTINUE))
         turns = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
-        payload["messages"] = _spread(turns) if self._has_orders else turns.copy()
+        payload["messages"] = self._spread(turns)
         if self._tools:
             payload["tools"] = self._tools.copy()
-        elif self._tool_names:
+        elif self.tool_names:
             # The API has refused calls in a history without tools. None of these is to be called now.
             self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
-            payload["tools"] = _stand_ins(self._tool_names.values())
+            payload["tools"] = _stand_ins(self.tool_names.values())
             payload["tool_choice"] = {"type": "none"}
         if marks:
             end = self._slow_end(turns)
@@ -241,8 +228,6 @@ class MessagesWriter:
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
-    # Instructions in the middle apply from the end of the user's turn on. They are kept with that turn,
-    # under `then`, and become a message of their own in the payload.
 
     def _awaits_user(self) -> bool:
         messages = self.draft.messages
@@ -257,14 +242,6 @@ class MessagesWriter:
         self._orders = ()
         self.draft.open_message()["content"].extend(blocks)
 
-    def _order(self, item: Item, block: Json) -> None:
-        if self._awaits_user():
-            self.draft.messages.append({"role": "user", "content": [], "then": [block]})
-        else:
-            self.draft.open_message().setdefault("then", []).append(block)
-        self._orders = (*self._orders, item)
-        self._has_orders = True
-
     def _answer(self, blocks: list[Json]) -> None:
         messages = self.draft.messages
         if messages and messages[-1]["role"] == "assistant":
@@ -278,27 +255,40 @@ class MessagesWriter:
 
     def _close_orders(self) -> None:
         """Note of instructions in a turn where the user says nothing how they are written."""
-        if self._orders and not self.draft.messages[-1]["content"]:
-            for order in self._orders:
+        for order in self._orders:
+            if not self.draft.messages[-1]["content"]:
                 reason = "instructions follow a turn of the user here, and there is none"
                 self.draft.note(order, "instructions_as_text", reason)
         self._orders = ()
+
+    def _spread(self, turns: list[Json]) -> list[Json]:
+        """Turns as messages, in a list of their own: instructions that end a turn of the user stand alone."""
+        if not self._has_orders:
+            return turns.copy()
+        messages: list[Json] = []
+        for turn in turns:
+            if "then" not in turn:
+                messages.append(turn)
+            elif turn["content"]:
+                messages.append({"role": "user", "content": turn["content"]})
+                messages.append({"role": "system", "content": turn["then"]})
+            else:
+                texts = [tagged_instructions(block["text"]) for block in turn["then"]]
+                blocks = [{"type": "text", "text": text} for text in texts]
+                messages.append({"role": "user", "content": blocks})
+        return messages
 
     def _slow_end(self, turns: list[Json]) -> End | None:
         """The last block before the volatile items, as a place in the payload."""
         settled = self.draft.settled
         if not settled:
             return None
-        last = settled[-1]
-        before = len(_spread(turns[: len(settled) - 1])) if self._has_orders else len(settled) - 1
-        if last is self.draft.messages[len(settled) - 1]:
-            messages = _spread([turns[len(settled) - 1]])
-            return End(before + len(messages) - 1, len(messages[-1]["content"]) - 1)
-        length = min(len(last["content"]), len(turns[len(settled) - 1]["content"]))
-        return End(before, length - 1) if length else self._end_before(turns, len(settled) - 1)
-
-    def _end_before(self, turns: list[Json], count: int) -> End | None:
-        before = _spread(turns[:count])
+        last, count = settled[-1], len(settled) - 1
+        before = self._spread(turns[:count])
+        if last is self.draft.messages[count]:
+            before += self._spread([turns[count]])
+        elif length := min(len(last["content"]), len(turns[count]["content"])):
+            return End(len(before), length - 1)
         return End(len(before) - 1, len(before[-1]["content"]) - 1) if before else None
 
     def _seed(self) -> None:
@@ -313,50 +303,41 @@ class MessagesWriter:
     def _stands(self, prefix: str) -> bool:
         return self.draft.stands(prefix, merges=True)
 
-    def _thoughts(self, item: Reasoning, has_calls: bool) -> list[Json]:
+    def _thoughts(self, item: Reasoning) -> list[Json]:
         """The raw blocks of thinking, or of tools that the service ran, if they may go back."""
         if item.state is None or not item.state.data:
             self.draft.note(item, "reasoning_left_out", "it has no state that can be sent back")
             return []
-        blocks = self.draft.usable_blocks(item, self._stands)
+        blocks = [_sendable(block) for block in self.draft.usable_blocks(item, self._stands)]
         if any(block.get("signature") == "" for block in blocks) and not self.profile.unsigned_thinking:
             self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
             return []
-        return [_sendable(block) for block in blocks]
+        return blocks
 
     def _text_blocks(self, item: Message) -> tuple[list[Json], list[Json]]:
         """The text of a message of the model, and its media, which only a turn of the user can carry."""
-        blocks = self.draft.usable_blocks(item, self._stands) if item.state else []
+        blocks = self.draft.usable_blocks(item, self._stands)
         if blocks:
-            return [block for block in blocks if not _is_blank(block["text"])], []
-        content = item.content
-        if isinstance(content, str):
-            if _is_blank(content):
-                self.draft.note_empty(item)
-                return [], []
-            return [{"type": "text", "text": content}], []
-        media = split(item.parts)[1]
+            return [_sendable(block) for block in blocks if not _is_blank(block["text"])], []
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
         written = [{"type": "text", "text": text} for text in texts if not _is_blank(text)]
+        media = split(item.parts)[1]
         if len(written) < len(texts) or not (written or media):
             self.draft.note_empty(item)
         if not media:
             return written, []
         self.draft.note(item, "media_moved", "only turns of the user carry media here")
-        return written, self._input_blocks(item, (FROM_ASSISTANT, *media))
+        return written, self.input_parts(item, (FROM_ASSISTANT, *media))
 
     def _call(self, call: ToolCall) -> Json:
         self.draft.usable_blocks(call, self._stands)  # no fields of it go back here
-        if call.name not in self._tool_names:
-            self._tool_names[call.name] = self.draft.tool_name(call)
         given = {} if not call.arguments or call.arguments.isspace() else object_in(call.arguments)
         if given is None:
             self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
             given = {"arguments": call.arguments}
-        elif call.name in self.draft.parameters:
-            names = self.draft.parameters[call.name]
+        elif names := self.draft.parameters.get(call.name):
             given = {names.get(name, name): value for name, value in given.items()}
-        name, call_id = self._tool_names[call.name], self.draft.call_id(call)
+        name, call_id = self.tool_name(call), self.draft.call_id(call)
         return {"type": "tool_use", "id": call_id, "name": name, "input": given}
 
     def _ordered(self, written: list[tuple[Output, Json]]) -> list[Json]:
@@ -385,28 +366,13 @@ class MessagesWriter:
         return [block for _, block in blocks]
 
     def _paired(self, written: list[tuple[Output, Json]]) -> list[tuple[Output, Json]]:
-        """Blocks without those of a server tool whose call or result is missing, or said twice."""
-        served = [block for _, block in written if is_server_block(block["type"])]
-        if not served:
-            return written
-        waiting: dict[str, Json] = {}
-        whole: set[int] = set()
-        asked: set[str] = set()
-        for block in served:
-            caller = fields_in(block.get("caller")).get("tool_id")  # the program that made the call
-            if caller is not None and caller not in asked:
-                continue
-            if block["type"] in SERVER_CALLS and block["id"] not in asked:
-                asked.add(block["id"])
-                waiting[block["id"]] = block
-            elif block.get("tool_use_id") in waiting:
-                whole |= {id(waiting.pop(block["tool_use_id"])), id(block)}
+        """Blocks without those of a server tool whose call or result is missing."""
+        whole = _whole_pairs([block for _, block in written if is_server_block(block["type"])])
         kept: list[tuple[Output, Json]] = []
         has_gap = False
         for item, block in written:
             if is_server_block(block["type"]) and id(block) not in whole:
-                reason = "a server tool has a call or a result here, not both"
-                self.draft.note(item, "reasoning_left_out", reason)
+                self.draft.note(item, "reasoning_left_out", "a server tool's call or result is missing")
                 has_gap = True
             elif has_gap and _is_thinking(block):
                 self.draft.note(item, "state_stale", "what came before it in its reply is left out")
@@ -414,11 +380,9 @@ class MessagesWriter:
                 kept.append((item, block))
         return kept
 
-    # --- results -----------------------------------------------------------------------------------------
+    # --- results and parts -------------------------------------------------------------------------------
 
-    def _results(
-        self, calls: list[ToolCall], results: list[ToolResult | None], ids: list[str]
-    ) -> list[Json]:
+    def _results(self, calls: list[ToolCall], results: list[ToolResult | None], ids: list[str]) -> list[Json]:
         """A block for each call, in their order, then the media that had to be moved."""
         written: list[Json] = []
         moved: list[Json] = []
@@ -426,63 +390,37 @@ class MessagesWriter:
             block: Json = {"type": "tool_result", "tool_use_id": call_id}
             if result is None:
                 self.draft.note(call, "result_added", "the call has no result")
-                block |= {"content": NO_RESULT, "is_error": True}
-            else:
-                block["content"], media = self._result_content(result)
-                if result.is_error:
-                    block["is_error"] = True
-                if media:
-                    self.draft.note(result, "media_moved", "a failed call gives text only here")
-                    moved += [{"type": "text", "text": from_tool(call.name)}, *media]
-            written.append(block)
+                written.append({**block, "content": NO_RESULT, "is_error": True})
+                continue
+            blocks = self._content_blocks(result, result.content)
+            # The API takes nothing but text in a result that is an error.
+            media = [one for one in blocks if result.is_error and one["type"] != "text"]
+            inside = [one for one in blocks if not result.is_error or one["type"] == "text"]
+            alone = inside[0]["text"] if len(inside) == 1 and inside[0]["type"] == "text" else None
+            block["content"] = alone or inside or NO_OUTPUT
+            written.append({**block, "is_error": True} if result.is_error else block)
+            if media:
+                self.draft.note(result, "media_moved", "a failed call gives text only here")
+                moved += [{"type": "text", "text": from_tool(call.name)}, *media]
         return written + moved
 
-    def _result_content(self, result: ToolResult) -> tuple[str | list[Json], list[Json]]:
-        """What a result holds, and the media that it may not hold because it is an error."""
-        if isinstance(result.content, str) or not result.parts:
-            text = result.text
-            if _is_blank(text):
-                self.draft.note(result, "empty_left_out", "it has no content, or blank text only")
-                return NO_OUTPUT, []
-            return text, []
-        blocks = self._input_blocks(result, result.parts)
-        media = [block for block in blocks if result.is_error and block["type"] != "text"]
-        inside = [block for block in blocks if not result.is_error or block["type"] == "text"]
-        if len(inside) == 1 and inside[0]["type"] == "text":
-            return inside[0]["text"], media
-        return inside or NO_OUTPUT, media
+    def _content_blocks(self, item: Item, content: str | tuple[Part, ...]) -> list[Json]:
+        """A content as blocks, without blank texts, which the API refuses."""
+        parts = parts_of(content)
+        blocks = self.input_parts(item, parts)
+        if len(blocks) < max(len(parts), 1):
+            self.draft.note_empty(item)
+        return blocks
 
-    # --- parts -------------------------------------------------------------------------------------------
-
-    def _user_blocks(self, item: Message) -> list[Json]:
-        """The blocks of a message of the user that carries raw blocks, with the item's own media in them."""
-        raw = self.draft.usable_blocks(item)
-        if not raw or not (self.profile.fetches or all("file_id" not in block for block in raw)):
-            return self._input_blocks(item, item.parts)
-        written: list[Json] = []
-        for block, part in with_media(ANTHROPIC, item.parts, raw):
-            own = self._input_block(item, part) if part is not None else _user_block(block)
-            if own is not None and own["type"] == block["type"] == "document":
-                own = {**own, **_document_settings(block)}
-            if own is not None and not (own["type"] == "text" and _is_blank(own["text"])):
-                written.append(self._cited_alike(item, own))
-        return written
-
-    def _input_blocks(self, item: Item, parts: Sequence[Part]) -> list[Json]:
-        """Parts as content blocks, without blank texts, which the API refuses."""
-        found = [self._input_block(item, part) for part in parts]
-        written = [self._cited_alike(item, block) for block in found if block is not None]
-        if len(written) < len(parts):
-            self.draft.note(item, "empty_left_out", "it has texts without content")
-        return written
-
-    def _input_block(self, item: Item, part: Part) -> Json | None:
-        if isinstance(part, str):
-            return None if _is_blank(part) else {"type": "text", "text": part}
-        text = file_text(part)
+    def _input_part(self, item: Item, part: Part) -> Json | None:
+        text = part if isinstance(part, str) else file_text(part)
         if text is not None and _is_blank(text):
             return None
-        part = _with_bytes(part)
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        data = inline_bytes(part) if part.data is None else None
+        if data is not None:  # of a `data:` address
+            part = replace(part, url=None, data=data, media_type=media_type(part))
         block = None
         if isinstance(part, Image):
             block = self._image(item, part)
@@ -497,87 +435,66 @@ class MessagesWriter:
         return {"type": "text", "text": f"[{type(part).__name__.lower()}]" if _is_blank(words) else words}
 
     def _image(self, item: Item, part: Image) -> Json | None:
-        limits, data = self.profile.images, part.data
-        if "image_input" not in self.profile.media or not (data is not None or self.profile.fetches):
+        limits, data, side = self.profile.images, part.data, _longer_side(part)
+        source = self._remote_source(part)
+        if "image_input" not in self.profile.media:
             return None
-        known = file_id(part, ANTHROPIC)
-        if known is not None:
-            source: Json = {"type": "file", "file_id": known}
-        elif data is None:
-            if not _is_address(part) or sound_type(part) not in (*PICTURES, None):
-                return None
-            source = {"type": "url", "url": part.url}
-        else:
-            seen = begun(data)
+        if source is None or (source["type"] == "url" and sound_type(part) not in (*PICTURES, None)):
+            seen = begun(data) if data is not None else None
             kind = seen if seen in PICTURES else sound_type(part)
-            if kind not in PICTURES or (limits.bytes and len(data) * 4 // 3 > limits.bytes):
+            if data is None or kind not in PICTURES or side > (limits.side or side):
                 return None
-            if limits.side and _longer_side(part) > limits.side:
+            if limits.bytes and len(data) * 4 // 3 > limits.bytes:
                 return None
             source = {"type": "base64", "media_type": kind, "data": base64_of(data)}
-        is_large = _longer_side(part) > (limits.many_side or 10**9)
-        return self._hold({"type": "image", "source": source}, item, is_large)
+        return self._hold({"type": "image", "source": source}, item, side > (limits.many_side or side))
 
     def _document(self, item: Item, part: File, text: str | None) -> Json | None:
+        source = self._remote_source(part)
+        if "pdf_input" not in self.profile.media:
+            return None if text is None else {"type": "text", "text": as_text(part)}
         if text is not None:
-            if "pdf_input" not in self.profile.media:
-                return {"type": "text", "text": as_text(part)}
-            source: Json = {"type": "text", "media_type": "text/plain", "data": text}
-        elif "pdf_input" not in self.profile.media or not (part.data is not None or self.profile.fetches):
-            return None
-        elif (known := file_id(part, ANTHROPIC)) is not None:
-            source = {"type": "file", "file_id": known}
-        elif part.data is not None and sound_type(part) == PDF and self._fits(part.data):
+            source = {"type": "text", "media_type": "text/plain", "data": text}
+        elif part.data is not None:
+            if sound_type(part) != PDF or len(part.data) * 4 // 3 >= self.profile.largest_request:
+                return None
             source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
-        elif part.data is None and _is_address(part) and _seems_pdf(part):
-            source = {"type": "url", "url": part.url}
-        else:
+        elif source is None or (source["type"] == "url" and not _seems_pdf(part)):
             return None
         block: Json = {"type": "document", "source": source}
-        if not _is_blank(part.name or ""):
-            block["title"] = part.name
-        return self._hold(block, item, False)
+        return self._hold(block if _is_blank(part.name or "") else {**block, "title": part.name}, item, False)
 
-    def _fits(self, data: bytes) -> bool:
-        return len(data) * 4 // 3 < self.profile.largest_request
+    def _remote_source(self, part: Image | File) -> Json | None:
+        """The source of media that the service fetches, or knows by an id."""
+        known, url = file_id(part, ANTHROPIC), part.url or ""
+        if part.data is not None or not self.profile.fetches:
+            return None
+        if known is not None:
+            return {"type": "file", "file_id": known}
+        return {"type": "url", "url": url} if url.lower().startswith(("https://", "http://")) else None
 
     def _hold(self, block: Json, item: Item, is_large: bool) -> Json:
         self._media.append(_Held(block, item, is_large, len(block["source"].get("data", ""))))
-        return block
-
-    def _cited_alike(self, item: Item, block: Json) -> Json:
-        """A block with citations on or off as on the first of its kind: the API wants all or none.
-
-        The first decides, so that what was sent before stays as it is.
-        """
-        kind = block["type"]
-        if kind not in _CITED:
-            return block
-        cited = fields_in(block.get("citations")).get("enabled") is True
-        first = self._cited.setdefault(kind, cited)
-        if cited != first:
-            reason = f"its citations are {'on' if first else 'off'}, as those of the first {kind}"
-            self.draft.note(item, "fields_left_out", f"{reason}: all have them or none")
-            block["citations"] = {"enabled": first}
         return block
 
     # --- limits of a request -----------------------------------------------------------------------------
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
         """The turns without media over the limits of a request, nor thinking that is bound to what changed."""
-        gone = self._excess_images()
-        if gone:
-            self._note_gone(gone, "there are more images, or larger ones, than one request takes")
-        if sum(held.weight for held in self._media) > _HEAVY:
-            heavy = self._excess_bytes(turns, gone)
-            if heavy:
-                self._note_gone(heavy, "the media have more bytes than one request takes")
-            gone = gone + heavy
-        changed = len(turns)
-        if gone:
-            turns, changed = _without_media(turns, {id(held.block) for held in gone})
-        if not self._tools and self._tool_names:
-            changed = 0  # stand-ins for tools precede all messages
+        changed = 0 if self.tool_names and not self._tools else len(turns)  # stand-ins precede all messages
+        if gone := self._excess_images():
+            reason = "there are more images, or larger ones, than one request takes"
+            turns, changed = self._without_media(turns, gone, reason, changed)
+        media = [held for held in self._media if held not in gone]
+        if sum(held.weight for held in media) > _HEAVY:
+            size = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
+            excess, heavy = _stepped(size, self.profile.largest_request), list[_Held]()
+            for held in media:
+                if excess > 0 and held.weight:
+                    excess -= held.weight
+                    heavy.append(held)
+            reason = "the media have more bytes than one request takes"
+            turns, changed = self._without_media(turns, heavy, reason, changed)
         return self._without_thinking(turns, changed) if self.profile.bound_thinking else turns
 
     def _excess_images(self) -> list[_Held]:
@@ -591,22 +508,19 @@ class MessagesWriter:
             gone = max(gone, min(_stepped(len(images), limits.many), large[-1] + 1))
         return images[:gone]
 
-    def _excess_bytes(self, turns: list[Json], gone: list[_Held]) -> list[_Held]:
-        """The oldest media that have to go for a request to be within its bytes."""
-        left = _without_media(turns, {id(held.block) for held in gone})[0] if gone else turns
-        size = sum(len(_encode(value)) for value in (left, self._system, self._tools))
-        wanted = _stepped(size, self.profile.largest_request)
-        found: list[_Held] = []
-        dropped = {id(held.block) for held in gone}
-        for held in self._media:
-            if wanted > 0 and held.weight and id(held.block) not in dropped:
-                wanted -= held.weight
-                found.append(held)
-        return found
-
-    def _note_gone(self, gone: list[_Held], reason: str) -> None:
+    def _without_media(
+        self, turns: list[Json], gone: list[_Held], reason: str, changed: int
+    ) -> tuple[list[Json], int]:
+        """Copies of the turns with text for some media, and the first turn that changed."""
         for item in {held.item.id: held.item for held in gone}.values():
             self.draft.note(item, "media_as_text", reason)
+        blocks, turns = {id(held.block) for held in gone}, turns.copy()
+        for place, turn in enumerate(turns):
+            content = [_without_block(block, blocks) for block in turn["content"]]
+            if any(one is not other for one, other in zip(content, turn["content"], strict=True)):
+                turns[place] = {**turn, "content": content}
+                changed = min(changed, place)
+        return turns, changed
 
     def _without_thinking(self, turns: list[Json], start: int) -> list[Json]:
         """The turns without thinking from a place on: what came before it changed."""
@@ -643,31 +557,31 @@ def _sendable(block: Json) -> Json:
     return kept
 
 
+def _whole_pairs(blocks: list[Json]) -> set[int]:
+    """The identities of the blocks of server tools that have both a call and a result.
+
+    A call that a program of the model made goes with that program's own pair.
+    """
+    calls: dict[str, Json] = {}
+    results: dict[str, Json] = {}
+    for block in blocks:
+        if block["type"] in SERVER_CALLS:
+            calls.setdefault(block["id"], block)
+        elif block["tool_use_id"] in calls:
+            results.setdefault(block["tool_use_id"], block)
+    pairs = [block for key in results for block in (calls[key], results[key])]
+    programs = {None, *results}
+    return {id(block) for block in pairs if fields_in(block.get("caller")).get("tool_id") in programs}
+
+
 def _user_turn(text: str) -> Json:
     return {"role": "user", "content": [{"type": "text", "text": text}]}
 
 
-def _spread(turns: list[Json]) -> list[Json]:
-    """Turns as messages, in a list of their own: instructions that end a turn of the user stand alone."""
-    messages: list[Json] = []
-    for turn in turns:
-        if "then" not in turn:
-            messages.append(turn)
-        elif turn["content"]:
-            messages.append({"role": "user", "content": turn["content"]})
-            messages.append({"role": "system", "content": turn["then"]})
-        else:
-            tagged = [{"type": "text", "text": tagged_instructions(block["text"])} for block in turn["then"]]
-            messages.append({"role": "user", "content": tagged})
-    return messages
-
-
-def _stand_ins(names: Sequence[str] | Any) -> list[Json]:
+def _stand_ins(names: Iterable[str]) -> list[Json]:
     """Definitions for tools that a history speaks of and that are not offered now."""
-    schema = {"type": "object", "properties": {}}
-    return [
-        {"name": name, "description": "Not at hand any more.", "input_schema": schema} for name in sorted(names)
-    ]
+    empty = {"description": "Not at hand any more.", "input_schema": {"type": "object", "properties": {}}}
+    return [{"name": name, **empty} for name in sorted(names)]
 
 
 def _stepped(count: int, most: int) -> int:
@@ -676,18 +590,8 @@ def _stepped(count: int, most: int) -> int:
     return min(count, -(-max(count - most, 0) // step) * step)
 
 
-def _without_media(turns: list[Json], gone: set[int]) -> tuple[list[Json], int]:
-    """Copies of the turns with text for these media, by identity, and the first turn that changed."""
-    changed, first = turns.copy(), len(turns)
-    for place, turn in enumerate(turns):
-        content = [_without_block(block, gone) for block in turn["content"]]
-        if any(one is not other for one, other in zip(content, turn["content"], strict=True)):
-            changed[place] = {**turn, "content": content}
-            first = min(first, place)
-    return changed, first
-
-
 def _without_block(block: Json, gone: set[int]) -> Json:
+    """A block, or text for it if it is among these media."""
     if id(block) in gone:
         kind, url, title = block["type"], block["source"].get("url"), block.get("title")
         name = "image" if kind == "image" else f"file {title}" if title else "file"
@@ -696,31 +600,6 @@ def _without_block(block: Json, gone: set[int]) -> Json:
     if block["type"] == "tool_result" and isinstance(inner, list) and any(id(part) in gone for part in inner):  # pyright: ignore
         return {**block, "content": [_without_block(part, gone) for part in inner]}  # pyright: ignore
     return block
-
-
-def _user_block(block: Json) -> Json:
-    return {name: block[name] for name in _USER_FIELDS if name in block}
-
-
-def _document_settings(block: Json) -> Json:
-    """What is said beside a document, as far as it can be sent again."""
-    settings: Json = {}
-    context, citations = block.get("context"), fields_in(block.get("citations"))
-    if isinstance(context, str) and context.strip():
-        settings["context"] = context
-    if citations.keys() == {"enabled"} and isinstance(citations["enabled"], bool):
-        settings["citations"] = citations
-    return settings
-
-
-def _with_bytes(part: Media) -> Media:
-    """A part with its bytes, where these were given as a `data:` address."""
-    data = inline_bytes(part) if part.data is None else None
-    return replace(part, url=None, data=data, media_type=media_type(part)) if data else part
-
-
-def _is_address(part: Image | File) -> bool:
-    return (part.url or "").lower().startswith(("https://", "http://"))
 
 
 def _seems_pdf(part: File) -> bool:
@@ -733,5 +612,3 @@ def _seems_pdf(part: File) -> bool:
 def _longer_side(part: Image) -> int:
     """The longer side in pixels; zero where nothing tells."""
     return max((size_of(part.data) if part.data else None) or (part.width or 0, part.height or 0))
-
-

@@ -13,7 +13,7 @@ from quire.errors import Damaged, InvalidValue, WrongType
 from quire.items import Audio, File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.media import bare_base64, bytes_of, without_bytes
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
-from quire.providers.state import ANY_MODEL, GEMINI, blocks_text, made_by, pack
+from quire.providers.state import GEMINI, blocks_text, made_by
 from quire.providers.stream import (
     CallIds,
     StreamErrors,
@@ -121,7 +121,7 @@ class _Run:
 
     @property
     def says_more(self) -> bool:
-        return any("thoughtSignature" in raw or "videoMetadata" in raw for raw in self.raw)
+        return any("thoughtSignature" in raw for raw in self.raw)
 
     @property
     def is_silent(self) -> bool:
@@ -165,10 +165,7 @@ class _Turn:
         raw |= {"thought": True} if is_thought else {}
         media = read_media(part, path)
         if media is not None and not is_thought:
-            video = _get(part, "videoMetadata")
-            self._say(
-                media, raw | ({"videoMetadata": video} if isinstance(video, dict) and video else {}), False
-            )
+            self._say(media, raw, False)
             return ""
         if media is None and (_get(part, "text") is not None or (_is_bare(part) and signature)):
             text = _text(part, "text", path)
@@ -535,24 +532,21 @@ class _History:
 
     def _read_user(self, parts: list[tuple[str, Json]], role: Any) -> None:
         """Results come first, then what is said beside them as one message."""
-        run = _Run(is_thought=False)
+        said: list[Part] = []
         for place, part in parts:
             answer = _get(part, "functionResponse")
             if answer is not None:
                 fields = object_at(answer, f"{place}.functionResponse")
                 self._items.append(self._result(fields, f"{place}.functionResponse"))
                 continue
-            media, video = read_media(part, place), _get(part, "videoMetadata")
+            media = read_media(part, place)
             if media is not None:
-                raw = {"videoMetadata": video} if isinstance(video, dict) and video else {}
-                run.add(media, raw, joins=False, is_stream=False)
+                said.append(media)
             elif not _is_bare(part):
                 is_text = _get(part, "text") is not None
-                text = _text(part, "text", place) if is_text else json_text(without_bytes(part), place)
-                run.add(text, {"text": text}, joins=False, is_stream=False)
-        if run.parts:
-            state = pack(GEMINI, ANY_MODEL, run.raw) if run.says_more else None
-            self._items.append(Message(role, content_from(run.parts), state=state))
+                said.append(_text(part, "text", place) if is_text else json_text(without_bytes(part), place))
+        if said:
+            self._items.append(Message(role, content_from(said)))
 
     def _result(self, answer: Json, path: str) -> ToolResult:
         call_id, name = self._ids.answered(_text(answer, "id", path), _text(answer, "name", path))

@@ -23,9 +23,8 @@ from quire.items import (
     parts_of,
 )
 from quire.providers.draft import Draft, content_for_model
-from quire.providers.media import Media, as_text, inline_data, replaced, sound_type, split
+from quire.providers.media import Media, as_text, inline_data, sound_type, split
 from quire.providers.profiles import Profile
-from quire.providers.render import Marks
 from quire.providers.rules import (
     BEGIN,
     CALL_IDS,
@@ -37,10 +36,10 @@ from quire.providers.rules import (
     from_tool,
     tagged_instructions,
 )
-from quire.providers.state import GEMINI, is_signature, with_media
+from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Output, PlainTurns, Reply, plain_turns
-from quire.providers.values import Json, fields_in, nests_deeper
+from quire.providers.turns import Marks, Output, PlainTurns, Reply, Writer, plain_turns
+from quire.providers.values import Json, nests_deeper
 
 _ROLES = {"user": "user", "assistant": "model"}
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
@@ -76,20 +75,14 @@ class _Moved(NamedTuple):
     media: list[Media]
 
 
-class ContentWriter:
+class ContentWriter(Writer):
     """Writes contents."""
 
-    __slots__ = ("_config", "_tool_names", "draft", "profile")
+    __slots__ = ("_config",)
 
-    def __init__(self, draft: Draft, profile: Profile, config: Json, tool_names: dict[str, str]) -> None:
-        self.draft = draft
-        self.profile = profile
+    def __init__(self, draft: Draft, profile: Profile, config: Json) -> None:
+        super().__init__(draft, profile)
         self._config = config
-        self._tool_names = tool_names  # wire names of the tools called so far
-
-    def branch(self) -> "ContentWriter":
-        """A copy to be finished."""
-        return ContentWriter(self.draft.branch(), self.profile, self._config, {})
 
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """Write common turns from `start` on."""
@@ -113,7 +106,7 @@ class ContentWriter:
     def _exchange_plainly(self, turns: PlainTurns) -> bool:
         """Write calls and their results, if nothing is to be repaired."""
         _, _, text, calls, results, _ = turns
-        names, given = self._tool_names, [_arguments(call.arguments) for call in calls]
+        names, given = self.tool_names, [_arguments(call.arguments) for call in calls]
         if None in given or any(names.get(call.name) != call.name for call in calls):
             return False
         if not self.draft.takes_plainly(calls, names):
@@ -134,13 +127,9 @@ class ContentWriter:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        content = content_for_model(item)
-        if isinstance(item, Message) and item.state is not None:
-            parts = self._user_parts(item)
-        elif isinstance(content, str) and content:
-            parts = [{"text": content}]
-        else:
-            parts = self._input_parts(item, parts_of(content))
+        if isinstance(item, Message):
+            self.draft.usable_blocks(item)  # no state of the user goes back here
+        parts = self.input_parts(item, parts_of(content_for_model(item)))
         if parts:
             self.draft.messages.append({"role": "user", "parts": parts})
         else:
@@ -174,7 +163,7 @@ class ContentWriter:
             self.draft.messages.append({"role": "user", "parts": answers})
         for item, heading, media in moved:
             self.draft.note(item, "media_moved", "only the user sends such media here")
-            self.draft.messages.append({"role": "user", "parts": self._input_parts(item, (heading, *media))})
+            self.draft.messages.append({"role": "user", "parts": self.input_parts(item, (heading, *media))})
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
@@ -272,8 +261,8 @@ class ContentWriter:
             return [({}, part) for part in item.parts]
         if len(raw) == 1 and "text" not in raw[0]:
             return [(raw[0], part) for part in item.parts[:1]] + [({}, part) for part in item.parts[1:]]
-        pairs = with_media(GEMINI, item.parts, raw)
-        return [(block, block.get("text", "") if part is None else part) for block, part in pairs]
+        media = iter([part for part in item.parts if not isinstance(part, str)])
+        return [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
 
     def _sign(self, item: Message, parts: list[Json]) -> None:
         """Put the placeholder on the first part and on each image that the model did not sign."""
@@ -285,10 +274,7 @@ class ContentWriter:
             self.draft.note(item, "state_foreign", "a placeholder stands for this model's signature")
 
     def _call(self, call: ToolCall, *, is_first: bool) -> Json:
-        raw = self._raw_parts(call)
-        name = self._tool_name(call.name)
-        if name != call.name:
-            self.draft.note(call, "name_renamed", f"the tool's name is {name!r} here")
+        raw, name = self._raw_parts(call), self.tool_name(call)
         arguments = _arguments(call.arguments)
         if arguments is None:
             self.draft.note(call, "arguments_repaired", "the arguments are no JSON object")
@@ -311,12 +297,6 @@ class ContentWriter:
             self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
         part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
 
-    def _tool_name(self, name: str) -> str:
-        given = self._tool_names.get(name)
-        if given is None:
-            given = self._tool_names[name] = self.draft.names.give(name)
-        return given
-
     def _answer(self, call: ToolCall, result: ToolResult | None, given: Json) -> tuple[Json, list[Media]]:
         """The answer to a call, and the media that it cannot carry."""
         answer: Json = {"id": given["id"], "name": given["name"]}
@@ -334,34 +314,11 @@ class ContentWriter:
 
     # --- parts -------------------------------------------------------------------------------------------
 
-    def _user_parts(self, item: Message) -> list[Json]:
-        """The parts of a message of the user that carries raw parts, with the item's own media in them."""
-        raw = self.draft.usable_blocks(item)
-        if not raw:
-            return self._input_parts(item, item.parts)
-        written: list[Json] = []
-        for block, part in with_media(GEMINI, item.parts, raw):
-            own = self._input_part(item, block.get("text", "") if part is None else part)
-            cut = fields_in(block.get("videoMetadata"))
-            if own and cut and ("fileData" in own or "inlineData" in own):
-                own["videoMetadata"] = cut
-            written += [own] if own else []
-        return written
-
-    def _input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
-        """Parts without empty texts; media that cannot be carried become text."""
-        return [written for part in parts if (written := self._input_part(item, part))]
-
-    def _input_part(self, item: Item, part: Part) -> Json | None:
-        text = as_text(part)
-        if text is not None or isinstance(part, str):
-            return {"text": text} if text else None
-        written = _inline_part(part) or self._address_part(part)
-        if written is not None:
-            return written
-        text, reason = replaced(part)
-        self.draft.note(item, "media_as_text", reason)
+    def _text_part(self, text: str) -> Json:
         return {"text": text}
+
+    def _media_part(self, part: Media) -> Json | None:
+        return _inline_part(part) or self._address_part(part)
 
     def _address_part(self, part: Media) -> Json | None:
         url, kind = part.url or "", _type_of(part)
@@ -376,7 +333,7 @@ class ContentWriter:
 def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
     """A writer with nothing written."""
     draft = Draft(GEMINI, profile.model, CALL_IDS[GEMINI], TOOL_NAMES[GEMINI])
-    return ContentWriter(draft, profile, gemini_config(tools, draft, profile), {})
+    return ContentWriter(draft, profile, gemini_config(tools, draft, profile))
 
 
 def _copied(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """OpenAI Chat Completions: turns as chat messages. `OpenAIWriter` holds what both wires of OpenAI share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -12,7 +12,6 @@ from quire.items import (
     Item,
     Message,
     Note,
-    Part,
     Reasoning,
     Summary,
     ToolCall,
@@ -20,20 +19,8 @@ from quire.items import (
     parts_of,
 )
 from quire.providers.draft import Draft, content_for_model
-from quire.providers.media import (
-    PDF,
-    PICTURES,
-    Media,
-    as_text,
-    file_id,
-    inline_data,
-    media_type,
-    replaced,
-    sound_type,
-    split,
-)
+from quire.providers.media import PDF, PICTURES, Media, file_id, inline_data, media_type, sound_type, split
 from quire.providers.profiles import Profile
-from quire.providers.render import Marks
 from quire.providers.rules import (
     BLANK_THOUGHT,
     CALL_IDS,
@@ -49,35 +36,32 @@ from quire.providers.rules import (
     from_tool,
     tagged_instructions,
 )
-from quire.providers.state import OPENAI, SIGNATURE_FIELDS, THOUGHT_FIELDS
+from quire.providers.state import OPENAI, SIGNATURE_FIELDS, THOUGHT_FIELDS, unpack
 from quire.providers.tools import Tool, chat_tools
-from quire.providers.turns import Output, Reply, plain_turns
+from quire.providers.turns import Marks, Output, Reply, Writer, plain_turns
 from quire.providers.values import Json, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
-_FEATURES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
+_ABILITIES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
-_KEY_DIGITS = 32  # of a digest: enough for no two to be the same, and half of what is taken
-MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
+_MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
 _BREAKPOINT = "prompt_cache_breakpoint"
 _SIGNATURE_IN_ID = "__thought__"
 """LiteLLM puts a signature into the id of a call, after this, for clients that keep nothing else."""
 
 
-class OpenAIWriter:
+class OpenAIWriter(Writer):
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
 
-    __slots__ = ("_roles", "_takes_arguments", "_tool_names", "_tools", "draft", "profile")
+    __slots__ = ("_roles", "_takes_arguments", "_tools")
 
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
     text_type: ClassVar[str] = "text"
 
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
-        self.draft = draft
-        self.profile = profile
+        super().__init__(draft, profile)
         self._tools = tools
-        self._tool_names: dict[str, str] = {}  # wire names of the tools called so far
         self._takes_arguments = bool if profile.is_openai else is_object_text
         self._roles = {"user": "user", "assistant": "assistant"}
         if profile.instructions_anywhere:
@@ -89,13 +73,12 @@ class OpenAIWriter:
         if isinstance(content, str) and content:
             self._say(content)
             return
-        parts = self._input_parts(item, parts_of(content))
+        parts = self.input_parts(item, parts_of(content))
         if not parts:
             self.draft.note_empty(item)
-        elif len(parts) == 1 and parts[0]["type"] == self.text_type:
-            self._say(parts[0]["text"])
         else:
-            self._say(parts)
+            is_text = len(parts) == 1 and parts[0]["type"] == self.text_type
+            self._say(parts[0]["text"] if is_text else parts)
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Write instructions where they stand, or in one message at the start where no others are taken."""
@@ -123,7 +106,8 @@ class OpenAIWriter:
         if self._tools:
             payload["tools"] = self._tools.copy()
         if marks and marks.plan.key and profile.cache_key:
-            payload["prompt_cache_key"] = cache_key(marks.plan.key)
+            # A digest, since the key may be an address with somebody's name.
+            payload["prompt_cache_key"] = sha256(marks.plan.key.encode()).hexdigest()[:32]
         return payload
 
     def _say(self, content: str | list[Json]) -> None:
@@ -137,26 +121,18 @@ class OpenAIWriter:
         """Media that only a message of the user can carry, right after where they were."""
         if media:
             self.draft.note(item, "media_moved", "only messages of the user carry media here")
-            self._say(self._input_parts(item, (heading, *media)))
+            self._say(self.input_parts(item, (heading, *media)))
 
     def _lacks_user(self, last: str | None) -> bool:
         """Whether a strict service has nothing to answer after a role."""
-        profile = self.profile
-        if profile.answers_results and last == "assistant":
+        if self.profile.answers_results and last == "assistant":
             return True
-        return not profile.instructions_anywhere and last == profile.instructions
-
-    # --- calls -------------------------------------------------------------------------------------------
+        return not self.profile.instructions_anywhere and last == self.profile.instructions
 
     def _writes_plainly(self) -> bool:
         # A branch has ids of its own and those given before it; common turns know only of the first.
         profile = self.profile
         return not (self.draft.ids.is_branch or profile.answers_results or profile.instructions == "user")
-
-    def _tool_name(self, call: ToolCall) -> str:
-        if call.name not in self._tool_names:
-            self._tool_names[call.name] = self.draft.tool_name(call)
-        return self._tool_names[call.name]
 
     def _arguments(self, call: ToolCall) -> str:
         """The arguments of a call. Many services refuse a history with arguments that are no object."""
@@ -170,38 +146,30 @@ class OpenAIWriter:
 
     def _custom_input(self, call: ToolCall, kind: Any, custom: str) -> str | None:
         """The text of a call of a tool that takes any text; None for a call of a function."""
-        if kind != custom:
-            return None
-        if not self.profile.takes_all:
-            self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
-            return None
-        text = fields_in(object_in(call.arguments)).get("input")
-        return text if isinstance(text, str) else None
+        text = fields_in(object_in(call.arguments)).get("input") if kind == custom else None
+        if not isinstance(text, str) or self.profile.takes_all:
+            return text if isinstance(text, str) else None
+        self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
+        return None
 
-    # --- parts -------------------------------------------------------------------------------------------
+    def _output_text(self, call: ToolCall, result: ToolResult | None) -> str:
+        """The text of a result."""
+        if result is None:
+            self.draft.note(call, "result_added", "the call has no result")
+            return NO_RESULT
+        text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
+        if not text and not media:
+            self.draft.note_empty(result)
+        return failed_text(text or NO_OUTPUT) if result.is_error else text or NO_OUTPUT
 
-    def _input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
-        """Parts as input blocks, without empty texts; media that cannot be carried become text."""
-        return [written for part in parts if (written := self._input_part(item, part))]
-
-    def _input_part(self, item: Item, part: Part) -> Json | None:
-        text = self._part_text(part)
-        if text is not None or isinstance(part, str):
-            return {"type": self.text_type, "text": text} if text else None
-        written = self._media_block(part) if _FEATURES[type(part)] in self.profile.media else None
-        if written is not None:
-            return written
-        text, reason = replaced(part)
-        self.draft.note(item, "media_as_text", reason)
+    def _text_part(self, text: str) -> Json:
         return {"type": self.text_type, "text": text}
 
-    def _part_text(self, part: Part) -> str | None:
-        return as_text(part)
+    def _media_part(self, part: Media) -> Json | None:
+        return self._media_block(part) if _ABILITIES[type(part)] in self.profile.media else None
 
     def _media_block(self, part: Media) -> Json | None:
         raise NotImplementedError
-
-    # --- cache marks -------------------------------------------------------------------------------------
 
     def _marked_field(self, message: Json) -> str | None:
         """The field of a message that holds input blocks, which alone can be marked."""
@@ -215,14 +183,11 @@ class OpenAIWriter:
             while place >= 0 and self._marked_field(messages[place]) is None:
                 place -= 1
             if place >= 0 and place not in unmarked and (field := self._marked_field(messages[place])):
-                unmarked[place] = messages[place]
-                messages[place] = self._with_breakpoint(messages[place], field)
-
-    def _with_breakpoint(self, message: Json, field: str) -> Json:
-        content = message[field]
-        blocks = [{"type": self.text_type, "text": content}] if isinstance(content, str) else content
-        marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
-        return {**message, field: [*blocks[:-1], marked]}
+                message = unmarked[place] = messages[place]
+                content = message[field]
+                blocks = [self._text_part(content)] if isinstance(content, str) else content
+                marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
+                messages[place] = {**message, field: [*blocks[:-1], marked]}
 
 
 class ChatWriter(OpenAIWriter):
@@ -232,21 +197,18 @@ class ChatWriter(OpenAIWriter):
 
     history = "messages"
 
-    def branch(self) -> "ChatWriter":
-        """A copy to be finished."""
-        return ChatWriter(self.draft.branch(), self.profile, self._tools)
-
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """Write common turns from `start` on."""
         if self.profile.wants_thoughts == "always" or not self._writes_plainly():
             return start
-        messages, roles, names = self.draft.messages, self._roles, self._tool_names
+        messages, roles, names = self.draft.messages, self._roles, self.tool_names
         takes_calls = self.profile.wants_thoughts == "no" and not self.profile.signs_calls
         takes_plainly, takes_arguments = self.draft.takes_plainly, self._takes_arguments
-        for start, said, text, calls, results, end in plain_turns(items, start, stop, roles):
+        for turns in plain_turns(items, start, stop, roles):
+            start, said, text, calls, results, end = turns
             if said:
                 messages += [{"role": roles[item.role], "content": item.content} for item in said]
-            if not (calls and takes_calls and len(calls) <= MOST_CALLS):
+            if not (calls and takes_calls and len(calls) <= _MOST_CALLS):
                 break
             if not takes_plainly(calls, names, takes_arguments):
                 break
@@ -256,7 +218,7 @@ class ChatWriter(OpenAIWriter):
                 written.append({"id": call.call_id, "type": "function", "function": function})
             messages.append({"role": "assistant", "content": text, "tool_calls": written})
             for result in results:
-                output = failed_text(result.content) if result.is_error else result.content
+                output = failed_text(result.text) if result.is_error else result.content
                 messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
             start = end
         return start
@@ -275,44 +237,13 @@ class ChatWriter(OpenAIWriter):
 
     def reply(self, reply: Reply) -> None:
         """Write a turn of the model and the results of its calls."""
-        outputs, calls, results = reply
-        if len(outputs) == 1 and isinstance(message := outputs[0], Message):
-            self._speak(message, {})
-            return
+        outputs, calls, _ = reply
         # State is good for what precedes the whole reply, so it is looked at before anything is written.
         fields = [self._state_fields(output, bool(calls)) for output in outputs]
         if calls:
             self._call(reply, fields)
-        else:
-            self._speak_all(outputs, fields)
-
-    # --- text and thoughts -------------------------------------------------------------------------------
-
-    def _speak(self, item: Message, fields: Json) -> bool:
-        """Write a message of the model with the fields beside it; whether there was text to write."""
-        messages, place = self.draft.messages, len(self.draft.messages)
-        text, media = (item.content, []) if isinstance(item.content, str) else split(item.parts)
-        spoken = file_id(media[0], OPENAI) if self._is_recording(media) else None
-        if spoken is not None:
-            messages.append({"role": "assistant", "content": text or None, "audio": {"id": spoken}})
-        elif text:
-            messages.append({"role": "assistant", "content": text})
-        elif not media:
-            self.draft.note_empty(item)
-        if spoken is None:
-            self._say_media(item, media, FROM_ASSISTANT)
-        is_written = place < len(messages) and messages[place]["role"] == "assistant"
-        if is_written and (beside := self._wanted_fields(fields, has_calls=False)):
-            messages[place] = _with_fields(messages[place], beside)
-        self._name_speaker(item, place)
-        return is_written
-
-    def _is_recording(self, media: list[Media]) -> bool:
-        return len(media) == 1 and isinstance(media[0], Audio) and self.profile.takes_all
-
-    def _speak_all(self, outputs: list[Output], fields: list[Json]) -> None:
-        """Messages without calls, each with the thoughts before it."""
-        held: list[tuple[Output, Json]] = []
+            return
+        held: list[tuple[Output, Json]] = []  # thoughts, until the message that they go with
         for output, beside in zip(outputs, fields, strict=True):
             if not isinstance(output, Message):
                 held += [(output, beside)] if beside else []
@@ -321,18 +252,40 @@ class ChatWriter(OpenAIWriter):
         for thought, _ in held:
             self.draft.note(thought, "reasoning_left_out", "what it led to is not there")
 
+    def _speak(self, item: Message, fields: Json) -> bool:
+        """Write a message of the model with the fields beside it; whether there was text to write."""
+        messages, place = self.draft.messages, len(self.draft.messages)
+        text, media = (item.content, []) if isinstance(item.content, str) else split(item.parts)
+        # A recording of the model goes back by its id.
+        is_recording = len(media) == 1 and isinstance(media[0], Audio) and self.profile.takes_all
+        recording = file_id(media[0], OPENAI) if is_recording else None
+        if recording is not None:
+            messages.append({"role": "assistant", "content": text or None, "audio": {"id": recording}})
+        elif text:
+            messages.append({"role": "assistant", "content": text})
+        elif not media:
+            self.draft.note_empty(item)
+        is_written = len(messages) > place
+        if is_written and (beside := self._wanted_fields(fields, has_calls=False)):
+            messages[place] = _with_fields(messages[place], beside)
+        if is_written:
+            self._name_speaker(item, place)
+        if recording is None:
+            self._say_media(item, media, FROM_ASSISTANT)
+        return is_written
+
     def _state_fields(self, output: Output, has_calls: bool) -> Json:
         """The fields that go back beside a thought or a call."""
         if isinstance(output, Message):
             return {}
-        state, profile = output.state, self.profile
+        state, profile, draft = output.state, self.profile, self.draft
         if isinstance(output, Reasoning) and (not state or not state.data or state.provider != OPENAI):
-            self.draft.note_thoughts(output, "this wire carries only what a service of its own wants back")
+            draft.note_thoughts(output, "this wire carries only what a service of its own wants back")
             return {}
-        losses = len(self.draft.downgrades)
-        blocks = self.draft.usable_blocks(output)
+        noted = len(draft.downgrades)
+        blocks = draft.usable_blocks(output)
         if not blocks:
-            is_stale = self.draft.downgrades[losses:] and self.draft.downgrades[-1].change == "state_stale"
+            is_stale = any(loss.change == "state_stale" for loss in draft.downgrades[noted:])
             return _stand_ins(output) if is_stale and has_calls else {}
         if isinstance(output, ToolCall):
             return blocks[0] if profile.takes_thoughts or "type" in blocks[0] else {}
@@ -340,10 +293,10 @@ class ChatWriter(OpenAIWriter):
             name: value for name, value in blocks[0].items() if name != "content" or profile.takes_chunks
         }
         if not profile.takes_thoughts or not fields:
-            self.draft.note(output, "reasoning_left_out", "the model gives no such thoughts, and takes none")
+            draft.note(output, "reasoning_left_out", "the model gives no such thoughts, and takes none")
             return {}
         if not has_calls and profile.thoughts_with_calls_only:
-            self.draft.note(output, "thoughts_left_out", "its service takes them back only beside calls")
+            draft.note(output, "thoughts_left_out", "its service takes them back only beside calls")
             return {}
         return fields
 
@@ -358,11 +311,9 @@ class ChatWriter(OpenAIWriter):
             return fields
         if self.profile.one_thought_name and "reasoning" in fields:
             return {"reasoning_content": fields["reasoning"] or BLANK_THOUGHT, **fields}
-        if any(name in fields for name in (*THOUGHT_FIELDS, "reasoning_details")):
+        if fields.keys() & {*THOUGHT_FIELDS, "reasoning_details"}:
             return fields
         return {"reasoning_content": BLANK_THOUGHT, **fields}
-
-    # --- calls -------------------------------------------------------------------------------------------
 
     def _call(self, reply: Reply, fields: list[Json]) -> None:
         """Write calls with the text around them, then their results, then the media of both."""
@@ -371,13 +322,15 @@ class ChatWriter(OpenAIWriter):
         text = "\n".join(split(item.parts)[0] for item in said)
         beside = self._wanted_fields(self._last_thoughts(outputs, fields), has_calls=True)
         signs = [sign for output, sign in zip(outputs, fields, strict=True) if isinstance(output, ToolCall)]
-        place = len(self.draft.messages)
-        for some in _slices(len(calls), MOST_CALLS):
+        messages, place = self.draft.messages, len(self.draft.messages)
+        for start in range(0, len(calls), _MOST_CALLS):
+            some = slice(start, start + _MOST_CALLS)
             written = self._tool_calls(calls[some], signs[some])
             message: Json = {"role": "assistant", "content": text or None, "tool_calls": written}
-            self.draft.messages.append(_with_fields(message, beside))
+            messages.append(_with_fields(message, beside))
             for call, result, given in zip(calls[some], results[some], written, strict=True):
-                self.draft.messages.append(self._result(call, result, given["id"]))
+                output = self._output_text(call, result)
+                messages.append({"role": "tool", "tool_call_id": given["id"], "content": output})
             text, beside = "", self._wanted_fields({}, has_calls=True)
         for item in said:
             self._name_speaker(item, place)
@@ -398,8 +351,8 @@ class ChatWriter(OpenAIWriter):
         """Calls of one message, each with its signature; the first has one where the service wants it."""
         if self.profile.signs_calls and not signs[0].keys() & {*SIGNATURE_FIELDS}:
             self.draft.note(calls[0], "state_foreign", "a placeholder stands for this model's signature")
-            signed = {"extra_content": {"google": {"thought_signature": SIGNATURE_PLACEHOLDER}}}
-            signs = [signs[0] | signed, *signs[1:]]
+            placeholder = {"google": {"thought_signature": SIGNATURE_PLACEHOLDER}}
+            signs = [{**signs[0], "extra_content": placeholder}, *signs[1:]]
         return [self._tool_call(call, sign) for call, sign in zip(calls, signs, strict=True)]
 
     def _tool_call(self, call: ToolCall, sign: Json) -> Json:
@@ -409,22 +362,8 @@ class ChatWriter(OpenAIWriter):
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
             return {"id": call_id, "type": "custom", "custom": {"name": call.name, "input": text}, **beside}
-        function = {"name": self._tool_name(call), "arguments": self._arguments(call)}
+        function = {"name": self.tool_name(call), "arguments": self._arguments(call)}
         return {"id": call_id, "type": "function", "function": function, **beside}
-
-    def _result(self, call: ToolCall, result: ToolResult | None, call_id: str) -> Json:
-        if result is None:
-            self.draft.note(call, "result_added", "the call has no result")
-            text = NO_RESULT
-        else:
-            text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
-            if not text and not media:
-                self.draft.note_empty(result)
-            text = text or NO_OUTPUT
-            text = failed_text(text) if result.is_error else text
-        return {"role": "tool", "tool_call_id": call_id, "content": text}
-
-    # --- messages ----------------------------------------------------------------------------------------
 
     def _say(self, content: str | list[Json]) -> None:
         messages = self.draft.messages
@@ -435,15 +374,12 @@ class ChatWriter(OpenAIWriter):
 
     def _name_speaker(self, item: Item, place: int) -> None:
         """Put the name of the speaker on the message at a place, if there is one."""
-        if not isinstance(item, Message) or item.state is None:
-            return
-        fields = self.draft.usable_blocks(item)
+        fields = self.draft.usable_blocks(item) if isinstance(item, Message) and item.state else []
         name = text_in(fields[0].get("name")) if fields else ""
         if not name or place >= len(self.draft.messages):
             return
         if not self.profile.takes_all:
-            reason = "whoever serves the model may refuse a speaker's name"
-            self.draft.note(item, "fields_left_out", reason)
+            self.draft.note(item, "fields_left_out", "whoever serves the model may refuse a speaker's name")
             return
         if not SPEAKER_NAMES.takes(name):
             self.draft.note(item, "name_renamed", "a speaker's name has other characters here")
@@ -451,9 +387,22 @@ class ChatWriter(OpenAIWriter):
         self.draft.messages[place]["name"] = name
 
     def _media_block(self, part: Media) -> Json | None:
-        if isinstance(part, Image):
-            return _image_block(part)
-        return _audio_block(part) if isinstance(part, Audio) else _file_block(part)
+        data, kind = inline_data(part), sound_type(part)
+        if isinstance(part, Audio):
+            form = _AUDIO_FORMATS.get(media_type(part) or "") if data else None
+            return {"type": "input_audio", "input_audio": {"data": data, "format": form}} if form else None
+        if isinstance(part, File):
+            known = file_id(part, OPENAI)
+            if known is not None:
+                return {"type": "file", "file": {"file_id": known}}
+            file = {"filename": part.name or "document.pdf", "file_data": f"data:{PDF};base64,{data}"}
+            return {"type": "file", "file": file} if data is not None and kind == PDF else None
+        is_inline = data is not None and kind in PICTURES
+        url = f"data:{kind};base64,{data}" if is_inline else part.url or ""
+        if not is_inline and not url.startswith(("http://", "https://")):
+            return None
+        shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
+        return {"type": "image_url", "image_url": shown}
 
     def _marked_field(self, message: Json) -> str | None:
         return None if message["role"] == "assistant" else "content"
@@ -463,11 +412,6 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
     draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI], TOOL_NAMES[OPENAI])
     return ChatWriter(draft, profile, chat_tools(tools, draft, profile))
-
-
-def cache_key(key: str) -> str:
-    """A cache key as OpenAI is sent it: a digest, since the key may be an address with somebody's name."""
-    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
 
 
 def without_breakpoints(payload: Json) -> Json:
@@ -493,14 +437,10 @@ def is_object_text(arguments: str) -> bool:
     return arguments.rstrip().endswith("}") and object_in(arguments) is not None
 
 
-def _slices(length: int, most: int) -> Iterator[slice]:
-    return (slice(start, start + most) for start in range(0, length, most))
-
-
 def _with_fields(message: Json, fields: Json) -> Json:
     """A message with fields beside it; thoughts that are chunks of the content stand before its text."""
     if "content" not in fields:
-        return {**message, **fields} if fields else message
+        return {**message, **fields}
     text = message.get("content")
     said = [{"type": "text", "text": text}] if text else []
     return {**message, **fields, "content": [*fields["content"], *said]}
@@ -508,10 +448,11 @@ def _with_fields(message: Json, fields: Json) -> Json:
 
 def _stand_ins(output: Reasoning | ToolCall) -> Json:
     """What goes back for fields that may not, so that a message with calls is not refused."""
-    blocks = object_in(f'{{"blocks": {output.state.data}}}') if output.state else None
-    fields = fields_in(next(iter(fields_in(blocks).get("blocks") or ()), None))
+    fields = next(iter(unpack(output.state)), {})
     blanks = {name: BLANK_THOUGHT for name in THOUGHT_FIELDS if name in fields}
-    signed = {name: _unsigned(fields[name]) for name in SIGNATURE_FIELDS if isinstance(fields.get(name), dict)}
+    signed = {
+        name: _unsigned(fields[name]) for name in SIGNATURE_FIELDS if isinstance(fields.get(name), dict)
+    }
     return blanks | signed
 
 
@@ -519,29 +460,3 @@ def _unsigned(value: Mapping[str, Any]) -> Json:
     """An object with the placeholder for each signature in it, and nothing else."""
     held = {name: _unsigned(inner) for name, inner in value.items() if isinstance(inner, Mapping)}
     return held | ({"thought_signature": SIGNATURE_PLACEHOLDER} if "thought_signature" in value else {})
-
-
-def _image_block(part: Image) -> Json | None:
-    url, data, kind = part.url or "", inline_data(part), sound_type(part)
-    if data is not None and kind in PICTURES:
-        url = f"data:{kind};base64,{data}"
-    elif not url.startswith(("http://", "https://")):
-        return None
-    shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
-    return {"type": "image_url", "image_url": shown}
-
-
-def _audio_block(part: Audio) -> Json | None:
-    data, kind = inline_data(part), _AUDIO_FORMATS.get(media_type(part) or "")
-    return {"type": "input_audio", "input_audio": {"data": data, "format": kind}} if data and kind else None
-
-
-def _file_block(part: File) -> Json | None:
-    known = file_id(part, OPENAI)
-    if known is not None:
-        return {"type": "file", "file": {"file_id": known}}
-    data = inline_data(part)
-    if data is None or sound_type(part) != PDF:
-        return None
-    name = part.name or "document.pdf"
-    return {"type": "file", "file": {"filename": name, "file_data": f"data:{PDF};base64,{data}"}}

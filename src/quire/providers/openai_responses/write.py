@@ -2,17 +2,26 @@
 
 from collections.abc import Sequence
 
-from quire.items import File, Image, Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
-from quire.providers.media import PDF, PICTURES, Media, as_text, file_id, inline_data, media_type, sound_type, split
+from quire.providers.media import (
+    PDF,
+    PICTURES,
+    Media,
+    as_text,
+    file_id,
+    inline_data,
+    media_type,
+    sound_type,
+    split,
+)
 from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.profiles import Profile
-from quire.providers.rules import CALL_IDS, FROM_ASSISTANT, NO_RESULT, TOOL_NAMES, failed_parts, failed_text
-from quire.providers.state import OPENAI, RESPONSES, USER_ITEMS
+from quire.providers.rules import CALL_IDS, FROM_ASSISTANT, TOOL_NAMES, failed_parts, failed_text
+from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.tools import Tool, responses_tools
 from quire.providers.turns import Output, Reply, plain_turns
 from quire.providers.values import Json
-from quire.tokens import NO_OUTPUT
 
 _ADDRESSES = ("http://", "https://")
 _JSON_FILE = "application/json"
@@ -40,16 +49,13 @@ class ResponsesWriter(OpenAIWriter):
     history = "input"
     text_type = "input_text"
 
-    def branch(self) -> "ResponsesWriter":
-        """A copy to be finished."""
-        return ResponsesWriter(self.draft.branch(), self.profile, self._tools)
-
     def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
         """Write common turns from `start` on."""
         if not self._writes_plainly():
             return start
-        messages, roles, names = self.draft.messages, self._roles, self._tool_names
-        for start, said, text, calls, results, end in plain_turns(items, start, stop, roles):
+        messages, roles, names = self.draft.messages, self._roles, self.tool_names
+        for turns in plain_turns(items, start, stop, roles):
+            start, said, text, calls, results, end = turns
             for item in said:
                 message: Json = {"type": "message"} if item.role == "assistant" else {}
                 message["role"], message["content"] = roles[item.role], item.content
@@ -63,18 +69,10 @@ class ResponsesWriter(OpenAIWriter):
                 function["arguments"] = call.arguments
                 messages.append(function)
             for result in results:
-                output = failed_text(result.content) if result.is_error else result.content
+                output = failed_text(result.text) if result.is_error else result.content
                 messages.append({"type": "function_call_output", "call_id": result.call_id, "output": output})
             start = end
         return start
-
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model, or the input item that it stands for."""
-        blocks = self.draft.usable_blocks(item) if isinstance(item, Message) and item.state else []
-        if blocks and all(block.get("type") in USER_ITEMS for block in blocks) and self._are_new(blocks):
-            self.draft.messages.extend(blocks)
-        else:
-            super().user(item)
 
     def reply(self, reply: Reply) -> None:
         """Write a turn of the model and the results of its calls."""
@@ -89,24 +87,20 @@ class ResponsesWriter(OpenAIWriter):
             elif isinstance(output, ToolCall):
                 blocks = [self._call(output, blocks)]
                 called += blocks
-            if not blocks:
-                continue
-            if held and str(blocks[0].get("type")).endswith("_output"):
+            if held and blocks and str(blocks[0].get("type")).endswith("_output"):
                 self.draft.note(output, "reasoning_left_out", "what it answers is not there")
                 continue
-            held.append((output, blocks))
-            if blocks[-1].get("type") != "reasoning":
+            held += [(output, blocks)] if blocks else []
+            if blocks and blocks[-1].get("type") != "reasoning":
                 messages.extend(block for _, some in held for block in some)
                 held.clear()
         for reasoning, _ in held:
             self.draft.note(reasoning, "reasoning_left_out", "what it led to is not there")
         for call, result, written in zip(reply.calls, reply.results, called, strict=True):
-            kind = f"{written['type']}_output"
-            messages.append({"type": kind, "call_id": written["call_id"], "output": self._output(call, result)})
+            answer: Json = {"type": f"{written['type']}_output", "call_id": written["call_id"]}
+            messages.append({**answer, "output": self._output(call, result)})
         for message, media in moved:
             self._say_media(message, media, FROM_ASSISTANT)
-
-    # --- outputs of the model ----------------------------------------------------------------------------
 
     def _state_blocks(self, outputs: list[Output]) -> list[list[Json]]:
         """What goes back of the state of each output, looked at before anything is written.
@@ -115,14 +109,15 @@ class ResponsesWriter(OpenAIWriter):
         with all reasoning of the reply.
         """
         found = [self._blocks(output) for output in outputs]
-        thoughts = [blocks for item, blocks in zip(outputs, found, strict=True) if isinstance(item, Reasoning)]
+        thoughts = [
+            blocks for item, blocks in zip(outputs, found, strict=True) if isinstance(item, Reasoning)
+        ]
         if all(thoughts):
             return found
         for place, output in enumerate(outputs):
             blocks = found[place]
             if isinstance(output, Reasoning) and blocks and blocks[0].get("type") != "reasoning":
-                reason = "the reasoning that led to it is not sent"
-                self.draft.note(output, "reasoning_left_out", reason)
+                self.draft.note(output, "reasoning_left_out", "the reasoning that led to it is not sent")
                 found[place] = []
         return found
 
@@ -133,22 +128,15 @@ class ResponsesWriter(OpenAIWriter):
             self.draft.note(output, "reasoning_left_out", "this wire carries only encrypted reasoning")
             return []
         blocks = self.draft.usable_blocks(output)
-        if not self._are_new(blocks):
+        ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
+        if [self.draft.ids.give(one) for one in ids] != ids:
             self.draft.note(output, "state_foreign", "the same state was sent before")
             return []
         return blocks
 
-    def _are_new(self, blocks: list[Json]) -> bool:
-        """Whether no block has an id that another block has."""
-        ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
-        return [self.draft.ids.give(one) for one in ids] == ids
-
     def _message(self, message: Message, blocks: list[Json]) -> tuple[list[Json], list[Media]]:
         """The text of a message of the model, and the media that it cannot hold here."""
-        if isinstance(message.content, str):
-            text, media = message.content, list[Media]()
-        else:
-            text, media = split(message.parts)
+        text, media = (message.content, []) if isinstance(message.content, str) else split(message.parts)
         if not text:
             if not media:
                 self.draft.note_empty(message)
@@ -156,9 +144,7 @@ class ResponsesWriter(OpenAIWriter):
         # OpenAI takes a message without a type, other servers of this wire do not.
         written: Json = {"type": "message", "role": "assistant", "content": text}
         phase = blocks[0].get("phase") if blocks else None
-        if phase in ("commentary", "final_answer"):
-            written["phase"] = phase
-        return [written], media
+        return [written | {"phase": phase} if phase else written], media
 
     def _call(self, call: ToolCall, blocks: list[Json]) -> Json:
         raw = blocks[0] if blocks else {}
@@ -167,34 +153,37 @@ class ResponsesWriter(OpenAIWriter):
         call_id = self.draft.call_id(call)
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
-            own: Json = {"type": "custom_tool_call", "call_id": call_id, "name": call.name, "input": text}
-            return own | more
-        name, arguments = self._tool_name(call), self._arguments(call)
+            return {"type": "custom_tool_call", "call_id": call_id, "name": call.name, "input": text, **more}
+        name, arguments = self.tool_name(call), self._arguments(call)
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, **more}
 
     def _output(self, call: ToolCall, result: ToolResult | None) -> str | list[Json]:
-        if result is None:
-            self.draft.note(call, "result_added", "the call has no result")
-            return NO_RESULT
-        text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
-        if media:
-            parts = failed_parts(result.parts) if result.is_error else result.parts
-            return self._input_parts(result, parts)
-        if not text:
-            self.draft.note_empty(result)
-            text = NO_OUTPUT
-        return failed_text(text) if result.is_error else text
-
-    # --- parts -------------------------------------------------------------------------------------------
+        if result is None or isinstance(result.content, str) or not split(result.parts)[1]:
+            return self._output_text(call, result)
+        return self.input_parts(result, failed_parts(result.parts) if result.is_error else result.parts)
 
     def _part_text(self, part: Part) -> str | None:
         # A JSON file is one that this wire takes.
         return None if isinstance(part, File) and media_type(part) == _JSON_FILE else as_text(part)
 
     def _media_block(self, part: Media) -> Json | None:
+        known, data, kind = file_id(part, OPENAI), inline_data(part), sound_type(part)
+        url = part.url if part.url and part.url.startswith(_ADDRESSES) else None
         if isinstance(part, Image):
-            return _image_block(part)
-        return _file_block(part) if isinstance(part, File) else None
+            if known is not None:
+                return {"type": "input_image", "file_id": known, "detail": part.detail}
+            if data is not None:
+                url = f"data:{kind};base64,{data}" if kind in PICTURES else None
+            return {"type": "input_image", "image_url": url, "detail": part.detail} if url else None
+        if isinstance(part, Audio):
+            return None
+        if known is not None:
+            return {"type": "input_file", "file_id": known}
+        if data is not None and kind in _FILE_ENDINGS:
+            name = part.name or f"document.{_FILE_ENDINGS[kind]}"
+            return {"type": "input_file", "filename": name, "file_data": f"data:{kind};base64,{data}"}
+        is_read = kind is None or kind in _FILE_ENDINGS or kind.startswith("text/")
+        return {"type": "input_file", "file_url": url} if url and data is None and is_read else None
 
     def _marked_field(self, message: Json) -> str | None:
         if message.get("type") in ("function_call_output", "custom_tool_call_output"):
@@ -207,31 +196,3 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> ResponsesWriter:
     ids = profile.call_ids or CALL_IDS[RESPONSES]
     draft = Draft(RESPONSES, profile.model, ids, TOOL_NAMES[RESPONSES])
     return ResponsesWriter(draft, profile, responses_tools(tools, draft, profile))
-
-
-def _image_block(part: Image) -> Json | None:
-    known = file_id(part, OPENAI)
-    if known is not None:
-        return {"type": "input_image", "file_id": known, "detail": part.detail}
-    data, kind = inline_data(part), sound_type(part)
-    if data is not None:
-        url = f"data:{kind};base64,{data}" if kind in PICTURES else ""
-    else:
-        url = part.url if part.url and part.url.startswith(_ADDRESSES) else ""
-    return {"type": "input_image", "image_url": url, "detail": part.detail} if url else None
-
-
-def _file_block(part: File) -> Json | None:
-    known = file_id(part, OPENAI)
-    if known is not None:
-        return {"type": "input_file", "file_id": known}
-    data, kind = inline_data(part), sound_type(part)
-    if data is not None:
-        if kind not in _FILE_ENDINGS:
-            return None
-        name = part.name or f"document.{_FILE_ENDINGS[kind]}"
-        return {"type": "input_file", "filename": name, "file_data": f"data:{kind};base64,{data}"}
-    is_read = kind is None or kind in _FILE_ENDINGS or kind.startswith("text/")
-    if not is_read or not (part.url or "").startswith(_ADDRESSES):
-        return None
-    return {"type": "input_file", "file_url": part.url}
