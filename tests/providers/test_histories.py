@@ -324,45 +324,10 @@ def test_a_block_of_no_known_kind_is_its_json(wire: str) -> None:
 # --- state
 
 
-def test_settings_of_documents_and_search_results_go_back() -> None:
-    provider, model = provider_for("anthropic"), "claude-opus-4-8"
-    blocks = [
-        {
-            "type": "document",
-            "source": {"type": "text", "media_type": "text/plain", "data": "Rain."},
-            "citations": {"enabled": True},
-            "context": "news",
-        },
-        {"type": "text", "text": "Go."},
-        {
-            "type": "search_result",
-            "source": "https://a",
-            "title": "t",
-            "content": [{"type": "text", "text": "Rain."}],
-            "citations": {"enabled": True},
-        },
-    ]
-    items = provider.read_history([{"role": "user", "content": blocks}])
-    assert provider.render(items, model=model).payload["messages"] == [{"role": "user", "content": blocks}]
-
-
 def test_names_of_speakers_go_back() -> None:
     messages = [{"role": "user", "content": "Go.", "name": "Ann"}]
     provider = provider_for("openai")
     assert provider.render(provider.read_history(messages), model="gpt-5.6").payload["messages"] == messages
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"type": "item_reference", "id": "msg_1"},
-        {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
-    ],
-)
-def test_input_items_that_no_item_stands_for_go_back(item: Json) -> None:
-    provider = provider_for("openai-responses")
-    payload = provider.render(provider.read_history([item]), model="gpt-5.6").payload
-    assert item in payload["input"]
 
 
 def test_the_placeholder_of_a_signature_is_no_signature() -> None:

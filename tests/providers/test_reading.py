@@ -1,16 +1,17 @@
 """Whole responses as items: finish reasons, usage, errors, state, and forms of services."""
 
 from base64 import b64encode
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, strategies as st
 
-from quire.errors import Damaged, WrongType
+from quire.errors import Damaged, QuireError, WrongType
 from quire.items import Audio, File, Image, Message, Reasoning, ToolCall
 from quire.providers import provider_for
-from tests.providers.replies import MODELS, WIRES, Call, Json, Reply, drawn_replies, plain, whole
+from tests.providers.replies import MODELS, WIRES, Call, Json, Reply, drawn_replies, events, plain, whole
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG64 = b64encode(PNG).decode()
@@ -540,3 +541,57 @@ def test_an_object_of_a_client_is_read_like_its_json(wire: str) -> None:
 
     provider = provider_for(wire)
     assert plain(provider.parse(Response()).items) == plain(provider.parse(body).items)
+
+
+# --- whatever comes
+
+ODD: tuple[Any, ...] = (None, [], {}, 5, True, "x", "", [[]], [5], {"a": 1}, {"type": []}, "\ud83d", 1e308)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all values in a JSON value."""
+    found = [path] if path else []
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return found + [place for key, one in inner for place in places(one, (*path, key))]
+
+
+def with_odd(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
+    """A JSON value with another value at a path."""
+    if not path:
+        return odd
+    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied[path[0]] = with_odd(value[path[0]], path[1:], odd)
+    return copied
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@given(data=st.data(), odd=st.sampled_from(ODD))
+def test_an_odd_value_anywhere_is_read_or_refused(wire: str, data: st.DataObject, odd: Any) -> None:
+    reply = Reply("hm", "Well", (Call("a", "f", {"x": 1}),))
+    body, provider = whole(wire, reply), provider_for(wire)
+    with suppress(QuireError):
+        provider.parse(with_odd(body, data.draw(st.sampled_from(places(body))), odd))
+    all_events = events(wire, reply)
+    changed = with_odd(all_events, data.draw(st.sampled_from(places(all_events))), odd)
+    with suppress(QuireError):
+        stream = provider.stream()
+        for event in changed:
+            stream.feed(event)
+        stream.close()
+    parsed = provider.parse(body)
+    payload = provider.render([*QUESTION, *parsed.items, Message("user", "And?")], model=MODELS[wire]).payload
+    with suppress(QuireError):
+        provider.read_history(with_odd(payload, data.draw(st.sampled_from(places(payload))), odd))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_value_that_nests_too_deep_is_refused(wire: str) -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    block = {"type": "new", "deep": deep}
+    history = (
+        [{"role": "user", "parts": [block]}] if wire == "gemini" else [{"role": "user", "content": [block]}]
+    )
+    with pytest.raises(Damaged, match="nested deeper"):
+        provider_for(wire).read_history(history)

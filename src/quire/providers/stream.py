@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.items import Content, Item, Message, Part, Reasoning, ToolCall, new_id
+from quire.providers.media import without_bytes
 from quire.providers.rules import FAILURE_REASONS, FINISHES
 from quire.providers.state import unpack
 from quire.providers.types import Answer, Finish, Parsed
@@ -222,7 +223,13 @@ class CallIds:
         return made
 
 
-# --- items -----------------------------------------------------------------------------------------------
+# --- blocks ----------------------------------------------------------------------------------------------
+
+
+def short_json(value: Any, path: str) -> str:
+    """A value that no part stands for as JSON text, without long base64."""
+    json_text(value, path)  # refuses what nests too deep, before anything goes through it
+    return json_text(without_bytes(value), path)
 
 
 def content_from(parts: Sequence[Part]) -> Content:

@@ -7,7 +7,7 @@ from typing import Any
 from quire.errors import Damaged, InvalidValue, WrongType
 from quire.items import Content, File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.importers import ai_sdk, langchain, mcp
-from quire.providers.media import PDF, bare_base64, bytes_of, file_address, without_bytes
+from quire.providers.media import PDF, bare_base64, bytes_of, file_address
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import ANTHROPIC, blocks_text, made_by
 from quire.providers.stream import (
@@ -22,6 +22,7 @@ from quire.providers.stream import (
     finished,
     is_program_value,
     join_arguments,
+    short_json,
 )
 from quire.providers.types import Answer, Parsed
 from quire.providers.values import (
@@ -29,7 +30,6 @@ from quire.providers.values import (
     decoded,
     entries_in,
     fields_in,
-    json_text,
     list_at,
     object_at,
     plain_json,
@@ -338,7 +338,7 @@ class _History:
                 self.items.append(self._result(block, place))
             else:
                 part = read_part(block, place)
-                said.append(json_text(without_bytes(block), place) if part is None else part)
+                said.append(short_json(block, place) if part is None else part)
         self._say(said)
 
     def _say(self, said: list[Part]) -> None:
@@ -363,11 +363,9 @@ def _output(content: Any, path: str) -> Content:
     parts = [_result_part(block, path) for block in blocks]
     is_value = len(blocks) < len(values) or any(part is None for part in parts)
     if is_value and all(isinstance(part, str | None) for part in parts):
-        return json_text(without_bytes(content), path)
+        return short_json(content, path)
     found = zip(blocks, parts, strict=True)
-    return content_from(
-        [json_text(without_bytes(block), path) if part is None else part for block, part in found]
-    )
+    return content_from([short_json(block, path) if part is None else part for block, part in found])
 
 
 def _result_part(block: Json, path: str) -> Part | None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from quire.errors import Damaged, InvalidValue, WrongType
 from quire.items import Audio, File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
-from quire.providers.media import bare_base64, bytes_of, without_bytes
+from quire.providers.media import bare_base64, bytes_of
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI, blocks_text, made_by
 from quire.providers.stream import (
@@ -25,6 +25,7 @@ from quire.providers.stream import (
     failure_in,
     finish_of,
     finished,
+    short_json,
     spelled,
 )
 from quire.providers.types import Answer, Parsed
@@ -544,7 +545,7 @@ class _History:
                 said.append(media)
             elif not _is_bare(part):
                 is_text = _get(part, "text") is not None
-                said.append(_text(part, "text", place) if is_text else json_text(without_bytes(part), place))
+                said.append(_text(part, "text", place) if is_text else short_json(part, place))
         if said:
             self._items.append(Message(role, content_from(said)))
 

@@ -24,7 +24,7 @@ from quire.items import (
 )
 from quire.providers.anthropic import read as anthropic
 from quire.providers.importers import ai_sdk, langchain
-from quire.providers.media import bare_base64, bytes_of, file_address, media_type, part_from, without_bytes
+from quire.providers.media import bare_base64, bytes_of, file_address, media_type, part_from
 from quire.providers.profiles import is_claude
 from quire.providers.rules import without_failure
 from quire.providers.state import (
@@ -51,6 +51,7 @@ from quire.providers.stream import (
     finished,
     is_program_value,
     join_arguments,
+    short_json,
 )
 from quire.providers.types import Answer, Parsed
 from quire.providers.values import (
@@ -89,7 +90,7 @@ def read_content(content: Any, path: str) -> Content:
         place = f"{path}[{index}]"
         block = {"type": "text", "text": value} if isinstance(value, str) else object_at(value, place)
         part = read_part(block, place)
-        parts.append(json_text(without_bytes(block), place) if part is None else part)
+        parts.append(short_json(block, place) if part is None else part)
     return content_from(parts)
 
 
@@ -108,11 +109,9 @@ def read_output(content: Any, path: str) -> Content:
     parts = [_output_part(value, path) for value in values]
     has_block = any(isinstance(value, Mapping) for value in values)
     if values and (None in parts or not has_block) and all(isinstance(part, str | None) for part in parts):
-        return json_text(without_bytes(content), path)
+        return short_json(content, path)
     pairs = zip(values, parts, strict=True)
-    return content_from(
-        [json_text(without_bytes(value), path) if part is None else part for value, part in pairs]
-    )
+    return content_from([short_json(value, path) if part is None else part for value, part in pairs])
 
 
 def _output_part(value: Any, path: str) -> Part | None:
@@ -388,7 +387,7 @@ def _images(message: Json, path: str) -> list[Part]:
         except Damaged:
             part = None
         part = part or part_from(fields.get("b64_json") or fields.get("url"), family="image")
-        parts.append(json_text(without_bytes(fields), place) if part is None else part)
+        parts.append(short_json(fields, place) if part is None else part)
     return parts
 
 
