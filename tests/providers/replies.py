@@ -69,6 +69,27 @@ def events(wire: str, reply: Reply, size: int = 3) -> list[Json]:
     return list(_EVENTS[wire](reply, size))
 
 
+def history(wire: str, value: Any) -> list[Any]:
+    """A history in which a call gave a value."""
+    asked = {"role": "user", "content": "Rain?"}
+    if wire == "openai":
+        call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        return [
+            asked,
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": value},
+        ]
+    if wire == "anthropic":
+        used: Any = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+        given = {"type": "tool_result", "tool_use_id": "c1", "content": value}
+        return [asked, {"role": "assistant", "content": [used]}, {"role": "user", "content": [given]}]
+    return [
+        asked,
+        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": value},
+    ]
+
+
 # --- Chat Completions
 
 

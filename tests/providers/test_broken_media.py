@@ -10,7 +10,7 @@ import pytest
 from quire.errors import Damaged, Downgraded
 from quire.items import Audio, File, Image, Message, ToolResult
 from quire.providers import PROVIDERS
-from tests.providers.test_values_as_results import history
+from tests.providers.replies import history
 
 PNG = b"\x89PNG\r\n\x1a\n\xfb\xff"
 MODELS = {"openai": "gpt-4o-audio-preview"}
