@@ -47,7 +47,7 @@ def plain_kind(item: Item) -> Json:
 # --- pairing of calls and results
 
 
-PAIRED: dict[str, Json | list[Any]] = {
+PAIRED: dict[str, list[Any]] = {
     "openai": [
         {
             "role": "assistant",
@@ -165,7 +165,11 @@ def test_the_form_before_calls_had_ids_is_read() -> None:
 @pytest.mark.parametrize("wire", ["openai", "openai-responses"])
 def test_the_mark_of_failure_becomes_an_error_again(wire: str) -> None:
     provider = provider_for(wire)
-    items = [Message("user", "Go."), ToolCall("a", "f"), ToolResult("a", "f", "no luck", is_error=True)]
+    items: list[Item] = [
+        Message("user", "Go."),
+        ToolCall("a", "f"),
+        ToolResult("a", "f", "no luck", is_error=True),
+    ]
     again = provider.read_history(provider.render(items, model=MODELS[wire]).payload)
     [result] = [item for item in again if isinstance(item, ToolResult)]
     assert (result.is_error, result.text) == (True, "no luck")
@@ -184,15 +188,15 @@ def user(wire: str, block: Any) -> Any:
 
 def result(wire: str, content: Any) -> Any:
     return {
-        "openai": [*PAIRED["openai"][:1], {"role": "tool", "tool_call_id": "a", "content": content}],  # type: ignore[index]
+        "openai": [*PAIRED["openai"][:1], {"role": "tool", "tool_call_id": "a", "content": content}],
         "openai-responses": [
             *PAIRED["openai-responses"][:1],
             {"type": "function_call_output", "call_id": "a", "output": content},
-        ],  # type: ignore[index]
+        ],
         "anthropic": [
             *PAIRED["anthropic"][:1],
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": content}]},
-        ],  # type: ignore[index]
+        ],
     }[wire]
 
 
@@ -311,6 +315,13 @@ def test_a_result_that_is_a_value_is_its_json(wire: str, value: Any) -> None:
     [item] = [item for item in read(wire, result(wire, value)) if isinstance(item, ToolResult)]
     assert isinstance(item.content, str)
     assert item.content.replace(" ", "")[:1] in "[{5"
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_texts_values_and_media_of_one_result_all_stay(wire: str) -> None:
+    image = {"type": "image", "data": PNG64, "mimeType": "image/png"}
+    [item] = [item for item in read(wire, result(wire, ["See:", image, 5])) if isinstance(item, ToolResult)]
+    assert item.parts == ("See:", IMAGE, "5")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -529,3 +540,30 @@ def test_instructions_and_a_text_as_input_of_responses() -> None:
 @pytest.mark.parametrize("wire", ["openai", "openai-responses"])
 def test_an_empty_reply_that_a_client_wrote_without_content_is_nothing(wire: str) -> None:
     assert len(read(wire, [{"role": "user", "content": "Go."}, {"role": "assistant"}])) == 1
+
+
+SIGNED: dict[str, Json] = {
+    "openai": {"messages": [{"role": "assistant", "content": "Well", "reasoning_content": "hm"}]},
+    "openai-responses": {
+        "input": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VhbA=="}]
+    },
+    "anthropic": {
+        "messages": [
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}]}
+        ]
+    },
+    "gemini": {
+        "contents": [
+            {"role": "model", "parts": [{"text": "hm", "thought": True, "thoughtSignature": "c2ln"}]}
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_state_is_of_the_model_that_the_caller_or_the_payload_names(wire: str) -> None:
+    for payload, named in ((SIGNED[wire], "a-model"), ({**SIGNED[wire], "model": "a-model"}, None)):
+        thought = read(wire, payload, named)[0]
+        assert isinstance(thought, Reasoning)
+        assert thought.state is not None
+        assert thought.state.model == "a-model"

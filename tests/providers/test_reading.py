@@ -595,3 +595,34 @@ def test_a_value_that_nests_too_deep_is_refused(wire: str) -> None:
     )
     with pytest.raises(Damaged, match="nested deeper"):
         provider_for(wire).read_history(history)
+
+
+ALONE: list[tuple[str, Json]] = [
+    (
+        "anthropic",
+        {
+            "content": [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}],
+            "stop_reason": "pause_turn",
+        },
+    ),
+    (
+        "gemini",
+        {
+            "candidates": [
+                {
+                    "content": {"parts": [{"executableCode": {"code": "1", "language": "PYTHON"}}]},
+                    "finishReason": "STOP",
+                }
+            ]
+        },
+    ),
+    ("openai-responses", {"output": [{"type": "web_search_call", "id": "ws_1", "status": "completed"}]}),
+]
+
+
+@pytest.mark.parametrize(("wire", "body"), ALONE)
+def test_blocks_of_the_service_alone_keep_their_state(wire: str, body: Json) -> None:
+    [item] = provider_for(wire).parse(body, model=MODELS[wire]).items
+    assert isinstance(item, Reasoning)
+    assert item.state is not None
+    assert item.state.model == MODELS[wire]

@@ -484,3 +484,17 @@ def test_arguments_of_gemini_that_come_with_paths_are_put_together() -> None:
     [made] = parsed.items
     assert isinstance(made, ToolCall)
     assert (made.call_id, made.name, made.arguments) == ("c", "look", '{"q":"ab","list":[{"k.l":1},"z"]}')
+
+
+@pytest.mark.parametrize("given_back", [None, "", "{}"])
+def test_arguments_that_only_the_events_of_responses_hold_are_those_of_the_call(
+    given_back: str | None,
+) -> None:
+    given_events = events("openai-responses", Reply(calls=(Call("a", "f", {"q": "x"}),)))
+    for event in given_events:
+        if event["type"] == "response.output_item.done":
+            event["item"] = {**event["item"], "arguments": given_back}
+    given_events[-1]["response"]["output"] = []
+    [made] = read("openai-responses", given_events)[0].items
+    assert isinstance(made, ToolCall)
+    assert made.arguments == '{"q": "x"}'

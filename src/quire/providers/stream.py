@@ -4,18 +4,26 @@ A reader makes items from blocks, passes them to `finished`, and returns what th
 events to the blocks of a whole answer first, so both are read by the same code.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from quire.errors import QuireError
+from quire.errors import Damaged, QuireError
 from quire.items import Content, Item, Message, Part, Reasoning, ToolCall, new_id
 from quire.providers.media import without_bytes
 from quire.providers.rules import FAILURE_REASONS, FINISHES
 from quire.providers.state import unpack
 from quire.providers.types import Answer, Finish, Parsed
-from quire.providers.values import Json, decoded, json_text, object_in, text_in, without_surrogates
+from quire.providers.values import (
+    Json,
+    decoded,
+    json_text,
+    object_in,
+    plain_json,
+    text_in,
+    without_surrogates,
+)
 from quire.tokens import Usage
 
 HALF_CALL = "a call did not arrive whole"
@@ -274,7 +282,7 @@ _BLOCK_FIELDS = frozenset(
 """The fields of blocks of all wires and libraries."""
 
 
-def is_program_value(block: Json, part: Part) -> bool:
+def _is_program_value(block: Json, part: Part) -> bool:
     """Whether a block in a result is a value of a program that only looks like a text or an address.
 
     It has other fields than blocks have, and would lose them. Bytes are media whatever stands beside them.
@@ -285,6 +293,33 @@ def is_program_value(block: Json, part: Part) -> bool:
     made_id = "source_type" in block or text_in(block.get("id")).startswith(("lc_", "msg_"))
     known = {*_BLOCK_FIELDS, "id"} if made_id else _BLOCK_FIELDS
     return any(name not in known for name, value in block.items() if value is not None)
+
+
+def output_from(content: Any, read_part: Callable[[Json, str], Part | None], path: str) -> Content:
+    """The output of a call in a history. A value that is no list of texts and blocks is its JSON."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    values: list[Any] = list(cast("list[Any]", content)) if isinstance(content, list | tuple) else [content]
+    blocks = [value if isinstance(value, str) else _block(value) for value in values]
+    parts = [block if isinstance(block, str) else _output_part(block, read_part, path) for block in blocks]
+    is_value = None in parts or all(isinstance(block, str) for block in blocks)
+    if values and is_value and all(isinstance(part, str | None) for part in parts):
+        return short_json(content, path)
+    pairs = zip(values, parts, strict=True)
+    return content_from([short_json(value, path) if part is None else part for value, part in pairs])
+
+
+def _block(value: Any) -> Json:
+    return plain_json(value) if isinstance(value, Mapping) or hasattr(value, "model_dump") else {}
+
+
+def _output_part(block: Json, read_part: Callable[[Json, str], Part | None], path: str) -> Part | None:
+    """The part of a block in a result; None for a value of a program that only looks like a block."""
+    try:
+        part = read_part(block, path)
+    except Damaged:
+        return None
+    return None if part is not None and _is_program_value(block, part) else part
 
 
 # --- the end of an answer --------------------------------------------------------------------------------

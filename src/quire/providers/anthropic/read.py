@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from quire.errors import Damaged, InvalidValue, WrongType
-from quire.items import Content, File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
+from quire.items import File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.importers import ai_sdk, langchain, mcp
 from quire.providers.media import PDF, bare_base64, bytes_of, file_address
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
@@ -20,8 +20,8 @@ from quire.providers.stream import (
     failure_in,
     finish_of,
     finished,
-    is_program_value,
     join_arguments,
+    output_from,
     short_json,
 )
 from quire.providers.types import Answer, Parsed
@@ -350,31 +350,8 @@ class _History:
         if not wire_id:
             raise Damaged("a result names its call", f"{path}.tool_use_id")
         call_id, name = self._ids.answered(wire_id)
-        content = _output(block.get("content"), f"{path}.content")
+        content = output_from(block.get("content"), _read_clean_part, f"{path}.content")
         return ToolResult(call_id, name, content, block.get("is_error") is True)
-
-
-def _output(content: Any, path: str) -> Content:
-    """The output of a call. A value that is not a list of blocks is its JSON."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    values = content if isinstance(content, list | tuple) else [content]
-    blocks = [_clean(object_at(value, path)) for value in values if isinstance(value, Mapping)]
-    parts = [_result_part(block, path) for block in blocks]
-    is_value = len(blocks) < len(values) or any(part is None for part in parts)
-    if is_value and all(isinstance(part, str | None) for part in parts):
-        return short_json(content, path)
-    found = zip(blocks, parts, strict=True)
-    return content_from([short_json(block, path) if part is None else part for block, part in found])
-
-
-def _result_part(block: Json, path: str) -> Part | None:
-    """The part of a block in a result; None for a value of a program that only looks like a block."""
-    try:
-        part = read_part(block, path)
-    except Damaged:
-        return None
-    return None if part is not None and is_program_value(block, part) else part
 
 
 def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:
@@ -406,6 +383,10 @@ def read_part(block: Json, path: str) -> Part | None:
         return _image(held, place) if kind == "image" else _document(held, block.get("title"), place)
     except InvalidValue as fault:
         raise Damaged(str(fault), place) from None
+
+
+def _read_clean_part(block: Json, path: str) -> Part | None:
+    return read_part(_clean(block), path)
 
 
 def _image(source: Json, path: str) -> Image | None:

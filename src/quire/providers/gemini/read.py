@@ -435,7 +435,7 @@ class _PartialCall:
     def _enter(self, holder: Any, step: str | int, empty: Any, path: str) -> Any:
         """The value at a step; `empty` is put there if there is none."""
         if isinstance(holder, list) and isinstance(step, int) and step < self._LONGEST_LIST:
-            values: list[Any] = holder
+            values = cast("list[Any]", holder)  # type: ignore[redundant-cast]
             values.extend([None] * (step + 1 - len(values)))
             values[step] = empty if values[step] is None else values[step]
             return values[step]
@@ -567,7 +567,9 @@ def _output(response: Any, path: str) -> tuple[str, bool]:
     if response is None:
         return "", False
     if isinstance(response, str | list):
-        response = {"output": response}  # clients of other languages put a value where an object belongs
+        response = {
+            "output": cast(Any, response)
+        }  # clients of other languages put a value where an object belongs
     fields = object_at(response, path)
     if not fields:
         return "{}", False

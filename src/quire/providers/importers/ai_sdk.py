@@ -52,7 +52,7 @@ def chat_messages(message: Json, path: str) -> list[Json]:
     if message.get("experimental_attachments"):
         message = _with_attachments(message, path)
     content = message.get("content")
-    blocks: list[Any] = content if isinstance(content, list) else []
+    blocks = entries_in(content)
     if not any(fields_in(block).get("type") in ("tool-call", "tool-result") for block in blocks):
         return [message]
     results, rest = list[Json](), list[Any]()
@@ -98,7 +98,7 @@ def _output(block: Json, path: str) -> Any:
 def _with_attachments(message: Json, path: str) -> Json:
     """A message of version 4 with its attachments in its content."""
     content = message.get("content")
-    said = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    said = [{"type": "text", "text": content}] if isinstance(content, str) else entries_in(content)
     added = list[Json]()
     for index, attachment in enumerate(entries_in(message["experimental_attachments"])):
         fields = fields_in(attachment)

@@ -1,20 +1,15 @@
 """OpenAI Chat Completions: replies, streams and histories as items.
 
 Most other services speak this wire too, each in its own way: thoughts stand in fields of several names, in
-blocks or among the chunks of the content, and calls may lack an id or an index. Content blocks and usage are
-read here for OpenAI Responses as well.
+blocks or among the chunks of the content, and calls may lack an id or an index.
 """
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quire.errors import Damaged, InvalidValue, cut
+from quire.errors import Damaged, cut
 from quire.items import (
     Audio,
-    Content,
-    Detail,
-    File,
-    Image,
     Item,
     Message,
     Part,
@@ -22,9 +17,17 @@ from quire.items import (
     ToolCall,
     ToolResult,
 )
-from quire.providers.anthropic import read as anthropic
 from quire.providers.importers import ai_sdk, langchain
-from quire.providers.media import bare_base64, bytes_of, file_address, media_type, part_from
+from quire.providers.media import file_address, part_from
+from quire.providers.openai_chat.content import (
+    anthropic_thought,
+    read_bytes,
+    read_content,
+    read_image,
+    read_output,
+    read_usage,
+    text_or_blocks,
+)
 from quire.providers.profiles import is_claude
 from quire.providers.rules import without_failure
 from quire.providers.state import (
@@ -35,7 +38,6 @@ from quire.providers.state import (
     SIGNATURE_FIELDS,
     THOUGHT_FIELDS,
     blocks_text,
-    is_server_block,
     made_by,
     pack,
 )
@@ -49,7 +51,6 @@ from quire.providers.stream import (
     error_text,
     finish_of,
     finished,
-    is_program_value,
     join_arguments,
     short_json,
 )
@@ -67,151 +68,11 @@ from quire.providers.values import (
 )
 from quire.tokens import Usage
 
-_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-_IMAGES = ("image_url", "input_image", "computer_screenshot")
-_AUDIO_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-_DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
 _LEGACY_ID = "function_call"
 """The id of a call from before calls had ids."""
 
 _SIGNATURE_IN_ID = "__thought__"
 """LiteLLM puts the signature of a call behind this mark in its id."""
-
-
-# --- content blocks as parts -----------------------------------------------------------------------------
-
-
-def read_content(content: Any, path: str) -> Content:
-    """A content; a block of no known kind becomes its JSON."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts: list[Part] = []
-    for index, value in enumerate(list_at(content, path)):
-        place = f"{path}[{index}]"
-        block = {"type": "text", "text": value} if isinstance(value, str) else object_at(value, place)
-        part = read_part(block, place)
-        parts.append(short_json(block, place) if part is None else part)
-    return content_from(parts)
-
-
-def text_or_blocks(message: Json, path: str) -> Any:
-    """The content that a message must have; it may be empty."""
-    if "content" not in message:
-        raise Damaged("the message has no content", f"{path}.content")
-    return message["content"]
-
-
-def read_output(content: Any, path: str) -> Content:
-    """The output of a call. A value that is no list of texts and blocks is its JSON."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    values: list[Any] = list(cast("list[Any]", content)) if isinstance(content, list | tuple) else [content]
-    parts = [_output_part(value, path) for value in values]
-    has_block = any(isinstance(value, Mapping) for value in values)
-    if values and (None in parts or not has_block) and all(isinstance(part, str | None) for part in parts):
-        return short_json(content, path)
-    pairs = zip(values, parts, strict=True)
-    return content_from([short_json(value, path) if part is None else part for value, part in pairs])
-
-
-def _output_part(value: Any, path: str) -> Part | None:
-    """The part of a value in a result; None for a value of a program that only looks like a block."""
-    if isinstance(value, str):
-        return value
-    block = fields_in(value) or fields_in(_dumped(value))
-    try:
-        part = read_part(block, path)
-    except Damaged:
-        return None
-    return None if part is not None and is_program_value(block, part) else part
-
-
-def _dumped(value: Any) -> Any:
-    return plain_json(value) if isinstance(value, Mapping) or hasattr(value, "model_dump") else None
-
-
-def read_part(block: Json, path: str) -> Part | None:
-    """The part that a block stands for, also one of Anthropic or a library; None if it is unknown."""
-    kind = text_in(block.get("type"))
-    try:
-        if kind in _TEXTS:
-            return text_at(block, _TEXTS[kind], path)
-        if kind in _IMAGES:
-            return _image(block, path)
-        if kind == "input_audio":
-            return _audio(object_at(block.get("input_audio"), f"{path}.input_audio"), f"{path}.input_audio")
-        if kind == "input_file" or (kind == "file" and "file" in block):
-            return _file(object_at(block["file"], f"{path}.file") if kind == "file" else block, path)
-        return anthropic.read_part(block, path)
-    except InvalidValue as fault:
-        raise Damaged(str(fault), path) from None
-
-
-def _image(block: Json, path: str) -> Image:
-    source, detail = block.get("image_url"), block.get("detail")
-    if isinstance(source, Mapping):
-        fields = object_at(source, f"{path}.image_url")
-        source, detail = fields.get("url"), fields.get("detail")
-    size = _DETAILS.get(text_in(detail), "auto")
-    address = source or file_address(OPENAI, block.get("file_id"))
-    if not isinstance(address, str):
-        raise Damaged("an image has an address", f"{path}.image_url")
-    kind, data = bare_base64(address)
-    if data == address:
-        return Image(url=address, detail=size)
-    return Image(data=_bytes(data, f"{path}.image_url"), media_type=kind, detail=size)
-
-
-def _audio(source: Json, path: str) -> Audio:
-    kind, data = bare_base64(text_at(source, "data", path))
-    named = _AUDIO_TYPES.get(text_in(source.get("format")))
-    return Audio(data=_bytes(data, f"{path}.data"), media_type=named or kind)
-
-
-def _file(source: Json, path: str) -> File | None:
-    name, data, url = text_in(source.get("filename")) or None, source.get("file_data"), source.get("file_url")
-    if isinstance(data, str) and not data.startswith(("https://", "http://")):
-        kind, base64 = bare_base64(data)
-        file = File(data=_bytes(base64, f"{path}.file_data"), media_type=kind, name=name)
-        return file if kind else File(data=file.data, media_type=media_type(file), name=name)
-    address = text_in(data) or text_in(url) or file_address(OPENAI, source.get("file_id"))
-    return File(url=address, name=name) if address else None
-
-
-def _bytes(text: str, path: str) -> bytes:
-    data = bytes_of(text)
-    if not data:
-        raise Damaged("the data is not base64", path)
-    return data
-
-
-def read_usage(report: Any, whole_input: str, whole_output: str) -> Usage | None:
-    """Usage, by the wire's names for all input and all output.
-
-    Moonshot and DeepSeek report cached tokens beside the details. A part is never more than its whole.
-    """
-    counts = fields_in(report)
-    if not counts:
-        return None
-
-    def count(held: Json, *names: str) -> int:
-        found = (held.get(name) for name in names)
-        return max((value for value in found if isinstance(value, int)), default=0)
-
-    sent, given = max(count(counts, whole_input), 0), max(count(counts, whole_output), 0)
-    inputs, outputs = (
-        fields_in(counts.get(f"{whole_input}_details")),
-        fields_in(counts.get(f"{whole_output}_details")),
-    )
-    hits = max(count(inputs, "cached_tokens"), count(counts, "cached_tokens", "prompt_cache_hit_tokens"), 0)
-    cached = min(hits, sent)
-    return Usage(
-        input=sent,
-        output=given,
-        cache_read=cached,
-        cache_write=min(max(count(inputs, "cache_write_tokens"), 0), sent - cached),
-        reasoning=min(max(count(outputs, "reasoning_tokens"), 0), given),
-    )
 
 
 # --- a message of the model as items ---------------------------------------------------------------------
@@ -335,16 +196,6 @@ class _Maker:
         return ToolCall(self._ids.give(wire_id, tool), tool, arguments, state)
 
 
-def anthropic_thought(block: Json, model: str, path: str) -> Reasoning | None:
-    """The thought, or the block of a server tool, of Anthropic in the content of another wire."""
-    kind = text_in(block.get("type"))
-    if kind not in ("thinking", "redacted_thinking") and not is_server_block(kind):
-        return None
-    raw = langchain.without_stream_fields(block)
-    raw = {"signature": "", **raw} if kind == "thinking" else raw
-    return Reasoning(blocks_text(ANTHROPIC, [raw]), pack(ANTHROPIC, model, [raw], path=path))
-
-
 def _is_thinking_chunk(block: Any) -> bool:
     """Whether a block is a chunk of Mistral's thoughts, which holds a list of texts."""
     fields = fields_in(block)
@@ -368,7 +219,7 @@ def _spoken(audio: Json, path: str) -> list[Part]:
     """Sound that the model made; only its id may be left of it in a history."""
     transcript = text_in(audio.get("transcript")) or None
     if data := text_in(audio.get("data")):
-        return [Audio(data=_bytes(data, f"{path}.data"), transcript=transcript)]
+        return [Audio(data=read_bytes(data, f"{path}.data"), transcript=transcript)]
     address = file_address(OPENAI, audio.get("id"))
     if transcript or address is None:
         return [transcript] if transcript else []
@@ -383,7 +234,7 @@ def _images(message: Json, path: str) -> list[Part]:
         fields: Json = {"b64_json": value} if isinstance(value, str) else object_at(value, place)
         part: Part | None
         try:
-            part = _image(fields, place) if "image_url" in fields else None
+            part = read_image(fields, place) if "image_url" in fields else None
         except Damaged:
             part = None
         part = part or part_from(fields.get("b64_json") or fields.get("url"), family="image")

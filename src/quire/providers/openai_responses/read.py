@@ -8,7 +8,7 @@ from quire.errors import Damaged, cut
 from quire.items import Content, Image, Item, Message, Opaque, Reasoning, ToolCall, ToolResult
 from quire.providers.importers import ai_sdk, langchain
 from quire.providers.media import bytes_of
-from quire.providers.openai_chat.read import (
+from quire.providers.openai_chat.content import (
     anthropic_thought,
     read_content,
     read_output,
