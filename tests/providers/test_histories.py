@@ -111,6 +111,14 @@ def test_an_id_that_a_later_turn_repeats_is_made_unique(wire: str) -> None:
     assert [item.call_id for item in items if isinstance(item, ToolResult)] == ["b", "a", "b_2", "a_2"]
 
 
+def test_parallel_calls_under_one_id_have_their_results_in_order() -> None:
+    call = {"id": "a", "function": {"name": "f", "arguments": "{}"}}
+    answers = [{"role": "tool", "tool_call_id": "a", "content": text} for text in "123"]
+    items = read("openai", [{"role": "assistant", "tool_calls": [call, call]}, *answers])
+    results = [(item.call_id, item.text) for item in items if isinstance(item, ToolResult)]
+    assert results == [("a", "1"), ("a_2", "2"), ("a_2", "3")]
+
+
 @pytest.mark.parametrize(
     ("wire", "payload"),
     [

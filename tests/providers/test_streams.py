@@ -498,3 +498,9 @@ def test_arguments_that_only_the_events_of_responses_hold_are_those_of_the_call(
     [made] = read("openai-responses", given_events)[0].items
     assert isinstance(made, ToolCall)
     assert made.arguments == '{"q": "x"}'
+
+
+def test_texts_of_responses_without_index_and_id_go_on_in_their_order() -> None:
+    deltas = [{"type": "response.output_text.delta", "delta": text} for text in ("We", "ll")]
+    parsed, text = read("openai-responses", [*deltas, {"type": "response.completed", "response": {}}])
+    assert [item.text for item in parsed.items if isinstance(item, Message)] == ["Well"] == [text]
