@@ -10,7 +10,7 @@ from quire.agent.answer_types import answer_type
 from quire.models import Model
 from quire.models.answer_shapes import AnswerShape, shape_for
 from quire.models.model import shape_of
-from quire.providers import schemas_in
+from quire.providers import subschemas
 
 Json = dict[str, Any]
 
@@ -52,7 +52,7 @@ def of_type(kind: type) -> AnswerShape:
 def test_a_union_that_is_told_apart_by_a_word_is_held_by_what_the_wire_lists() -> None:
     shape = of_type(Pet)
     assert shape.is_held and shape.sent is not None
-    found = [*schemas_in(shape.sent)]
+    found = [inner for _, inner in subschemas(shape.sent)]
     assert not any({"const", "discriminator"} & inner.keys() for inner in found)
     assert [inner["enum"] for inner in found if "enum" in inner] == [["cat"], ["dog"]]
     assert "#/$defs" not in json.dumps(shape.sent)

@@ -1,7 +1,6 @@
 """Random conversations for the wires: odd ids, names, arguments and media, edits, forks, merges and answers.
 
-As in `tests.histories`, hypothesis draws numbers, and what they mean is decided here, against the transcript
-at hand.
+Hypothesis draws numbers; what they mean is decided here, against the transcript at hand.
 """
 
 from copy import deepcopy
@@ -35,9 +34,7 @@ from quire.items import (
     ToolResult,
     Undo,
 )
-from quire.providers import PROVIDERS
-from quire.providers.native import native_note
-from quire.providers.openai_chat.customs import custom
+from quire.providers import PROVIDERS, pack
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, truncate
 from quire.tokens import counter_for
 from tests.providers.answers import CHAT_MODELS, answer
@@ -66,31 +63,17 @@ OTHER_TOOLS: list[dict[str, Any]] = [
     {"google_search": {}},
 ]
 ODD_TOOLS: list[dict[str, Any]] = [
-    {
-        "name": "look_up",
-        "parameters": {"type": "OBJECT", "properties": {"q": {"type": "STRING", "nullable": True}}},
-    },
-    {"name": "either", "input_schema": {"oneOf": [{"required": ["a"]}, {"type": "string"}]}, "strict": True},
-    {"name": "labels", "parameters": {"additionalProperties": {"type": "string"}, "required": "a"}},
+    {"name": "look_up", "parameters": {"type": "object", "properties": {"$top": {"type": "integer"}}}},
+    {"name": "either", "input_schema": {"oneOf": [{"type": "object"}, {"type": "object"}]}, "strict": True},
     {"name": "pointed", "parameters": {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object"}}}},
-    {"name": "word", "parameters": {"type": "string", "enum": ["a"]}},
     {"name": "later", "input_schema": {}, "defer_loading": True, "cache_control": {"type": "ephemeral"}},
-    {"name": "heard", "parameters": None, "behavior": "NON_BLOCKING", "response": {"type": "STRING"}},
+    {"name": "heard", "parameters": None, "behavior": "NON_BLOCKING"},
+    {"type": "custom", "name": "shell"},
 ]
 TOOLSETS: tuple[list[dict[str, Any]], ...] = ([], TOOLS, OTHER_TOOLS, ODD_TOOLS)
 
-TEXTS = ("hello", "", "   ", "\n", "naïve ✓", "half \ud800 pair", "<|endoftext|>", "x" * 300, "{}", "a\x00b")
-ARGUMENTS = (
-    '{"a": 1}',
-    "",
-    "{}",
-    "not json",
-    "[1]",
-    '"x"',
-    "null",
-    '{"a": {"b": [1, 2.50]}}',
-    '{"é": "\ud83d"}',
-)
+TEXTS = ("hello", "", "   ", "\n", "naïve ✓", "<|endoftext|>", "x" * 300, "{}", "a\x00b")
+ARGUMENTS = ('{"a": 1}', "", "{}", "not json", "[1]", '"x"', "null", '{"a": {"b": [1, 2.50]}}')
 CALL_IDS = ("c1", "c2", "c3", "call_abc", "toolu_01AB", "fc:1|x y", "é", "x" * 80, "-", "a.b", "c1#2", "1")
 NAMES = ("look_up", "weather.today", "mcp__a__b", "1st tool", "ünïcode", "n" * 90, "functions.look_up:0", "-")
 
@@ -113,7 +96,6 @@ IMAGES = (
     Image(url="gs://bucket/a.webp", media_type="image/webp"),
     Image(url="data:image/png;base64,@@@"),
     Image(url="data:image/png;base64,iVBO\nRw0K"),
-    Image(url="https://example.com/\ud800.png"),
     Image(url="file-id:anthropic/file_1"),
 )
 AUDIOS = (
@@ -131,26 +113,32 @@ FILES = (
     File(data=b"PK\x03\x04", name="a.zip"),
     File(data=b" ", media_type="text/plain"),
     File(url="data:application/pdf;base64,@@@"),
-    File(data=b"%PDF-1.7", name="half \ud800.pdf"),
     File(url="file-id:openai/file-1"),
 )
 MEDIA = (*IMAGES, *AUDIOS, *FILES)
 
-BLOCKS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("openai-responses", {"type": "item_reference", "id": "msg_1"}),
-    ("openai-responses", {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}),
-    ("openai-responses", {"type": "hologram"}),
-    ("anthropic", {"type": "container_upload", "file_id": "file_1"}),
-    (
-        "anthropic",
-        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "x"}]}},
-    ),
-    ("gemini", {"hologram": {}}),
+CUSTOM = (
+    pack("openai", "*", [{"type": "custom"}]),
+    pack("openai-responses", "*", [{"type": "custom_tool_call", "namespace": "crm"}]),
 )
+STATES = (
+    '[{"type": "thinking", "thinking": "", "signature": "s"}]',
+    '[{"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}]',
+    '[{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}]',
+    '[{"type": "web_search_call", "id": "ws_1", "status": "completed"}]',
+    '[{"reasoning_content": ""}]',
+    '[{"text": "", "thoughtSignature": "QUJD"}]',
+    '[{"executableCode": {"language": "PYTHON", "code": "1"}}]',
+    '[{"hologram": {}}]',
+    '{"signature": "s"}',
+    "[1]",
+    "not json",
+)
+"""State of all wires, and what is none; any of it may come under the name of any wire."""
 
 KINDS = 24
 Step = tuple[int, int, int, int]
-_LONG = 120
+_LONG = 60
 
 
 def many_steps(seed: int) -> list[Step]:
@@ -179,11 +167,8 @@ def content_of(a: int, b: int) -> Content:
     return parts[: 1 + a % 4]
 
 
-def note_of(a: int, b: int, c: int) -> Note:
-    """Words, values, or a block of one of the wires."""
-    if c == 8:
-        wire, block = BLOCKS[a % len(BLOCKS)]
-        return native_note(block, wire)
+def note_of(a: int, b: int) -> Note:
+    """A text or a value."""
     content = {"n": a, "b": b"x"} if b % 2 else TEXTS[a % len(TEXTS)]
     return Note(content, description="d" * (b % 3))
 
@@ -207,9 +192,7 @@ class Talk:
     def _do(self, code: int, a: int, b: int, c: int) -> None:
         transcript = self.transcript
         if code < 12:
-            item = self._item(code, a, b, c)
-            late = c == 7 and b % 4 == 0
-            transcript.append(replace(item, created_at=float(1 + a)) if late else item)
+            transcript.append(self._item(code, a, b, c))
         elif code < 17:
             self._edit(code - 12, a, b)
         elif code == 17:
@@ -236,7 +219,7 @@ class Talk:
             case 3 | 4:
                 name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
                 called = ToolCall(call_id, name, arguments, agent_id=agent)
-                return replace(called, arguments='{"input": "ls"}', extras=custom()) if c == 8 else called
+                return replace(called, arguments='{"input": "ls"}', state=CUSTOM[b % 2]) if c == 8 else called
             case 5 | 6 if call is not None:
                 return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
             case 5:
@@ -245,14 +228,13 @@ class Talk:
                 return Message("system" if c % 2 else "developer", content_of(a, b))
             case 8:
                 owner = tuple(MODELS)[a % 4]
-                state = Opaque(
-                    owner, MODELS[owner][0] or "m", '{"signature":"s"}', None if c % 2 else "stale"
-                )
+                data = STATES[b % len(STATES)]
+                state = Opaque(owner, MODELS[owner][0] or "m", data, None if c % 2 else "stale")
                 return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, agent_id=agent)
             case 9:
                 return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)
             case 10:
-                return note_of(a, b, c)
+                return note_of(a, b)
             case _:
                 return Handoff("b", reason=TEXTS[a % len(TEXTS)])
 

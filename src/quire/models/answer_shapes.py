@@ -9,21 +9,19 @@ from typing import Any, NamedTuple
 
 from quire.items import Item, Message
 from quire.providers import (
-    COUNTS,
-    NUMBERS,
-    StrictRoom,
-    Tool,
+    StrictBudget,
     cloud_of,
     entries_in,
     exact_copy,
-    is_number,
     is_open,
+    is_plain_object,
     is_recursive,
     json_text,
-    parameters_of,
+    read_schema,
     read_tools,
-    refusals,
-    schemas_in,
+    strict_schema,
+    subschemas,
+    wire_schema,
 )
 from quire.state import Scroll, View
 from quire.tokens import Definition, facts_for
@@ -31,7 +29,6 @@ from quire.tokens import Definition, facts_for
 _Json = dict[str, Any]
 _Schema = Mapping[str, Any]
 
-_LIMITS = NUMBERS | COUNTS | {"uniqueItems", "discriminator"}
 _WORDS = (
     "Your answer, when you come to it, is JSON that fits this schema and nothing else, not the schema itself:"
 )
@@ -79,10 +76,10 @@ def shape_for(
         return AnswerShape()
     if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
         return AnswerShape()
-    plain = parameters_of(exact_copy(schema)[0])
-    if plain.lost:  # no wire is known to take another top than an object: it is sent as it is, or not at all
+    plain = read_schema(exact_copy(schema)[0], "output").schema
+    if not is_plain_object(plain):  # no wire is known to take another top: it is sent as it is, or not at all
         return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
-    shape = _SHAPES[wire](_closed(plain.schema), model, tools)
+    shape = _SHAPES[wire](plain, model, tools)
     return shape if "output_schema" in features else shape._replace(is_held=False)
 
 
@@ -110,26 +107,31 @@ def _features(model: str, takes: bool | None) -> frozenset[str]:
 
 
 def _openai(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
-    is_strict = not refusals(schema).openai
-    return AnswerShape(schema, is_strict, is_strict)
+    made = strict_schema(schema, "openai")
+    if made.refusal:
+        return AnswerShape(wire_schema(schema, "openai").schema)
+    return AnswerShape(made.schema, not made.removed, True)
 
 
 def _anthropic(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
-    loose = _loosened(schema)
-    room = StrictRoom(by_cloud=cloud_of(model) is not None)
+    made = strict_schema(schema, "anthropic")
+    budget = StrictBudget()
     for tool in read_tools(tools):
-        room.refusal(tool)
-    if room.refusal(Tool("", "", loose, strict=True, refusals=refusals(loose))):
+        form = tool.strict_forms.get("anthropic")
+        if form is not None and not form.refusal:
+            budget.take(form.schema)
+    if made.refusal or cloud_of(model) is not None or not budget.take(made.schema):
         return AnswerShape()
-    return AnswerShape(loose, loose == schema)
+    return AnswerShape(made.schema, not made.removed)
 
 
 def _gemini(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
     # What holds itself is refused, and where anything may stand, some models write nothing.
-    if is_recursive(schema) or any(map(_is_vague, schemas_in(schema))):
+    found = [inner for _, inner in subschemas(schema)]
+    if is_recursive(schema) or any(map(_is_vague, found)):
         return AnswerShape()
     listed = _listed(schema)
-    return AnswerShape(listed, all(map(_is_listed, schemas_in(listed))))
+    return AnswerShape(listed, all(_is_listed(inner) for _, inner in subschemas(listed)))
 
 
 _SHAPES = {"openai": _openai, "openai-responses": _openai, "anthropic": _anthropic, "gemini": _gemini}
@@ -139,22 +141,14 @@ def _is_vague(schema: _Json) -> bool:
     return _SAYS.isdisjoint(schema) or (is_open(schema) and not schema.get("properties"))
 
 
-def _closed(schema: _Json) -> _Json:
-    """A schema whose objects have the properties they name and no others, unless it says otherwise."""
-    closed: _Json = exact_copy(schema)[0]
-    found = [*schemas_in(closed)]
-    if any("allOf" in inner for inner in found):  # of which one may name what another does not
-        return schema
-    for inner in found:
-        if inner.get("properties"):
-            inner.setdefault("additionalProperties", False)
-    return closed
-
-
 def _listed(schema: _Json) -> _Json:
     """A schema in the words that Gemini lists, as far as they say the same."""
     listed: _Json = exact_copy(schema)[0]
-    for inner in schemas_in(listed):
+    found = [inner for _, inner in subschemas(listed)]
+    closes = not any("allOf" in inner for inner in found)  # of which one may name what another does not
+    for inner in found:
+        if closes and inner.get("properties"):
+            inner.setdefault("additionalProperties", False)
         inner.pop("discriminator", None)  # what it points to may have been moved, and the choices say it too
         if "const" in inner and inner["const"] is None:
             inner["type"] = "null"
@@ -169,16 +163,4 @@ def _is_listed(schema: _Json) -> bool:
 
 
 def _is_word_or_number(value: Any) -> bool:
-    return isinstance(value, str) or is_number(value)
-
-
-def _loosened(schema: _Json) -> _Json:
-    """A schema without what Anthropic's wire has no words for and that only sets limits."""
-    loose: _Json = exact_copy(schema)[0]
-    for inner in schemas_in(loose):
-        for key in _LIMITS.intersection(inner):
-            if key != "minItems" or inner[key] > 1:
-                del inner[key]
-        if "oneOf" in inner and "anyOf" not in inner:
-            inner["anyOf"] = inner.pop("oneOf")
-    return loose
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

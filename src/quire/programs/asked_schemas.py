@@ -5,11 +5,9 @@ from typing import Any, cast
 
 from quire.errors import cut
 from quire.programs.values import size_of
-from quire.providers import HOLDS, INNER, Fields, Findings, check_within
+from quire.providers import KEYWORDS, schema_errors
 
-_RULE = "tool_schema"
 _NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
-_SAYING = frozenset((*HOLDS, *INNER, "type", "const")) - _NOTES
 
 _LONGEST = 100_000
 """Characters of a schema: it is made ready for a service here, where nothing else goes on meanwhile."""
@@ -31,11 +29,9 @@ def checked_schema(schema: object) -> Mapping[str, Any] | None:
 
 
 def _fault_in(schema: Mapping[str, Any]) -> str | None:
-    unknown = next((name for name in schema if name not in _SAYING and name not in _NOTES), None)
-    if unknown is not None and _SAYING.isdisjoint(schema):
+    unknown = next((name for name in schema if name not in KEYWORDS and name not in _NOTES), None)
+    if unknown is not None and KEYWORDS.isdisjoint(schema):
         # Fields by their types are what models write for short, and any value fits that.
         return f"it says nothing, and {cut(unknown)!r} is no keyword: write fields as `properties`"
-    findings = Findings({_RULE: ""})
-    check_within(Fields(findings, "", {"output_schema": schema}), "output_schema")
-    found = next(iter(findings.faults), None)
-    return None if found is None else f"{cut(found.place)}: {found.text}"
+    error = next(schema_errors(schema, "output_schema"), None)
+    return None if error is None else f"{cut(error[0])}: {error[1]}"

@@ -1,63 +1,64 @@
-"""How it is spoken: four wires, each a pure two-way codec, and what they would refuse."""
+"""Four wires, each a pure two-way codec, and the rules of what they refuse."""
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.anthropic import Anthropic
-from quire.providers.anthropic.strict_room import StrictRoom as StrictRoom
-from quire.providers.caching import CachePlan
-from quire.providers.changed_names import Changed as Changed
-from quire.providers.checking import HISTORY as HISTORY, RULES, Fault, check
-from quire.providers.checking.asserting import (
+from quire.providers.check import (
+    RULES,
+    Rule as Rule,
     assert_valid_anthropic,
     assert_valid_gemini,
     assert_valid_openai,
     assert_valid_openai_responses,
+    check,
 )
-from quire.providers.checking.faults import Findings as Findings
-from quire.providers.checking.reading import Fields as Fields
-from quire.providers.checking.schemas import check_within as check_within
-from quire.providers.definitions import Tool as Tool, read_tools as read_tools
-from quire.providers.downgrades import HARMLESS as HARMLESS, Downgrade
+from quire.providers.check.schema import schema_errors as schema_errors
+from quire.providers.draft import content_for_model as content_for_model
 from quire.providers.gemini import Gemini
-from quire.providers.gemini.signing import sealed as sealed
-from quire.providers.json_values import (
+from quire.providers.media import (
+    base64_of as base64_of,
+    data_address as data_address,
+    described as described,
+    media_type as media_type,
+)
+from quire.providers.names import Aliases as Aliases
+from quire.providers.openai_chat import OpenAIChat
+from quire.providers.openai_chat.read import chunk_of as chunk_of
+from quire.providers.openai_chat.write import without_breakpoints as without_breakpoints
+from quire.providers.openai_responses import OpenAIResponses
+from quire.providers.profiles import cloud_of as cloud_of
+from quire.providers.rules import NO_RESULT as NO_RESULT
+from quire.providers.schema import (
+    KEYWORDS as KEYWORDS,
+    StrictBudget as StrictBudget,
+    is_open as is_open,
+    is_plain_object as is_plain_object,
+    is_recursive as is_recursive,
+    read_schema as read_schema,
+    strict_schema as strict_schema,
+    subschemas as subschemas,
+    wire_schema as wire_schema,
+)
+from quire.providers.state import pack as pack
+from quire.providers.tools import Tool as Tool, read_tools as read_tools
+from quire.providers.types import (
+    HARMLESS as HARMLESS,
+    HISTORY as HISTORY,
+    CachePlan,
+    Downgrade,
+    Fault,
+    Finish as Finish,
+    Parsed,
+    Provider,
+    Rendered,
+    StreamReader,
+)
+from quire.providers.values import (
     entries_in as entries_in,
     exact_copy as exact_copy,
     json_text as json_text,
     nests_deeper as nests_deeper,
-)
-from quire.providers.keywords import (
-    COUNTS as COUNTS,
-    HOLDS as HOLDS,
-    INNER as INNER,
-    NUMBERS as NUMBERS,
-    is_number as is_number,
-)
-from quire.providers.media import (
-    base64_of as base64_of,
-    data_address as data_address,
-    media_type as media_type,
-)
-from quire.providers.openai_chat import OpenAIChat
-from quire.providers.openai_chat.breakpoints import without_breakpoints as without_breakpoints
-from quire.providers.openai_chat.events import told_by as told_by
-from quire.providers.openai_responses import OpenAIResponses
-from quire.providers.parameters import parameters_of as parameters_of
-from quire.providers.pointers import is_recursive as is_recursive, schemas_in as schemas_in
-from quire.providers.provider import (
-    Finish as Finish,
-    Parsed,
-    Provider,
-    StreamReader,
     plain_json as plain_json,
-)
-from quire.providers.rendering import Rendered
-from quire.providers.routes import cloud_of as cloud_of
-from quire.providers.strictness import is_open as is_open, refusals as refusals
-from quire.providers.wording import (
-    NO_RESULT as NO_RESULT,
-    described as described,
-    mended as mended,
-    said as said,
+    without_surrogates as without_surrogates,
 )
 
 __all__ = [
@@ -85,14 +86,14 @@ __all__ = [
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider for provider in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini())
 }
-"""The wires by name. A new one is added here, and every law of speaking runs on it."""
+"""The wires by name. The laws of rendering and reading run on each."""
 
 
 def provider_for(name: str | Provider) -> Provider:
-    """The wire of this name; one that was made already is given back."""
+    """The wire of this name; an object that can render is returned as it is."""
     if not isinstance(name, str):
         if not callable(getattr(name, "render", None)):
-            raise WrongType(f"a provider is named by a text, or can `render`: not {type(name).__name__}")
+            raise WrongType(f"a provider is a name or an object that can `render`, not {type(name).__name__}")
         return name
     if name not in PROVIDERS:
         raise InvalidValue(f"no provider {cut(name)!r}; there are {', '.join(PROVIDERS)}")

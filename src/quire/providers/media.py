@@ -1,31 +1,117 @@
-"""Media as the wires write them: base64, data addresses, media types."""
+"""Media as the wires carry them: base64, `data:` addresses, media types, and texts that stand for media.
+
+A service refuses a whole request for one picture or PDF that is none, and does so again on every later
+turn. So the first bytes of a part decide whether it goes out as what it is said to be.
+"""
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 from quire.items import Audio, File, Image, Part
-from quire.providers.beginnings import begun
-from quire.providers.json_values import entries_in
-from quire.providers.wording import mended
 from quire.tokens import in_file, is_text, is_utf8
 
-_LONG = 1000  # characters; what is shorter may be an id or a key
-_WIDTH = 64  # characters; the shorter of the two widths that base64 is broken at
+Media = Image | Audio | File
+
+PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+"""The pictures that nearly all services take, each of which shows its type by its first bytes."""
+
+PDF = "application/pdf"
+
+_PDF_MARK = b"%PDF-"
+_PDF_FRONT = 1024
+"""Bytes within which a PDF begins: some programs put a few in front of it, and all readers skip them."""
+
+_FRONT_IN_BASE64 = -(-_PDF_FRONT // 3) * 4
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (_PDF_MARK, PDF),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"msf1": "image/heif"}
 _OTHER_NAMES = {
     "image/jpg": "image/jpeg",
     "audio/mp3": "audio/mpeg",
     "audio/x-wav": "audio/wav",
     "audio/wave": "audio/wav",
 }
+_URL_SAFE = str.maketrans("-_", "+/")
+_LONG = 1000  # characters; a shorter text may be an id or a key
+_LINE = 64  # characters; the shorter of the two widths at which base64 is broken
+_FILE_ID = "file-id:"
 
 
-def media_type(part: Image | Audio | File) -> str | None:
-    """What a part says it is, or what its first bytes say."""
+# --- media types -----------------------------------------------------------------------------------------
+
+
+def media_type(part: Media) -> str | None:
+    """The type that a part declares, or that its first bytes show."""
     if part.media_type:
         plain = part.media_type.partition(";")[0].strip().lower()
         return _OTHER_NAMES.get(plain, plain)
-    return _declared(part.url or "") if part.data is None else begun(part.data)
+    return _declared_type(part.url or "") if part.data is None else begun(part.data)
+
+
+def _declared_type(url: str) -> str | None:
+    head, found, _ = url.partition(",")
+    if not found or not head.startswith("data:"):
+        return None
+    kind = head[5:].partition(";")[0].lower()
+    return _OTHER_NAMES.get(kind, kind) or None
+
+
+def begun(data: bytes) -> str | None:
+    """The type that the very first bytes show; None for a type not known here."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12])
+    if data[4:8] == b"ftyp":
+        return _BRANDS.get(data[8:12])
+    return next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
+
+
+def shown(data: bytes) -> str | None:
+    """The type that bytes show, also for a PDF with something in front of it."""
+    return begun(data) or (PDF if _PDF_MARK in data[:_PDF_FRONT] else None)
+
+
+def is_sound(kind: str | None, data: bytes) -> bool:
+    """Whether bytes may be of a type; only pictures and PDFs can be told apart from other bytes."""
+    if kind in PICTURES:
+        return (
+            begun(data) in PICTURES
+        )  # services look at the bytes, and take one picture under another's type
+    return kind != PDF or shown(data) == PDF
+
+
+def sound_type(part: Media) -> str | None:
+    """The type under which a part goes out; None where its bytes are nothing of the kind."""
+    told, start = media_type(part), _first_bytes(part)
+    if start is None or is_sound(told, start):
+        return told
+    seen = begun(start) or ""
+    return seen if told in PICTURES and seen.startswith("image/") else None
+
+
+def noun_of(kind: str | None) -> str:
+    """What bytes of a picture or PDF type are, in a word."""
+    return "PDF" if kind == PDF else "picture"
+
+
+def _first_bytes(part: Media) -> bytes | None:
+    """The first bytes of a part; None for one at an address."""
+    if part.data is not None:
+        return part.data
+    head, found, data = (part.url or "").partition(";base64,")
+    return start_of(data) if found and head.startswith("data:") else None
+
+
+# --- base64 and addresses --------------------------------------------------------------------------------
 
 
 def base64_of(data: bytes) -> str:
@@ -33,99 +119,93 @@ def base64_of(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def data_address(part: Image | Audio | File, kind: str) -> str:
-    """The bytes of a part as a `data:` address."""
-    return f"data:{kind};base64,{base64_of(part.data or b'')}"
-
-
-def inline_data(part: Image | Audio | File) -> str | None:
-    """The bytes of a part in base64, also where they were given as a `data:` address; none for a place."""
-    data = inline_bytes(part)
-    return None if data is None else base64_of(data)
-
-
-def inline_bytes(part: Image | Audio | File) -> bytes | None:
-    """The bytes of a part, also where they were given as a `data:` address; none where it cannot be read."""
-    if part.data is not None:
-        return part.data
-    head, found, data = (part.url or "").partition(";base64,")
-    if not found or not head.startswith("data:"):
-        return None
-    return bytes_of(data) or None
-
-
 def bytes_of(text: str) -> bytes | None:
-    """Bytes from base64; none where it is not that."""
-    # Line breaks, the alphabet that is safe in addresses, and no padding: all of these are about.
-    plain = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
+    """Bytes from base64, also with line breaks, URL-safe or without padding; None if it is not base64."""
+    plain = "".join(text.split()).translate(_URL_SAFE).rstrip("=")
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (NotBase64, ValueError):
         return None
 
 
+def start_of(text: str) -> bytes:
+    """As many bytes from base64 as their type takes to show; empty if it is not base64."""
+    plain = "".join(text[: _FRONT_IN_BASE64 * 5 // 4].split()).translate(_URL_SAFE).rstrip("=")
+    plain = plain[:_FRONT_IN_BASE64]
+    whole = plain[:-1] if len(plain) % 4 == 1 else plain  # one that was cut off shows its beginning too
+    return bytes_of(whole) or b""
+
+
+def data_address(part: Media, kind: str) -> str:
+    """The bytes of a part as a `data:` address."""
+    return f"data:{kind};base64,{base64_of(part.data or b'')}"
+
+
+def inline_bytes(part: Media) -> bytes | None:
+    """The bytes of a part, also from a `data:` address; None for another address, or where it is damaged."""
+    if part.data is not None:
+        return part.data
+    head, found, data = (part.url or "").partition(";base64,")
+    return (bytes_of(data) or None) if found and head.startswith("data:") else None
+
+
+def inline_data(part: Media) -> str | None:
+    """The bytes of a part in base64; None for a part at an address."""
+    data = inline_bytes(part)
+    return None if data is None else base64_of(data)
+
+
 def bare_base64(data: str) -> tuple[str | None, str]:
-    """Base64 without the head of a `data:` address, which some leave in front of it, and the type in that."""
+    """The type and the base64 of a text that may have the head of a `data:` address in front."""
     head, found, body = data.partition(";base64,")
     if not found or not head.startswith("data:"):
         return None, data
     return head[5:].partition(";")[0].lower() or None, body
 
 
-def without_bytes(value: Any) -> Any:
-    """JSON for somebody to read: long base64 in it is said to be so many bytes of some type."""
-    if isinstance(value, dict):
-        return {key: without_bytes(inner) for key, inner in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [without_bytes(inner) for inner in entries_in(value)]
-    return _in_short(value) if isinstance(value, str) and len(value) > _LONG else value
+def file_address(owner: str, file_id: Any) -> str | None:
+    """The address in an item of a file that a service knows by an id; None if the id is none."""
+    return f"{_FILE_ID}{owner}/{file_id}" if isinstance(file_id, str) and file_id else None
 
 
-def _in_short(text: str) -> str:
-    declared, body = bare_base64(text)
-    lines = body.split()
-    data = "".join(lines)
-    start = bytes_of(data[:_LONG]) if _are_even(lines) else None  # the rest may be damaged
-    if not start:
-        return text
-    kind = declared or begun(start) or "data"
-    return f"[{kind}, {len(data.rstrip('=')) * 3 // 4} bytes]"
+def file_id(part: Media, owner: str) -> str | None:
+    """The id under which a service knows a part; None if it does not."""
+    head = f"{_FILE_ID}{owner}/"
+    url = part.url or ""
+    return url[len(head) :] if url.startswith(head) and len(url) > len(head) else None
 
 
-def _are_even(lines: list[str]) -> bool:
-    """Whether lines are as base64 is broken: long, and all alike but the last. Lists and words are not."""
-    widths = {len(line) for line in lines[:-1]}
-    return not widths or (len(widths) == 1 and min(widths) >= _WIDTH)
+# --- texts -----------------------------------------------------------------------------------------------
 
 
 def as_text(part: Part) -> str | None:
-    """The words of a part that is text, a text file with its name included; none for all other media."""
+    """The text of a part that is text, a text file with its name included; None for all other media."""
     if isinstance(part, str):
-        return mended(part)
+        return part
     text = file_text(part)
-    return text if text is None or not isinstance(part, File) else mended(in_file(part.name, text))
+    return text if text is None or not isinstance(part, File) else in_file(part.name, text)
 
 
 def file_text(part: Part) -> str | None:
-    """The words in a text file, without its name; none for all else."""
-    return part.data.decode("utf-8", "replace") if _is_text(part) and part.data is not None else None
+    """The text of a text file, without its name; None for anything else."""
+    return part.data.decode("utf-8", "replace") if _is_text_file(part) and part.data is not None else None
 
 
 def is_garbled(part: Part) -> bool:
     """Whether a part is a text file that is not UTF-8, so that letters of it are replaced."""
-    return _is_text(part) and not is_utf8(part.data or b"")
+    return _is_text_file(part) and not is_utf8(part.data or b"")
 
 
-def _is_text(part: Part) -> TypeGuard[File]:
+def _is_text_file(part: Part) -> TypeGuard[File]:
     if not isinstance(part, File) or part.data is None:
         return False
     return is_text(media_type(part), part.name, part.data)
 
 
-def split(parts: tuple[Part, ...]) -> tuple[str, list[Image | Audio | File]]:
-    """The words of parts, and their media."""
+def split(parts: tuple[Part, ...]) -> tuple[str, list[Media]]:
+    """The texts of parts, joined by lines, and their media."""
     texts: list[str] = []
-    media: list[Image | Audio | File] = []
+    media: list[Media] = []
     for part in parts:
         text = as_text(part)
         if text is not None:
@@ -135,9 +215,80 @@ def split(parts: tuple[Part, ...]) -> tuple[str, list[Image | Audio | File]]:
     return "\n".join(filter(None, texts)), media
 
 
-def _declared(url: str) -> str | None:
-    head, found, _ = url.partition(",")
-    if not found or not head.startswith("data:"):
+def described(part: Media, more: str = "") -> str:
+    """A text for a part that a wire cannot carry."""
+    at = f" at {part.url}" if part.url and not part.url.startswith("data:") else ""
+    if isinstance(part, Audio):
+        length = f", {part.seconds:g} s" if part.seconds else ""
+        return part.transcript or f"[audio{length}{at}{more}]"
+    if isinstance(part, File):
+        return f"[file{' ' + part.name if part.name else ''}{at}{more}]"
+    return f"[image{at}{more}]"
+
+
+def replaced(part: Media, why: str = "cannot be carried") -> tuple[str, str]:
+    """The text that stands for a part, and the reason for the downgrade."""
+    told, sound = media_type(part), sound_type(part)
+    name = f"{type(part).__name__} ({sound or told or 'an unknown type'})"
+    data = None if sound or not told else inline_bytes(part)
+    if data is None:
+        return described(part), f"{name} {why}"
+    noun, size = noun_of(told), len(data)
+    text = described(part, f": {size} bytes said to be {told}, which are no {noun}")
+    return text, f"{name} cannot be carried: its {size} bytes are no {noun}"
+
+
+def without_bytes(value: Any) -> Any:
+    """JSON for a reader: long base64 in it becomes its type and its number of bytes."""
+    if isinstance(value, dict):
+        return {key: without_bytes(inner) for key, inner in value.items()}  # pyright: ignore
+    if isinstance(value, list):
+        return [without_bytes(inner) for inner in value]  # pyright: ignore
+    return _shortened(value) if isinstance(value, str) and len(value) > _LONG else value
+
+
+def _shortened(text: str) -> str:
+    declared, body = bare_base64(text)
+    lines = body.split()
+    data = "".join(lines)
+    widths = {len(line) for line in lines[:-1]}
+    # Base64 is broken into long lines of one width; lists and prose are not.
+    is_even = not widths or (len(widths) == 1 and min(widths) >= _LINE)
+    start = bytes_of(data[:_LONG]) if is_even else None
+    if not start:
+        return text
+    return f"[{declared or begun(start) or 'data'}, {len(data.rstrip('=')) * 3 // 4} bytes]"
+
+
+# --- media in replies and histories ----------------------------------------------------------------------
+
+_FILE_OWNERS = {"file-": "openai", "file_": "anthropic"}
+
+
+def part_from(
+    source: Any, kind: Any = None, *, family: str = "", name: Any = None, is_address: bool = False
+) -> Media | None:
+    """The part that base64, an address or the id of a file stands for; None if it is none of these.
+
+    `kind` is the declared media type. `family` (image, audio or file) counts where nothing else tells. What
+    `is_address` must be one that others can open.
+    """
+    if not isinstance(source, str) or not source:
         return None
-    kind = head[5:].partition(";")[0].lower()
-    return _OTHER_NAMES.get(kind, kind) or None
+    if is_address and not source.startswith(("https://", "http://", "data:")):
+        return None
+    declared, data = bare_base64(source)
+    kind = kind if isinstance(kind, str) and kind and "*" not in kind else declared
+    held: dict[str, Any] = {"url": source}
+    if owner := _FILE_OWNERS.get(source[:5]):
+        held = {"url": file_address(owner, source)}
+    elif not source.startswith(("https://", "http://")):
+        found = bytes_of(data)
+        kind = kind or (shown(found) if found else None)
+        if not found or not (kind or family):
+            return None
+        held = {"data": found}
+    family = kind.partition("/")[0] if kind else family
+    if family in ("image", "audio"):
+        return (Image if family == "image" else Audio)(**held, media_type=kind)
+    return File(**held, media_type=kind, name=name if isinstance(name, str) and name else None)

@@ -6,7 +6,7 @@ from typing import Any
 
 from quire.errors import ModelFailed
 from quire.items import Content
-from quire.providers import Parsed, mended
+from quire.providers import Parsed, without_surrogates
 from quire.session.reading import Reading
 from quire.session.responses import is_stream
 
@@ -27,9 +27,9 @@ def check_answer(parsed: Parsed) -> None:
 def mended_content(content: Content) -> Content:
     """Content without halves of surrogate pairs."""
     if isinstance(content, str):
-        return mended(content)
+        return without_surrogates(content)
     if isinstance(content, list | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return tuple([mended(part) if isinstance(part, str) else part for part in content])
+        return tuple([without_surrogates(part) if isinstance(part, str) else part for part in content])
     return content  # it is none: whoever makes the item says so
 
 

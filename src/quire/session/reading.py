@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quire.providers import Parsed, Rendered, StreamReader, provider_for, told_by
+from quire.providers import Parsed, Rendered, StreamReader, chunk_of, provider_for
 from quire.session.payloads import rendering_of
 from quire.session.requests import Read, Requests, likeliest
 from quire.session.responses import wire_of
@@ -24,7 +24,7 @@ class Reading:
 
     def take(self, event: Any) -> None:
         """Take an event of a stream."""
-        event = told_by(event)
+        event = chunk_of(event)
         if event is None:
             return
         if not self._readers:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.items import Item, Note, ToolCall
-from quire.providers import Changed, Parsed, Rendered, provider_for
+from quire.providers import Aliases, Parsed, Rendered, provider_for
 from quire.session.building import Sent
 from quire.session.ledger import Ledger
 from quire.session.receipts import is_receipt
@@ -32,7 +32,7 @@ class Requests:
         self._ledger = ledger
         self._open: list[Sent] = []
         self._answered: dict[str, Sent] = {}
-        self._changed: dict[str, Changed] = {}  # by wire
+        self._changed: dict[str, Aliases] = {}  # by wire
 
     @property
     def last(self) -> Sent | None:
@@ -76,14 +76,14 @@ class Requests:
         """The answer with the own names of what another request than the one at hand has offered."""
         asked, parsed = read
         changed = self._changed_on(wire)
-        own = {call.id: changed.named_back(call) for call in _unoffered(asked, parsed)}
+        own = {call.id: changed.own_names(call) for call in _unoffered(asked, parsed)}
         if all(own[call.id] is call for call in parsed.items if call.id in own):
             return read
         items = tuple(_unbound(own.get(item.id, item)) for item in parsed.items)
         return asked, parsed._replace(items=items)
 
-    def _changed_on(self, wire: str) -> Changed:
-        return self._changed.setdefault(wire, Changed())
+    def _changed_on(self, wire: str) -> Aliases:
+        return self._changed.setdefault(wire, Aliases())
 
 
 def likeliest(readings: Sequence[Read]) -> Read:

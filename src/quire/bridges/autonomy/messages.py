@@ -23,7 +23,7 @@ from quire.items import (
     parts_of,
     thaw,
 )
-from quire.providers import said
+from quire.providers import content_for_model
 from quire.sections import items_of, parse_content
 
 OURS = "autonomy"
@@ -135,7 +135,7 @@ def _fields(item: Item) -> dict[str, Any] | None:
         case Message():
             fields = {"role": item.role, "content": _content(item, item.content)}
         case Note() | Summary():
-            fields = {"role": "system", "content": _content(item, said(item))}
+            fields = {"role": "system", "content": _content(item, content_for_model(item))}
         case ToolCall():
             fields = {"role": "assistant", "content": text_content(""), "tool_calls": [_call(item)]}
         case ToolResult():

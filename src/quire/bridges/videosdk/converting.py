@@ -21,8 +21,8 @@ from quire.providers import (
     OpenAIChat,
     Provider,
     base64_of,
-    mended,
-    sealed,
+    pack,
+    without_surrogates,
 )
 from quire.session.payloads import made_own
 from quire.state import Scroll, View, config_at
@@ -74,7 +74,7 @@ def _signed_calls(kept: Kept, signatures: Mapping[str, Signature], model: str) -
 def _instructions(kept: Kept) -> str | None:
     """The instructions in force, if they say anything."""
     config = config_at(kept.transcript.view, separator=BETWEEN_TEXTS)
-    told = mended(config.instructions or "")
+    told = config.instructions or ""
     return told if told.strip() else None
 
 
@@ -133,7 +133,7 @@ def _signed(item: Item, kept: Signature | None, model: str) -> Item:
     if not signature:
         return item
     text = base64_of(signature) if isinstance(signature, bytes) else str(signature)
-    return msgspec.structs.replace(item, state=sealed([text], model, None))
+    return msgspec.structs.replace(item, state=pack("gemini", model, [{"thoughtSignature": text}]))
 
 
 def _payload(wire: Provider, items: Sequence[Item], model: str | None, plan: CachePlan | None = None) -> Json:

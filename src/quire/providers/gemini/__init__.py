@@ -1,16 +1,15 @@
-"""Gemini, both ways."""
+"""Gemini."""
 
-from quire.providers.gemini.history import read_history
-from quire.providers.gemini.reading import AnswerReader, parse
-from quire.providers.gemini.signing import NAME
-from quire.providers.gemini.writing import begin
+from quire.providers.gemini.read import Stream, parse, read_history
+from quire.providers.gemini.write import begin
+from quire.providers.state import GEMINI
 from quire.providers.wire import Wire
 
-__all__ = ["NAME", "Gemini"]
+__all__ = ["Gemini"]
 
 
 class Gemini(Wire):
     """Items to the arguments of `client.models.generate_content`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, begin, parse, AnswerReader, read_history)
+        super().__init__(GEMINI, begin, parse, Stream, read_history)

@@ -1,17 +1,15 @@
-"""OpenAI Responses, both ways."""
+"""OpenAI Responses."""
 
-from quire.providers.openai_responses.history import read_history
-from quire.providers.openai_responses.reading import parse
-from quire.providers.openai_responses.states import NAME
-from quire.providers.openai_responses.streaming import ResponsesStream
-from quire.providers.openai_responses.writing import begin
+from quire.providers.openai_responses.read import Stream, parse, read_history
+from quire.providers.openai_responses.write import begin
+from quire.providers.state import RESPONSES
 from quire.providers.wire import Wire
 
-__all__ = ["NAME", "OpenAIResponses"]
+__all__ = ["OpenAIResponses"]
 
 
 class OpenAIResponses(Wire):
     """Items to the arguments of `client.responses.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, begin, parse, ResponsesStream, read_history)
+        super().__init__(RESPONSES, begin, parse, Stream, read_history)

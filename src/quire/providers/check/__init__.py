@@ -1,0 +1,77 @@
+"""What a provider refuses in a payload, for message lists of any framework."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from quire.errors import InvalidValue, WrongType
+from quire.providers.check import anthropic, gemini, openai_chat, openai_responses
+from quire.providers.check.core import RULES, Fields, Findings, Rule, to_json
+from quire.providers.types import HISTORY, Fault
+
+__all__ = [
+    "RULES",
+    "Rule",
+    "assert_valid_anthropic",
+    "assert_valid_gemini",
+    "assert_valid_openai",
+    "assert_valid_openai_responses",
+    "check",
+]
+
+_MOST_LISTED = 20  # faults in the text of an assertion
+
+_CHECKS: dict[str, Callable[[Fields, str | None], None]] = {
+    "openai": openai_chat.check_request,
+    "openai-responses": openai_responses.check_request,
+    "anthropic": anthropic.check_request,
+    "gemini": gemini.check_request,
+}
+
+
+def check(payload: Any, provider: str, *, model: str | None = None) -> list[Fault]:
+    """Find everything in a payload that a provider refuses or misreads, in the order of places.
+
+    `payload` is a list of messages, or the arguments of the provider's client, or the JSON body; it may hold
+    objects of the client. Rules that only some models have apply where `model` or the payload names a model.
+    """
+    if provider not in _CHECKS:
+        raise InvalidValue(f"no provider {provider!r}; there are {', '.join(_CHECKS)}")
+    if not isinstance(model, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a model is named by a text, not by {type(model).__name__}")
+    takes_text = provider in ("openai-responses", "gemini")
+    if not isinstance(payload, Mapping | list | tuple) and not (isinstance(payload, str) and takes_text):
+        raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
+    values = to_json(payload if isinstance(payload, Mapping) else {HISTORY[provider]: payload})
+    body = Fields(Findings(provider), "", values)
+    named = body.optional_text("model")
+    _CHECKS[provider](body, named if model is None else model)
+    return body.findings.in_order()
+
+
+def assert_valid_openai(payload: Any, *, model: str | None = None) -> None:
+    """Assert that the Chat Completions accept a list of messages, or the arguments of a request."""
+    _assert_valid(payload, "openai", model)
+
+
+def assert_valid_openai_responses(payload: Any, *, model: str | None = None) -> None:
+    """Assert that the Responses accept a list of input items, or the arguments of a request."""
+    _assert_valid(payload, "openai-responses", model)
+
+
+def assert_valid_anthropic(payload: Any, *, model: str | None = None) -> None:
+    """Assert that the Messages API accepts a list of messages, or the arguments of a request."""
+    _assert_valid(payload, "anthropic", model)
+
+
+def assert_valid_gemini(payload: Any, *, model: str | None = None) -> None:
+    """Assert that generateContent accepts a list of contents, or the arguments of a request."""
+    _assert_valid(payload, "gemini", model)
+
+
+def _assert_valid(payload: Any, provider: str, model: str | None) -> None:
+    __tracebackhide__ = True  # pytest shows the test instead of this function
+    faults = check(payload, provider, model=model)
+    if faults:
+        lines = [str(fault) for fault in faults[:_MOST_LISTED]]
+        more = [f"and {len(faults) - _MOST_LISTED} more"] if len(faults) > _MOST_LISTED else []
+        raise AssertionError("\n  ".join([f"{provider} would refuse this:", *lines, *more]))

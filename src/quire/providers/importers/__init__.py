@@ -1,0 +1,1 @@
+"""Forms of other libraries and protocols inside histories: LangChain, the Vercel AI SDK, MCP."""

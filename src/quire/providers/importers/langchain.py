@@ -1,0 +1,78 @@
+"""Messages and content blocks of LangChain.
+
+Its messages name a type instead of a role. Their content may hold blocks of the provider that answered
+(thinking, tool_use) beside the same calls in `tool_calls`, and what merging a stream left in them.
+Source: langchain-core, `messages` and `messages.content`.
+"""
+
+from typing import Any
+
+from quire.items import Part
+from quire.providers.media import part_from
+from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
+_CALL_ARGUMENTS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
+_SOURCES = ("base64", "data", "file_id", "url")
+
+
+def read_part(block: Json) -> Part | None:
+    """The part that a block stands for; None if it is no media block of LangChain."""
+    kind = block.get("type")
+    if kind not in ("image", "audio", "file", "video", "media", "text-plain"):
+        return None
+    source_type = block.get("source_type")
+    if source_type is None and not block.keys() & {"base64", "file_id", "mime_type", "url"}:
+        return None
+    if source_type == "text" or kind == "text-plain":
+        return text_in(block.get("text")) or None
+    held = "id" if source_type == "id" else next(filter(block.get, _SOURCES), "url")
+    media_type = block.get("mime_type") or block.get("mimeType")
+    name = block.get("filename") or fields_in(block.get("metadata")).get("filename")
+    is_address = held == "url"
+    return part_from(block.get(held), media_type, family=text_in(kind), name=name, is_address=is_address)
+
+
+def chat_message(message: Json) -> Json:
+    """A message as one of Chat Completions; one that has a role already stays as it is."""
+    role = _ROLES.get(text_in(message.get("type")))
+    if "role" in message or role is None:
+        return message
+    known = ("content", "name", "tool_calls", "tool_call_id", "status")
+    fields = {name: message[name] for name in known if message.get(name) not in (None, [])}
+    return {"role": role, "content": message.get("content"), **fields}
+
+
+def call_in(block: Json) -> Json | None:
+    """The call of Chat Completions that a block in the content of a model's message stands for."""
+    clean = without_stream_fields(block)
+    arguments, name = _CALL_ARGUMENTS.get(text_in(clean.get("type"))), text_in(clean.get("name"))
+    call_id = text_in(clean.get("call_id")) or text_in(clean.get("id"))
+    if arguments is None or not name or not call_id:
+        return None
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": clean.get(arguments)}}
+
+
+def without_stream_fields(block: Json) -> Json:
+    """A block without what merging a stream left in it; its input may stand in `partial_json` alone."""
+    if not block.keys() & {"index", "partial_json"}:
+        return block
+    clean = {name: value for name, value in block.items() if name not in ("index", "partial_json")}
+    given = object_in(block.get("input") or block.get("partial_json"))
+    return clean if given is None else {**clean, "input": given}
+
+
+def thought_in(block: Json) -> tuple[str, str] | None:
+    """The text and the signature, if any, of a `reasoning` block; None for another block.
+
+    The AI SDK and Bedrock have such blocks too.
+    """
+    kind = block.get("type")
+    if kind not in ("reasoning", "reasoning_content"):
+        return None
+    held = block.get("reasoning_content") if kind == "reasoning_content" else None
+    fields: Json = {**block, **fields_in(block.get("extras")), **fields_in(held)}
+    pieces: list[Any] = [*entries_in(fields.get("summary")), *entries_in(fields.get("content"))]
+    texts = (text_in(fields_in(piece).get("text")) for piece in pieces)
+    text = text_in(fields.get("text")) or text_in(fields.get("reasoning")) or text_in(held)
+    return text or "\n\n".join(filter(None, texts)), text_in(fields.get("signature"))

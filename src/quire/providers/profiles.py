@@ -1,0 +1,214 @@
+"""What a model on a route takes, as one `Profile`: the abilities that the writers ask for.
+
+The facts of models (media, roles, limits) are data of `quire.tokens`. Here they become what each wire needs
+to know, together with the route that a model name tells. A model that is not known gets what nearly all
+services take. Where no model is named, the caller knows whom the payload goes to, and nothing is held back.
+"""
+
+import re
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from quire.providers.names import Alphabet, Counted, Exact, alphabet
+from quire.tokens import UNKNOWN, ImageLimits, ModelFacts, bare_name, facts_for
+
+Cloud = Literal["bedrock", "vertex"]
+
+_BEDROCK = re.compile(r"bedrock|(^|[/.:])anthropic\.")
+_VERTEX = re.compile(r"vertex|(^|/)(publishers|projects)/|claude[^/:@]*@(?!https?:)")
+_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
+_FIRST_BREAKPOINTS = (5, 6)
+_GATEWAY = re.compile(r"[/:]")
+_THOUGHTS_WITH_CALLS_ONLY = re.compile(r"deepseek-(?:reasoner|r1)")
+_UNSIGNED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-_])?mimo)(?![a-z])")
+
+_NINE_LETTERS = Exact(re.compile("[a-zA-Z0-9]{9}"), 9)
+_READ_IDS = Counted(*alphabet(64, r"[!-~]"))
+
+MEDIA = frozenset(("image_input", "pdf_input", "audio_input"))
+
+STRICTEST_IMAGES = ImageLimits(count=100, bytes=5_242_880, side=8000, many=20, many_side=2000)
+"""Limits that every Claude keeps; they hold where the model is not known."""
+
+LARGEST_REQUEST: dict[Cloud | None, int] = {None: 31_000_000, "vertex": 29_000_000, "bedrock": 19_000_000}
+"""Anthropic: bytes of a request. The limits are 32, 30 and 20 MB; the rest is for what the caller adds."""
+
+
+class Profile(NamedTuple):
+    """What a model on its route takes."""
+
+    model: str | None
+    cloud: Cloud | None = None
+    """The cloud that serves a model of another maker, as far as the name tells."""
+    media: frozenset[str] = MEDIA
+    """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
+
+    # OpenAI's two wires, which many others speak
+    is_openai: bool = False
+    """Whether OpenAI alone serves the model: arguments go back as the model wrote them."""
+    takes_all: bool = True
+    """Whether all of the wire is taken: names of speakers, custom tools, recordings by id."""
+    instructions: Literal["system", "developer", "user"] = "system"
+    """The role of instructions; `user` where the model takes none."""
+    instructions_anywhere: bool = True
+    """Whether instructions stand where they were given; else they are one message at the start."""
+    call_ids: Alphabet | None = None
+    """The ids that calls must have, where they are not the usual ones of the wire."""
+    answers_results: bool = False
+    """Mistral: the model speaks between a result and the user, and never last."""
+    breakpoints: bool = False
+    cache_key: bool = False
+
+    # Chat: what services of this wire want back beside a message
+    takes_thoughts: bool = True
+    """OpenAI's own models give no thoughts here, and take none."""
+    takes_chunks: bool = True
+    """Mistral: thoughts stand among the chunks of the content."""
+    wants_thoughts: Literal["no", "calls", "always"] = "no"
+    """DeepSeek, Kimi, MiMo: a message with calls, or each one, is refused without `reasoning_content`."""
+    one_thought_name: bool = False
+    """Whether the maker of the model serves it, and reads `reasoning_content` and no other name."""
+    thoughts_with_calls_only: bool = False
+    signs_calls: bool = False
+    """Gemini 3 and later: the first call of a step is refused without a signature."""
+
+    # Anthropic
+    mid_instructions: bool = False
+    bound_thinking: bool = False
+    """Thinking is valid only after the very prefix that it was made with, the volatile part included."""
+    unsigned_thinking: bool = False
+    """DeepSeek, Kimi, MiMo: thinking has no signature, and is wanted back beside calls."""
+    fetches: bool = True
+    """Whether the service fetches media from an address."""
+    images: ImageLimits = STRICTEST_IMAGES
+    largest_request: int = LARGEST_REQUEST[None]
+    cache_minimum: int = 0
+
+    # Gemini
+    signs_text: bool = False
+    """Models that draw, from Gemini 3 on: text and images of the model are refused without a signature."""
+    nests_media: bool = False
+    """Whether the answer to a call may hold media."""
+    mixes_tools: bool = True
+    """Whether functions go together with tools of the provider."""
+
+
+@lru_cache(256)
+def profile_for(wire: str, model: str | None) -> Profile:
+    """What a model takes on a wire."""
+    if model is None:
+        return Profile(None, nests_media=False, signs_calls=wire == "gemini")
+    facts = facts_for(model)
+    return _BY_WIRE[wire](model, facts, frozenset[str](facts.features))
+
+
+@lru_cache(256)
+def cloud_of(model: str) -> Cloud | None:
+    """The cloud that a model name goes to; None for the service of its maker, and for all others.
+
+    Bedrock has dots and the maker before the name, Vertex AI has paths, and dates after an `@`. A name that
+    the maker and a cloud share is taken for the maker's; `vertex_ai/claude-…` says that the cloud is meant.
+    """
+    name = model.strip().lower()
+    if _BEDROCK.search(name):
+        return "bedrock"
+    return "vertex" if _VERTEX.search(name) else None
+
+
+def is_claude(model: str) -> bool:
+    """Whether a model is Anthropic's own, by whichever route: it signs its thinking."""
+    return "claude" in model.lower()
+
+
+@lru_cache(256)
+def has_unsigned_thinking(model: str) -> bool:
+    """Whether a service gives thinking without a signature on Anthropic's wire, and wants it back so."""
+    name = model.strip().lower()
+    return _UNSIGNED.search(name) is not None and not is_claude(name)
+
+
+def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
+    version = _GPT_VERSION.match(bare_name(model))
+    is_openai = version is not None if facts.provider is None else facts.provider == "openai"
+    is_openai = is_openai and "open_weights" not in features
+    marked = "cache_breakpoints" in features
+    if version is not None and (int(version[1]), int(version[2] or 0)) >= _FIRST_BREAKPOINTS:
+        marked = True  # also those that came after the table
+    media = features & MEDIA
+    if facts is UNKNOWN:
+        media = frozenset(("image_input", "pdf_input") if is_openai else ("image_input",))
+    instructions: Literal["system", "developer", "user"] = "system"
+    if "developer_role" in features:
+        instructions = "developer"
+    elif "no_instructions" in features:
+        instructions = "user"
+    wants: Literal["no", "calls", "always"] = "no"
+    if "thoughts_with_calls" in features:
+        wants = "always" if "thoughts_with_answers" in features else "calls"
+    return Profile(
+        model,
+        cloud_of(model),
+        media,
+        is_openai=is_openai,
+        takes_all=is_openai,
+        instructions=instructions,
+        instructions_anywhere=is_openai or "instructions_anywhere" in features,
+        call_ids=_call_ids(features),
+        answers_results="heard_results" in features,
+        breakpoints=marked,
+        cache_key=marked or (facts.provider == "openai" and facts.cache_minimum is not None),
+        takes_thoughts=not is_openai or "/" in model,
+        takes_chunks=facts is UNKNOWN or "thoughts_in_chunks" in features,
+        wants_thoughts=wants,
+        one_thought_name=_GATEWAY.search(model) is None,
+        thoughts_with_calls_only=bool(_THOUGHTS_WITH_CALLS_ONLY.match(bare_name(model).rpartition("/")[2])),
+        signs_calls="thought_signatures" in features,
+    )
+
+
+def _call_ids(features: frozenset[str]) -> Alphabet | None:
+    if "nine_letter_ids" in features:
+        return _NINE_LETTERS
+    return _READ_IDS if "read_ids" in features else None
+
+
+def _anthropic(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
+    cloud = cloud_of(model)
+    profile = Profile(
+        model,
+        cloud,
+        MEDIA if facts is UNKNOWN else features & MEDIA,
+        fetches=cloud is None,
+        largest_request=LARGEST_REQUEST[cloud],
+        unsigned_thinking=has_unsigned_thinking(model),
+        wants_thoughts="calls" if "thoughts_with_calls" in features else "no",
+    )
+    if facts.provider != "anthropic":
+        return profile
+    known = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
+    strictest = {name: getattr(STRICTEST_IMAGES, name) for name in known}
+    limits = {name: strictest[name] if value is None else value for name, value in known.items()}
+    return profile._replace(
+        mid_instructions="mid_instructions" in features,
+        bound_thinking="bound_thinking" in features,
+        images=ImageLimits(**limits),
+        cache_minimum=facts.cache_minimum or 0,
+    )
+
+
+def _gemini(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
+    cloud, is_known = cloud_of(model), facts.provider == "gemini"
+    signs = "thought_signatures" in features
+    return Profile(
+        model,
+        cloud,
+        fetches=not is_known or "web_addresses" in features,
+        signs_calls=signs,
+        # Vertex AI does not look at the signatures of text.
+        signs_text=signs and "image" in model.lower() and cloud != "vertex",
+        nests_media=signs,
+        mixes_tools=(not is_known or "mixed_tools" in features) and cloud != "vertex",
+    )
+
+
+_BY_WIRE = {"openai": _openai, "openai-responses": _openai, "anthropic": _anthropic, "gemini": _gemini}

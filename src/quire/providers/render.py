@@ -1,0 +1,184 @@
+"""From items to a payload, going on from where the last rendering of the same transcript stopped.
+
+A draft is kept with the transcript, one for each wire and model. A view that only grew feeds it the new
+items. Each payload is finished on a branch of the draft, which copies the list of messages and nothing else.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+from quire.errors import InvalidValue, WrongType
+from quire.items import KINDS, Item
+from quire.providers.profiles import Profile, profile_for
+from quire.providers.tools import Tool, read_tools
+from quire.providers.turns import LateResult, Marks, Turns, Writer, results_by_call
+from quire.providers.types import CachePlan, Rendered, refuse_losses
+from quire.state import Scroll, View, keep, memos
+from quire.tokens import Definition
+
+Begin = Callable[[Profile, Sequence[Tool]], Writer]
+
+
+class _Kept(NamedTuple):
+    """A rendering that may go on: of a scroll up to a boundary, with tools."""
+
+    scroll: Scroll
+    tools: list[Tool]
+    turns: Turns
+    boundary: int
+
+
+class _Job(NamedTuple):
+    """One rendering: what is written, for which model, and up to where items are settled."""
+
+    begin: Begin
+    wire: str
+    scroll: Scroll
+    profile: Profile
+    tools: list[Tool]
+    boundary: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Where the draft is kept; one that goes to the end differs from one that a plan stops before it."""
+        part = "all" if self.boundary == self.scroll.settled else "slow"
+        return self.wire, self.profile.model, part
+
+
+def render(
+    begin: Begin,
+    wire: str,
+    items: Sequence[Item],
+    *,
+    model: str | None,
+    tools: Sequence[Definition],
+    plan: CachePlan | None,
+    strict: bool,
+) -> Rendered:
+    """Items and tools as a payload of a wire."""
+    _check_arguments(items, plan, model, strict)
+    scroll = _scroll(items)
+    boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
+    job = _Job(begin, wire, scroll, profile_for(wire, model), read_tools(tools), boundary)
+    static = _static_messages(job, plan.static) if plan and plan.static else 0
+    try:
+        turns = _settled(job)
+    except LateResult:
+        turns = _begun(job, boundary)
+    try:
+        rendered = _finished(turns, job, plan, static)
+    except LateResult:
+        # A volatile item answers a call that was closed. The draft knows nothing of it, and may go on.
+        rendered = _finished(_begun(job, len(scroll)), job, plan, static)
+    if scroll.view is not None and boundary <= scroll.settled:
+        keep(scroll.view, job.key, _Kept(scroll, job.tools, turns, boundary))
+    if strict:
+        refuse_losses(rendered.downgrades)
+    return rendered
+
+
+def _scroll(items: Sequence[Item]) -> Scroll:
+    if isinstance(items, Scroll):
+        return items
+    return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(items))
+
+
+def _settled(job: _Job) -> Turns:
+    """All turns up to the boundary, going on from a draft where there is one."""
+    kept = _taken(job)
+    if kept is None:
+        turns = Turns(_writer(job))
+        turns.feed(job.scroll[: job.boundary])
+    else:
+        turns, added = kept
+        turns.feed(added)
+    return turns
+
+
+def _taken(job: _Job) -> tuple[Turns, list[Item]] | None:
+    """The draft of an earlier rendering, and the items that it lacks.
+
+    The draft is taken away until the payload is finished, so that another thread begins its own.
+    """
+    scroll, boundary = job.scroll, job.boundary
+    memo = None if scroll.view is None else memos(scroll.view)
+    draft = cast("_Kept | None", memo.pop(job.key, None)) if memo else None
+    if draft is None or draft.boundary > boundary or not _same_tools(draft.tools, job.tools):
+        return None
+    added = scroll.added_since(draft.scroll)
+    if added is not None and boundary < scroll.settled:
+        added = scroll[draft.boundary : boundary]
+    return None if added is None else (draft.turns, added)
+
+
+def _same_tools(some: list[Tool], others: list[Tool]) -> bool:
+    return some is others or [tool.exact for tool in some] == [tool.exact for tool in others]
+
+
+def _begun(job: _Job, seen: int) -> Turns:
+    """All turns up to the boundary from the start, knowing the results among the first `seen` items."""
+    turns = Turns(_writer(job), results_by_call(job.scroll[:seen]), seen)
+    turns.feed(job.scroll[: job.boundary])
+    return turns
+
+
+def _writer(job: _Job) -> Writer:
+    writer = job.begin(job.profile, job.tools)
+    writer.draft.edited = job.scroll.was_edited
+    return writer
+
+
+def _static_messages(job: _Job, count: int) -> int:
+    """How many messages the static items become; they are few, so they are written once more to see."""
+    items = job.scroll[:count]
+    turns = Turns(job.begin(job.profile, job.tools), results_by_call(items))
+    turns.feed(items)
+    turns.close()
+    return len(turns.writer.draft.messages)
+
+
+def _finished(turns: Turns, job: _Job, plan: CachePlan | None, static: int) -> Rendered:
+    main = turns.writer
+    if main.draft.digest.is_wanted and main.draft.messages:
+        main.draft.digest.advance(main.draft.messages, len(main.draft.messages) - 1)
+    writer = main.branch()
+    rest, draft = turns.branch(writer), writer.draft
+    rest.close()
+    draft.settle()
+    slow = draft.stable
+    if job.boundary < len(job.scroll):
+        rest.feed(job.scroll[job.boundary :])
+        rest.close()
+    payload = writer.finish(None if plan is None else Marks(static, slow, plan))
+    sent = len(draft.messages)
+
+    def digest() -> str:
+        main.draft.digest.is_wanted = True  # a hint for later renderings; the draft may be in other hands
+        messages = draft.written(sent) if job.profile.bound_thinking else draft.settled
+        return draft.digest.of(messages, len(messages))
+
+    own = {tool: {name: own for own, name in names.items()} for tool, names in draft.parameters.items()}
+    offered = tuple(tool.name for tool in job.tools)
+    return Rendered(
+        payload, tuple(draft.downgrades), draft.names.originals(), digest, job.profile.model, offered, own
+    )
+
+
+def _check_arguments(items: object, plan: object, model: object, strict: object) -> None:
+    if not isinstance(strict, bool):
+        raise WrongType(f"strict is true or false, not {type(strict).__name__}")
+    if not isinstance(model, str | None):
+        raise WrongType(f"a model is named by text, not by {type(model).__name__}")
+    if model == "":
+        raise InvalidValue("the name of the model is empty; leave it out where it is not known")
+    if not isinstance(plan, CachePlan | None):
+        raise WrongType(f"a plan is a CachePlan, not {type(plan).__name__}")
+    if isinstance(items, View):
+        return  # a transcript takes nothing but items
+    if isinstance(items, Scroll):
+        items = (*items.before, *items.after)
+    if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+        raise WrongType(f"items come as a view or a list, not as {type(items).__name__}")
+    for kind in set(map(type, cast("Sequence[object]", items))):
+        if kind not in KINDS:
+            raise WrongType(f"only items can be rendered, not {kind.__name__}")

@@ -1,0 +1,267 @@
+"""The types that every wire shares: what rendering and parsing give, and the `Provider` protocol."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+import msgspec
+
+from quire.errors import Downgraded, InvalidValue, WrongType
+from quire.items import Item
+from quire.tokens import Definition, Usage, whole
+
+Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
+"""Why a model stopped: done, tools are to be run, out of room, refused, or paused by its service in a long
+turn and to be asked again."""
+
+HISTORY = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
+"""The field of a payload that holds the conversation, by wire."""
+
+Change = Literal[
+    "arguments_repaired",
+    "empty_left_out",
+    "fields_left_out",
+    "id_renamed",
+    "instructions_as_text",
+    "instructions_moved",
+    "media_as_text",
+    "media_moved",
+    "name_renamed",
+    "not_rendered",
+    "reasoning_left_out",
+    "result_added",
+    "result_left_out",
+    "schema_changed",
+    "state_foreign",
+    "state_stale",
+    "text_moved",
+    "thoughts_left_out",
+    "tools_added",
+    "tools_left_out",
+    "turn_added",
+]
+CHANGES: frozenset[str] = frozenset(get_args(Change))
+
+HARMLESS: frozenset[Change] = frozenset(
+    (
+        *("empty_left_out", "fields_left_out", "id_renamed", "instructions_moved", "media_moved"),
+        *("name_renamed", "not_rendered", "schema_changed", "text_moved", "thoughts_left_out"),
+        *("tools_added", "turn_added"),
+    )
+)
+"""Changes that lose nothing of the conversation; strict rendering allows them.
+
+`thoughts_left_out` is among them: a model's own thoughts that its service shows and never takes back.
+"""
+
+
+class Downgrade(NamedTuple):
+    """One change on the way to a wire: the item (None for the payload), the kind of change, the reason."""
+
+    item_id: str | None
+    change: Change
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.item_id or 'payload'}: {self.reason} ({self.change})"
+
+
+def refuse_losses(downgrades: Sequence[Downgrade]) -> None:
+    """Raise `Downgraded` if a downgrade loses something of the conversation."""
+    lost = [downgrade for downgrade in downgrades if downgrade.change not in HARMLESS]
+    if lost:
+        more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise Downgraded(f"the wire cannot carry all of this: {lost[0]}{more}")
+
+
+class Fault(NamedTuple):
+    """One part of a payload that a provider would refuse, or read in another way than meant.
+
+    `place` is a path into the payload, such as `messages[3].tool_calls[0].id`; `rule` is a name from the
+    provider's table of rules. A fault never quotes content.
+    """
+
+    place: str
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text} ({self.rule})"
+
+
+class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the rendered items stop being static, and where they stop growing slowly.
+
+    The first `static` items never change (instructions). Up to `slow`, items only grow at the end (the
+    history); the items after it are volatile. None means all items are slow. `key` routes requests that share
+    a prefix to the same machine, where a provider has such a key. `keep` is how long an entry should live.
+    """
+
+    static: int = 0
+    slow: int | None = None
+    key: str | None = None
+    keep: Literal["short", "long"] = "short"
+
+    def __post_init__(self) -> None:
+        whole(self.static, "static", least=0)
+        if self.slow is not None and whole(self.slow, "slow", least=0) < self.static:
+            raise InvalidValue("CachePlan.slow lies before static")
+        if not isinstance(self.key, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"CachePlan.key is text, not {type(self.key).__name__}")
+        if self.key == "":
+            raise InvalidValue("CachePlan.key is empty")
+        if self.keep not in ("short", "long"):
+            raise InvalidValue("CachePlan.keep is 'short' or 'long'")
+
+    def boundary(self, length: int) -> int:
+        """How many of `length` items come before the volatile ones."""
+        return length if self.slow is None else min(self.slow, length)
+
+
+class Rendered:
+    """A payload for a provider's client, and what was changed on the way.
+
+    `names` maps wire names of tools to their own names, where the two differ. `tools` are the own names of
+    the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
+    """
+
+    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "parameters", "payload", "tools")
+
+    def __init__(
+        self,
+        payload: dict[str, Any],
+        downgrades: tuple[Downgrade, ...],
+        names: Mapping[str, str],
+        digest: Callable[[], str],
+        model: str | None = None,
+        tools: tuple[str, ...] = (),
+        parameters: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        self.payload = payload
+        self.downgrades = downgrades
+        self.names = names
+        self.model = model
+        self.tools = tools
+        self.parameters = parameters or {}
+        self._digest = digest
+        self._prefix: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"
+
+    def keys(self) -> Iterable[str]:
+        """The fields of the payload, so that `**rendered` passes them to a client."""
+        return self.payload.keys()
+
+    def __getitem__(self, field: str) -> Any:
+        return self.payload[field]
+
+    @property
+    def prefix(self) -> str:
+        """The digest of what was sent. `parse` binds the opaque state of the answer to it."""
+        if self._prefix is None:
+            self._prefix = self._digest()
+        return self._prefix
+
+    def bare(self) -> "Rendered":
+        """The same rendering without its payload: as much as reading the answer needs."""
+        return Rendered({}, (), self.names, self._digest, self.model, self.tools, self.parameters)
+
+    def is_of(self, other: "Rendered") -> bool:
+        """Whether both are of one rendering, with a payload or without."""
+        return self._digest is other._digest
+
+
+class Parsed(NamedTuple):
+    """An answer as items, with its usage as far as the provider reported it.
+
+    `error` is what the provider says went wrong: its code and message, cut in length. The items are then what
+    came before the error, and `finish` is `other`.
+    """
+
+    items: tuple[Item, ...]
+    usage: Usage | None = None
+    finish: Finish = "other"
+    model: str | None = None
+    error: str | None = None
+
+
+class Answer(NamedTuple):
+    """What is known of an answer before it is read.
+
+    `model` is the name under which the model was asked. `prefix`, `names` and `parameters` are those of the
+    `Rendered` that was sent.
+    """
+
+    model: str | None = None
+    prefix: str | None = None
+    names: Mapping[str, str] = {}
+    parameters: Mapping[str, Mapping[str, str]] = {}
+
+    def tool(self, name: str) -> str:
+        """The own name of a tool, from its wire name."""
+        return self.names.get(name, name)
+
+    def arguments(self, tool: str, given: Any) -> Any:
+        """The arguments of a call under the tool's own parameter names; a non-object as it is."""
+        own = self.parameters.get(tool)
+        if own is None or not isinstance(given, dict):
+            return given
+        return {own.get(name, name): value for name, value in given.items()}  # pyright: ignore
+
+
+def answer_to(sent: Rendered | None, model: str | None) -> Answer:
+    """What a rendering tells of the answer to it."""
+    if sent is None:
+        return Answer(model)
+    if not isinstance(sent, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"`sent` is a Rendered, not {type(sent).__name__}")
+    return Answer(model or sent.model, sent.prefix, sent.names, sent.parameters)
+
+
+class StreamReader(Protocol):
+    """Reads an answer that comes in pieces."""
+
+    def feed(self, event: Any) -> str:
+        """Take an event of the stream; returns the text that it added, if any."""
+        ...
+
+    def close(self) -> Parsed:
+        """The answer so far. An answer that did not come to its end is marked as interrupted."""
+        ...
+
+
+class Provider(Protocol):
+    """A two-way codec for one wire: pure, and without state of its own."""
+
+    @property
+    def name(self) -> str:
+        """The name of the wire."""
+        ...
+
+    def render(
+        self,
+        items: Sequence[Item],
+        *,
+        model: str | None = None,
+        tools: Sequence[Definition] = (),
+        plan: CachePlan | None = None,
+        strict: bool = False,
+    ) -> Rendered:
+        """Items and tools as the keyword arguments of the provider's client."""
+        ...
+
+    def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
+        """A whole response, as JSON or as the client gives it, as items and usage."""
+        ...
+
+    def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
+        """A reader for a streamed response."""
+        ...
+
+    def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
+        ...
+
+    def check(self, payload: Any, model: str | None = None) -> list[Fault]:
+        """All that this provider would refuse in a payload."""
+        ...

@@ -1,0 +1,346 @@
+"""What rendering promises on every wire: pairing, ids and names, media, repairs, and a note for each loss."""
+
+import json
+from typing import Any
+
+import pytest
+
+from quire.errors import Downgraded, InvalidValue, WrongType
+from quire.items import (
+    Audio,
+    ConfigChange,
+    File,
+    Handoff,
+    Image,
+    Item,
+    Message,
+    Note,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
+from quire.providers import HISTORY, PROVIDERS, CachePlan, Rendered
+from quire.state import Transcript
+from tests.providers.conversations import PNG
+
+MODELS = {
+    "openai": "gpt-5.6",
+    "openai-responses": "gpt-5.6",
+    "anthropic": "claude-opus-4-8",
+    "gemini": "gemini-2.5-pro",
+}
+ask = Message("user", "Go.")
+look = ToolCall("c1", "look", '{"q": 1}')
+found = ToolResult("c1", "look", "rain")
+on_each_wire = pytest.mark.parametrize("wire", MODELS)
+
+
+def sent(wire: str, *items: Item, model: str = "", **options: Any) -> Rendered:
+    return PROVIDERS[wire].render(items, model=model or MODELS[wire], **options)
+
+
+def text_of(wire: str, *items: Item, **options: Any) -> str:
+    return json.dumps(sent(wire, *items, **options).payload, ensure_ascii=False)
+
+
+def changes(rendered: Rendered) -> list[str]:
+    return [downgrade.change for downgrade in rendered.downgrades]
+
+
+def calls_and_results(wire: str, payload: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The ids of calls and of results, in the order of the payload."""
+    calls: list[str] = []
+    results: list[str] = []
+    for message in payload[HISTORY[wire]]:
+        for block in (message, *entries(message), *(message.get("tool_calls") or ())):
+            calls += [block["id"]] if block.get("type") in ("function", "custom", "tool_use") else []
+            calls += [block["call_id"]] if block.get("type") == "function_call" else []
+            calls += [block["functionCall"]["id"]] if "functionCall" in block else []
+            results += [block["call_id"]] if block.get("type") == "function_call_output" else []
+            results += [block[name] for name in ("tool_call_id", "tool_use_id") if name in block]
+            results += [block["functionResponse"]["id"]] if "functionResponse" in block else []
+    return calls, results
+
+
+def entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    held = message.get("content") or message.get("parts")
+    return held if isinstance(held, list) else []
+
+
+# --- calls and results -----------------------------------------------------------------------------------
+
+
+@on_each_wire
+def test_a_call_without_a_result_gets_a_neutral_one(wire: str) -> None:
+    rendered = sent(wire, ask, look, Message("user", "Never mind."))
+    assert "No result: the call was interrupted." in json.dumps(rendered.payload)
+    assert [str(note.item_id) for note in rendered.downgrades if note.change == "result_added"] == [look.id]
+
+
+@on_each_wire
+def test_a_result_without_a_call_is_left_out(wire: str) -> None:
+    rendered = sent(wire, ask, ToolResult("c9", "look", "orphan"))
+    assert "orphan" not in json.dumps(rendered.payload)
+    assert "result_left_out" in changes(rendered)
+
+
+@on_each_wire
+def test_results_stand_in_the_order_of_their_calls(wire: str) -> None:
+    calls = [ToolCall(f"c{n}", "look", "{}") for n in range(3)]
+    results = [ToolResult(f"c{n}", "look", str(n)) for n in (2, 0, 1)]
+    payload = sent(wire, ask, *calls, *results, Message("user", "So?")).payload
+    assert calls_and_results(wire, payload) == (["c0", "c1", "c2"], ["c0", "c1", "c2"])
+
+
+@on_each_wire
+def test_a_late_result_takes_the_place_of_the_neutral_one(wire: str) -> None:
+    provider, transcript = PROVIDERS[wire], Transcript([ask, look, Message("user", "Still there?")])
+    before = provider.render(transcript.view, model=MODELS[wire])
+    transcript.append(found)
+    after = provider.render(transcript.view, model=MODELS[wire])
+    assert "interrupted" in json.dumps(before.payload)
+    assert "interrupted" not in json.dumps(after.payload) and "rain" in json.dumps(after.payload)
+    assert calls_and_results(wire, after.payload) == (["c1"], ["c1"])
+
+
+@on_each_wire
+def test_text_after_a_call_without_a_result_stands_after_the_neutral_result(wire: str) -> None:
+    text = text_of(wire, ask, look, Message("assistant", "I gave up."), Message("user", "Pity."))
+    assert text.index("interrupted") < text.index("I gave up.")
+
+
+@on_each_wire
+def test_a_volatile_result_is_paired_too(wire: str) -> None:
+    rendered = PROVIDERS[wire].render([ask, look, found], model=MODELS[wire], plan=CachePlan(slow=2))
+    assert calls_and_results(wire, rendered.payload) == (["c1"], ["c1"])
+    assert "interrupted" not in json.dumps(rendered.payload)
+
+
+@on_each_wire
+def test_outputs_of_two_agents_are_two_replies(wire: str) -> None:
+    items = (ask, ToolCall("c1", "look", "{}", agent_id="a"), ToolCall("c2", "look", "{}", agent_id="b"))
+    payload = sent(wire, *items, Message("user", "So?")).payload
+    calls, results = calls_and_results(wire, payload)
+    assert (calls, results) == (["c1", "c2"], ["c1", "c2"])
+
+
+@on_each_wire
+@pytest.mark.parametrize("given", ["fc:1|x y", "é", "x" * 90, "c1#2"])
+def test_ids_get_the_alphabet_of_the_wire(wire: str, given: str) -> None:
+    rendered = sent(wire, ask, ToolCall(given, "look", "{}"), ToolResult(given, "look", "rain"))
+    (call,), (result,) = calls_and_results(wire, rendered.payload)
+    assert call == result != given and len(call) <= 64
+    assert changes(rendered).count("id_renamed") == 1
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+
+
+@on_each_wire
+def test_calls_under_one_id_get_ids_of_their_own(wire: str) -> None:
+    rendered = sent(wire, ask, look, found, Message("user", "Again."), look, found)
+    calls, results = calls_and_results(wire, rendered.payload)
+    assert calls == results and len(set(calls)) == 2
+
+
+@on_each_wire
+def test_a_renamed_tool_gets_its_own_name_back_in_the_answer(wire: str) -> None:
+    rendered = sent(wire, ask, tools=[{"name": "wetter heute!", "parameters": {"type": "object"}}])
+    (name,) = rendered.names
+    assert rendered.names == {name: "wetter heute!"} and name in json.dumps(rendered.payload)
+    assert rendered.tools == ("wetter heute!",)
+
+
+@on_each_wire
+@pytest.mark.parametrize("arguments", ["not json", "[1]", "null"])
+def test_arguments_that_are_no_object_are_kept_in_one(wire: str, arguments: str) -> None:
+    model = {"openai": "llama-3.3-70b", "openai-responses": "llama-3.3-70b"}.get(wire, "")
+    rendered = sent(wire, ask, ToolCall("c1", "look", arguments), found, model=model)
+    assert "arguments_repaired" in changes(rendered)
+    assert json.dumps(arguments)[1:-1] in json.dumps(rendered.payload).replace("\\\\", "\\")
+
+
+# --- turns -----------------------------------------------------------------------------------------------
+
+
+@on_each_wire
+def test_a_history_that_ends_with_the_model_or_is_empty_can_be_answered(wire: str) -> None:
+    for items in ((), (Message("assistant", "Hello."),), (ask, Message("assistant", "Hello."))):
+        rendered = sent(wire, *items)
+        assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+        assert rendered.payload[HISTORY[wire]]
+
+
+@on_each_wire
+@pytest.mark.parametrize("content", ["", ("",)])
+def test_an_empty_message_is_left_out_with_a_note(wire: str, content: Any) -> None:
+    rendered = sent(
+        wire, ask, Message("assistant", content), Message("user", content), Message("user", "More.")
+    )
+    assert changes(rendered).count("empty_left_out") == 2
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+
+
+@on_each_wire
+def test_notes_and_summaries_are_told_from_what_the_user_says(wire: str) -> None:
+    text = text_of(wire, Summary("They met."), Note("Likes tea", key="ana"), ask)
+    assert "<summary>\\nThey met.\\n</summary>" in text and "<note>\\nana\\nLikes tea\\n</note>" in text
+
+
+@on_each_wire
+def test_records_for_the_program_are_not_rendered(wire: str) -> None:
+    rendered = sent(wire, ask, Handoff("bills"), ConfigChange(tools=("look",)))
+    assert changes(rendered) == ["not_rendered", "not_rendered"]
+    assert "bills" not in json.dumps(rendered.payload)
+
+
+@on_each_wire
+def test_instructions_of_a_config_change_count_as_instructions(wire: str) -> None:
+    text = text_of(wire, ConfigChange("Be brief."), ask)
+    assert "Be brief." in text and "<instructions>" not in text
+
+
+@on_each_wire
+def test_media_in_instructions_are_described(wire: str) -> None:
+    rendered = sent(wire, Message("system", ("Use it.", Image(url="https://example.com/a.png"))), ask)
+    assert "[image at https://example.com/a.png]" in json.dumps(rendered.payload)
+    assert "media_as_text" in changes(rendered)
+
+
+# --- media -----------------------------------------------------------------------------------------------
+
+
+@on_each_wire
+def test_a_picture_that_is_none_becomes_text(wire: str) -> None:
+    page = Image(data=b"<html>403</html>", media_type="image/png")
+    rendered = sent(wire, Message("user", ("Look:", page)))
+    assert "[image: 16 bytes said to be image/png, which are no picture]" in json.dumps(rendered.payload)
+    assert changes(rendered) == ["media_as_text"]
+
+
+@on_each_wire
+def test_a_picture_goes_out_under_the_type_of_its_bytes_or_its_own(wire: str) -> None:
+    rendered = sent(wire, Message("user", (Image(data=PNG, media_type="image/png"),)))
+    assert changes(rendered) == [] and "image/png" in json.dumps(rendered.payload)
+
+
+@on_each_wire
+def test_a_text_file_is_text_with_its_name(wire: str) -> None:
+    table = File(data=b"a,b", name="q2.csv", media_type="text/csv")
+    rendered = sent(wire, Message("user", ("Sum:", table)))
+    text = json.dumps(rendered.payload)
+    assert changes(rendered) == [] and "a,b" in text and "q2.csv" in text
+
+
+@on_each_wire
+def test_letters_of_a_text_file_that_is_not_utf8_are_replaced_with_a_note(wire: str) -> None:
+    rendered = sent(wire, Message("user", (File(data=b"caf\xe9", media_type="text/plain"),)))
+    assert "caf\ufffd" in json.dumps(rendered.payload, ensure_ascii=False)
+    assert changes(rendered) == ["media_as_text"]
+
+
+@pytest.mark.parametrize("wire", ["openai-responses", "anthropic"])
+def test_a_recording_becomes_its_transcript_where_none_is_heard(wire: str) -> None:
+    rendered = sent(wire, Message("user", (Audio(data=b"RIFF\0\0\0\0WAVE", transcript="They said."),)))
+    assert "They said." in json.dumps(rendered.payload) and changes(rendered) == ["media_as_text"]
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
+def test_a_picture_of_the_model_moves_to_a_message_of_the_user(wire: str) -> None:
+    rendered = sent(wire, ask, Message("assistant", ("Here:", Image(data=PNG))), Message("user", "Nice."))
+    assert "media_moved" in changes(rendered)
+    messages = rendered.payload[HISTORY[wire]]
+    holder = next(message for message in messages if "base64" in json.dumps(message))
+    assert holder["role"] == "user" and "[from the assistant]" in json.dumps(holder)
+
+
+@on_each_wire
+def test_media_of_a_result_reach_the_model(wire: str) -> None:
+    shot = ToolResult("c1", "look", ("Shot:", Image(data=PNG)))
+    rendered = sent(wire, ask, look, shot)
+    assert "iVBOR" in json.dumps(rendered.payload)
+    is_moved = wire in ("openai", "gemini")
+    assert ("media_moved" in changes(rendered)) == is_moved
+    assert ("[from look]" in json.dumps(rendered.payload)) == is_moved
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+
+
+@on_each_wire
+def test_a_failed_result_says_so(wire: str) -> None:
+    text = text_of(wire, ask, look, ToolResult("c1", "look", "no such city", is_error=True))
+    marks = {"anthropic": '"is_error": true', "gemini": '"error": "no such city"'}
+    assert marks.get(wire, "Error: no such city") in text
+
+
+@on_each_wire
+def test_an_empty_result_is_not_sent_empty(wire: str) -> None:
+    rendered = sent(wire, ask, look, ToolResult("c1", "look", ""))
+    assert wire == "gemini" or "(no output)" in json.dumps(rendered.payload)
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+
+
+# --- thoughts and strictness -----------------------------------------------------------------------------
+
+
+@on_each_wire
+def test_thoughts_without_state_are_left_out_and_never_said(wire: str) -> None:
+    rendered = sent(wire, ask, Reasoning("secretly unsure"), Message("assistant", "Yes."), ask)
+    assert "secretly" not in json.dumps(rendered.payload)
+    assert changes(rendered) == ["reasoning_left_out"]
+
+
+@on_each_wire
+def test_strict_raises_for_a_loss_and_not_for_a_harmless_change(wire: str) -> None:
+    with pytest.raises(Downgraded, match="the call has no result"):
+        sent(wire, ask, look, Message("user", "Never mind."), strict=True)
+    harmless = sent(wire, ask, ToolCall("c:1", "look", "{}"), ToolResult("c:1", "look", "x"), strict=True)
+    assert "id_renamed" in changes(harmless)
+
+
+# --- the result of rendering -----------------------------------------------------------------------------
+
+
+@on_each_wire
+def test_a_rendering_can_be_passed_as_keyword_arguments(wire: str) -> None:
+    rendered = sent(wire, ask)
+    assert dict(**rendered) == rendered.payload and rendered[HISTORY[wire]]
+    assert "downgrades" in repr(rendered) and rendered.model == MODELS[wire]
+
+
+@on_each_wire
+def test_one_more_message_shares_the_messages_before(wire: str) -> None:
+    provider, transcript = (
+        PROVIDERS[wire],
+        Transcript([ask, Message("assistant", "Hello."), Message("user", "So?")]),
+    )
+    first = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
+    transcript.extend([Message("assistant", "Again."), Message("user", "More.")])
+    second = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
+    assert all(one is other for one, other in zip(first, second, strict=False))
+
+
+@on_each_wire
+def test_the_prefix_tells_whether_what_was_sent_is_the_same(wire: str) -> None:
+    assert sent(wire, ask).prefix == sent(wire, ask).prefix != sent(wire, Message("user", "Stop.")).prefix
+    assert sent(wire, ask).bare().payload == {} and sent(wire, ask).bare().prefix == sent(wire, ask).prefix
+
+
+@on_each_wire
+def test_wrong_arguments_are_refused(wire: str) -> None:
+    provider: Any = PROVIDERS[wire]
+    for fault, arguments in (
+        (InvalidValue, {"items": [ask], "model": ""}),
+        (WrongType, {"items": [ask], "model": 5}),
+        (WrongType, {"items": ["Go."]}),
+        (WrongType, {"items": "Go."}),
+        (WrongType, {"items": [ask], "plan": {}}),
+        (WrongType, {"items": [ask], "strict": 1}),
+    ):
+        with pytest.raises(fault):
+            provider.render(**arguments)
+
+
+def test_a_cache_plan_is_checked() -> None:
+    for wrong in ({"static": -1}, {"static": 2, "slow": 1}, {"key": ""}, {"keep": "forever"}):
+        with pytest.raises(InvalidValue):
+            CachePlan(**wrong)
+    assert CachePlan(slow=9).boundary(3) == 3
