@@ -173,9 +173,8 @@ def no_cards(item: Item) -> Item:
 
 
 def unwritable(item: Item) -> Item:
-    return (
-        replace(item, content="\ud800") if isinstance(item, ToolResult) and "card 4111" in item.text else item
-    )
+    has_card = isinstance(item, ToolResult) and "card 4111" in item.text
+    return replace(item, extras={"raw": object()}) if has_card else item
 
 
 @tool
