@@ -10,9 +10,8 @@ from unicodedata import normalize
 import msgspec
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.items import Audio, File, Image, Note
+from quire.items import Audio, File, Image, Note, replace_surrogates
 from quire.programs.written import ready
-from quire.providers import without_surrogates
 
 _OWN = frozenset(("output", "Output"))
 """Names that mean something in every program."""
@@ -42,7 +41,7 @@ def as_text(value: Any) -> str:
         text = _written(value)
     except _UNWRITABLE:
         text = json.dumps(str(value), ensure_ascii=False)
-    return without_surrogates(text)
+    return replace_surrogates(text)
 
 
 def size_of(value: Any) -> int:
@@ -66,7 +65,7 @@ def writable(value: Any) -> Any:
 
 def _mended_within(value: Any) -> Any:
     if isinstance(value, str):
-        return without_surrogates(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
         rows = cast("Mapping[Any, Any]", value).items()
         return {_mended_within(key): _mended_within(one) for key, one in rows}

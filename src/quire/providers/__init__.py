@@ -58,7 +58,6 @@ from quire.providers.values import (
     json_text as json_text,
     nests_deeper as nests_deeper,
     plain_json as plain_json,
-    without_surrogates as without_surrogates,
 )
 
 __all__ = [

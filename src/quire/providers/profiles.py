@@ -140,11 +140,11 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
     instructions: Literal["system", "developer", "user"] = "system"
     if "developer_role" in features:
         instructions = "developer"
-    elif "no_instructions" in features:
+    elif "no_system_role" in features:
         instructions = "user"
     wants: Literal["no", "calls", "always"] = "no"
-    if "thoughts_with_calls" in features:
-        wants = "always" if "thoughts_with_answers" in features else "calls"
+    if "reasoning_with_calls" in features:
+        wants = "always" if "reasoning_with_answers" in features else "calls"
     return Profile(
         model,
         cloud_of(model),
@@ -152,13 +152,13 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
         is_openai=is_openai,
         takes_all=is_openai,
         instructions=instructions,
-        instructions_anywhere=is_openai or "instructions_anywhere" in features,
+        instructions_anywhere=is_openai or "system_anywhere" in features,
         call_ids=_call_ids(features),
-        answers_results="heard_results" in features,
+        answers_results="assistant_after_results" in features,
         breakpoints=marked,
         cache_key=marked or (facts.provider == "openai" and facts.cache_minimum is not None),
         takes_thoughts=not is_openai or "/" in model,
-        takes_chunks=facts is UNKNOWN or "thoughts_in_chunks" in features,
+        takes_chunks=facts is UNKNOWN or "reasoning_in_content" in features,
         wants_thoughts=wants,
         one_thought_name=_GATEWAY.search(model) is None,
         thoughts_with_calls_only=bool(_THOUGHTS_WITH_CALLS_ONLY.match(bare_name(model).rpartition("/")[2])),
@@ -167,9 +167,9 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
 
 
 def _call_ids(features: frozenset[str]) -> Alphabet | None:
-    if "nine_letter_ids" in features:
+    if "nine_character_ids" in features:
         return _NINE_LETTERS
-    return _READ_IDS if "read_ids" in features else None
+    return _READ_IDS if "model_reads_ids" in features else None
 
 
 def _anthropic(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
@@ -181,7 +181,7 @@ def _anthropic(model: str, facts: ModelFacts, features: frozenset[str]) -> Profi
         fetches=cloud is None,
         largest_request=LARGEST_REQUEST[cloud],
         unsigned_thinking=has_unsigned_thinking(model),
-        wants_thoughts="calls" if "thoughts_with_calls" in features else "no",
+        wants_thoughts="calls" if "reasoning_with_calls" in features else "no",
     )
     if facts.provider != "anthropic":
         return profile
@@ -189,8 +189,8 @@ def _anthropic(model: str, facts: ModelFacts, features: frozenset[str]) -> Profi
     strictest = {name: getattr(STRICTEST_IMAGES, name) for name in known}
     limits = {name: strictest[name] if value is None else value for name, value in known.items()}
     return profile._replace(
-        mid_instructions="mid_instructions" in features,
-        bound_thinking="bound_thinking" in features,
+        mid_instructions="system_mid_conversation" in features,
+        bound_thinking="thinking_bound_to_prefix" in features,
         images=ImageLimits(**limits),
         cache_minimum=facts.cache_minimum or 0,
     )
@@ -202,12 +202,12 @@ def _gemini(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
     return Profile(
         model,
         cloud,
-        fetches=not is_known or "web_addresses" in features,
+        fetches=not is_known or "web_urls" in features,
         signs_calls=signs,
         # Vertex AI does not look at the signatures of text.
         signs_text=signs and "image" in model.lower() and cloud != "vertex",
         nests_media=signs,
-        mixes_tools=(not is_known or "mixed_tools" in features) and cloud != "vertex",
+        mixes_tools=(not is_known or "provider_tools_with_functions" in features) and cloud != "vertex",
     )
 
 

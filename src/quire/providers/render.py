@@ -13,7 +13,7 @@ from quire.providers.profiles import Profile, profile_for
 from quire.providers.tools import Tool, read_tools
 from quire.providers.turns import LateResult, Marks, Turns, Writer, results_by_call
 from quire.providers.types import CachePlan, Rendered, refuse_losses
-from quire.state import Scroll, View, keep, memos
+from quire.state import Scroll, View, keep_memo, memos
 from quire.tokens import Definition
 
 Begin = Callable[[Profile, Sequence[Tool]], Writer]
@@ -71,7 +71,7 @@ def render(
         # A volatile item answers a call that was closed. The draft knows nothing of it, and may go on.
         rendered = _finished(_begun(job, len(scroll)), job, plan, static)
     if scroll.view is not None and boundary <= scroll.settled:
-        keep(scroll.view, job.key, _Kept(scroll, job.tools, turns, boundary))
+        keep_memo(scroll.view, job.key, _Kept(scroll, job.tools, turns, boundary))
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered

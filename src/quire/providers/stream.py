@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import replace
 
 from quire.errors import Damaged, QuireError
-from quire.items import Content, Item, Message, Part, Reasoning, ToolCall, new_id
+from quire.items import Content, Item, Message, Part, Reasoning, ToolCall, new_id, replace_surrogates
 from quire.providers.media import without_bytes
 from quire.providers.rules import FAILURE_REASONS, FINISHES
 from quire.providers.state import unpack
@@ -22,7 +22,6 @@ from quire.providers.values import (
     object_in,
     plain_json,
     text_in,
-    without_surrogates,
 )
 from quire.tokens import Usage
 
@@ -118,7 +117,7 @@ class TextPieces:
         text, self._half = self._half + piece, ""
         if "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]
-        return without_surrogates(text)
+        return replace_surrogates(text)
 
 
 # --- calls -----------------------------------------------------------------------------------------------
@@ -368,7 +367,7 @@ def finished(
         failure = failure or HALF_CALL
     if reason is None or failure is not None:
         whole = _interrupted(whole)
-    named = without_surrogates(model) if model else None
+    named = replace_surrogates(model) if model else None
     return settle(Parsed(tuple(whole), usage, finish, named, error or failure))
 
 

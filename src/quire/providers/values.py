@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from quire.errors import Damaged, InvalidValue, WrongType
-from quire.items import MAX_DEPTH
+from quire.items import MAX_DEPTH, replace_surrogates
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     """A deep copy in plain dictionaries and lists; `InvalidValue` for a value that is not JSON."""
     kind = cast("type[object]", type(value))
     if kind is str:
-        return without_surrogates(value)
+        return replace_surrogates(value)
     if value is None or kind is bool or kind is int or (kind is float and isfinite(value)):
         return value
     if depth == 0:
@@ -57,21 +57,10 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     raise InvalidValue(f"a value of type {kind.__name__} is not JSON")
 
 
-def without_surrogates(text: str) -> str:
-    """A text with pairs of surrogates joined and lone ones replaced: no wire can carry them."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def _field_name(key: Any) -> str:
     if not isinstance(key, str):
         raise InvalidValue(f"a field name is text, not {type(key).__name__}")
-    return without_surrogates(str.__str__(key))
+    return replace_surrogates(str.__str__(key))
 
 
 def exact_copy(value: Mapping[str, Any]) -> tuple[Json, bytes]:

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from quire.errors import ModelFailed
-from quire.items import Content
-from quire.providers import Parsed, without_surrogates
+from quire.providers import Parsed
 from quire.session.reading import Reading
 from quire.session.responses import is_stream
 
@@ -22,15 +21,6 @@ def check_answer(parsed: Parsed) -> None:
         raise fault
     if parsed.error is not None:
         logger.warning("an answer of %d items ended in an error", len(parsed.items))
-
-
-def mended_content(content: Content) -> Content:
-    """Content without halves of surrogate pairs."""
-    if isinstance(content, str):
-        return without_surrogates(content)
-    if isinstance(content, list | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return tuple([without_surrogates(part) if isinstance(part, str) else part for part in content])
-    return content  # it is none: whoever makes the item says so
 
 
 def is_in_pieces(response: Any) -> bool:

@@ -10,7 +10,7 @@ from quire.errors import StoreError, WrongType
 from quire.items import Content, Item, ToolResult
 from quire.models import AnyModel
 from quire.providers import Parsed, Rendered
-from quire.session.answers import awaited, check_answer, is_in_pieces, mended_content, take
+from quire.session.answers import awaited, check_answer, is_in_pieces, take
 from quire.session.events import Added, Adding
 from quire.session.ledger import appending
 from quire.session.listening import AwaitedListening, Listening
@@ -99,7 +99,7 @@ class Recording(Pooling):
 
         Halves of surrogate pairs, as in names of files that are not UTF-8, are mended as in answers.
         """
-        return super().tool(mended_content(content), call_id=call_id, name=name, to=to, **fields)
+        return super().tool(content, call_id=call_id, name=name, to=to, **fields)
 
     def _hear(self, reading: Reading, events: Iterable[Any], to: str) -> Parsed:
         kept: list[Parsed] = []

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from quire.items import Audio, File, Image, Note, Part
-from quire.providers import without_surrogates
+from quire.items import Audio, File, Image, Note, Part, replace_surrogates
 
 Piece = Part | Note | bytes
 
@@ -74,4 +73,4 @@ def _text_of_bytes(data: bytes) -> str | bytes:
 
 
 def _readable(text: str) -> str:
-    return text if text.isascii() else without_surrogates(text)
+    return text if text.isascii() else replace_surrogates(text)

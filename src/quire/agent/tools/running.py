@@ -20,7 +20,7 @@ from quire.agent.tools.shapes import Misfit
 from quire.agent.tools.signature import Bound
 from quire.agent.tools.tool import Tool
 from quire.errors import WrongType
-from quire.providers import without_surrogates
+from quire.items import replace_surrogates
 from quire.session import Session
 from quire.state import Pool
 from quire.tokens import number
@@ -175,7 +175,7 @@ def _words(fault: BaseException) -> str:
     except Exception:  # it may be as broken as the tool
         said = ""
     name = type(fault).__name__
-    words = without_surrogates(f"{name}: {said}") if said else name
+    words = replace_surrogates(f"{name}: {said}") if said else name
     beside = str(getattr(fault, TOLD_BESIDE, ""))
     inner = list(islice(_leaves(fault), _MOST_INNER))
     if inner[0] is fault:

@@ -22,7 +22,6 @@ from quire.providers import (
     Provider,
     base64_of,
     pack,
-    without_surrogates,
 )
 from quire.session.payloads import made_own
 from quire.state import Scroll, View, config_at

@@ -480,7 +480,7 @@ class MessagesWriter(Writer):
     # --- limits of a request -----------------------------------------------------------------------------
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
-        """The turns without media over the limits of a request, nor thinking that is bound to what changed."""
+        """The turns without media over the limits of a request, nor thinking bound to what changed."""
         changed = 0 if self.tool_names and not self._tools else len(turns)  # stand-ins precede all messages
         if gone := self._excess_images():
             reason = "there are more images, or larger ones, than one request takes"
