@@ -9,9 +9,9 @@ from quire.items import Message
 from quire.memory import Memory, recalled
 from quire.memory.embedding import Embed
 from quire.memory.index import InProcess
+from quire.memory.quotes import Quote
 from quire.memory.ranking import Weights
 from quire.memory.words import terms
-from quire.memory.quotes import Quote
 from quire.session import Session
 from quire.stores import MemoryStore
 from recall_scores import Ranking, quote

@@ -8,9 +8,9 @@ from locomo import CATEGORIES, Conversation
 from quire.items import Item, Message
 from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import CLOSING, OPENING
+from quire.memory.quotes import Quote
 from quire.memory.quoting import quote_of
 from quire.memory.recall import told_block
-from quire.memory.quotes import Quote
 from quire.tokens import Exact
 
 BUDGETS = (512, 1024, 2048, 4096)

@@ -141,8 +141,8 @@ def decoded(codec: Codec, data: bytes) -> None:
         return
     try:
         again = codec.decode(codec.encode(found))
-    except Unencodable:  # msgpack has values that JSON has not
-        assert codec is MSGPACK
+    except Unencodable as fault:  # msgpack has values that JSON has not, and JSON reads integers of any size
+        assert codec is MSGPACK or "beyond 64 bits" in str(fault)
     else:
         assert same(again, found)
 

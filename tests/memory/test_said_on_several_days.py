@@ -104,7 +104,9 @@ def test_what_is_shown_in_the_same_words_hides_no_other_day() -> None:
     text = told(context)
     (line,) = [line for line in text.splitlines() if PILL in line]
     assert sum(day in text for day in ("28 April", "3 May", "9 May", "2 June", "1 July")) == 5
-    quoted = [entry for entry in context.receipt.entries if entry.fate == "shown" and entry.rule == "selected"]
+    quoted = [
+        entry for entry in context.receipt.entries if entry.fate == "shown" and entry.rule == "selected"
+    ]
     assert any(line.endswith(PILL) for _ in quoted)
 
 

@@ -18,7 +18,6 @@ from quire.tokens import Usage
 from tests.providers.answers import answer
 from tests.session.opened import session, texts
 
-HALF = "Well done \ud83d"
 KEEPING = pytest.mark.parametrize("is_awaited", [False, True])
 
 
@@ -27,28 +26,30 @@ def keep(one: Any, response: Any, is_awaited: bool) -> Any:
 
 
 @KEEPING
-def test_an_answer_with_half_a_pair_is_kept(is_awaited: bool) -> None:
+def test_an_answer_with_a_lone_surrogate_is_kept(is_awaited: bool) -> None:
     one = session()
     body = json.loads(
         json.dumps(answer("openai", "gpt-5.6", 1, 2, 2)).replace("answer 1", "Well done \\ud83d")
     )
     keep(one, body, is_awaited)
-    assert texts(one.view())[0] == "Well done ?" and one.spending.requests == 1
+    assert texts(one.view())[0] == "Well done \N{REPLACEMENT CHARACTER}" and one.spending.requests == 1
 
 
 @KEEPING
 @pytest.mark.parametrize("is_bytes", [False, True])
-def test_an_answer_as_text_with_half_a_pair_is_kept(is_awaited: bool, is_bytes: bool) -> None:
+def test_an_answer_as_text_with_a_lone_surrogate_is_kept(is_awaited: bool, is_bytes: bool) -> None:
     one = session()
     text = json.dumps(answer("openai", "gpt-5.6", 1, 2, 2)).replace("answer 1", "Well done \\ud83d")
     keep(one, text.encode() if is_bytes else text, is_awaited)
-    assert texts(one.view())[0] == "Well done ?" and one.spending.requests == 1
+    assert texts(one.view())[0] == "Well done \N{REPLACEMENT CHARACTER}" and one.spending.requests == 1
 
 
 @KEEPING
 def test_what_cannot_be_encoded_is_counted(is_awaited: bool) -> None:
     one = session()
-    parsed = Parsed((Message("assistant", HALF),), Usage(1_800, 100), "stop", "gpt-5.6")
+    parsed = Parsed(
+        (Message("assistant", "Well done", extras={"tags": {1}}),), Usage(1_800, 100), "stop", "gpt-5.6"
+    )
     with pytest.raises(QuireError):
         keep(one, parsed, is_awaited)
     assert texts(one.view()) == [] and one.spending.requests == 1 and one.spending.tokens == 1_900
@@ -103,7 +104,7 @@ def test_what_was_listened_to_is_counted() -> None:
     assert texts(one.view()) == ["Well done 😀!"] and one.spending.requests == 1
 
 
-def test_the_result_of_a_tool_of_an_agent_is_mended() -> None:
+def test_lone_surrogates_in_the_result_of_a_tool_are_replaced() -> None:
     @tool
     def listed() -> str:
         """The names of files."""
@@ -113,4 +114,4 @@ def test_the_result_of_a_tool_of_an_agent_is_mended() -> None:
     agent = Agent(one, model=Scripted([[ToolCall("c1", "listed", "{}")], "done"]), tools=[listed])
     asyncio.run(agent.ask("What is there?"))
     results = [item.content for item in one.view() if isinstance(item, ToolResult)]
-    assert results == ["caf?.txt😀"]
+    assert results == ["caf\N{REPLACEMENT CHARACTER}.txt😀"]
