@@ -1,5 +1,6 @@
-"""Every compactor that is held to the laws, histories with bulk, and a writer of any number of words."""
+"""Every compactor that the laws are tested with, histories with long results, and a writer of summaries."""
 
+from contextlib import suppress
 from random import Random
 
 import msgspec
@@ -18,13 +19,13 @@ from quire.compactors import (
     TruncateOldest,
     record,
 )
+from quire.errors import QuireError
 from quire.items import Item, ToolResult
 from quire.state import Pool, Transcript
 from quire.tokens import Prices
 from tests.counting import FourCharacters
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
-from tests.state.chains import play
 
 TOKENS = FourCharacters()
 
@@ -76,14 +77,14 @@ def _many(seed: int) -> list[Op]:
     ]
 
 
-# Few operations, which hypothesis can make fewer; or the many that it takes for something to be too much.
+# A few operations, which hypothesis can shrink; or enough of them for a view that is too large.
 HISTORIES = st.one_of(OPS, st.integers(0, 2**32).map(_many))
 PERCENT = st.one_of(st.integers(0, 110), st.integers(40, 99))
-"""How much of what is shown there is room for."""
+"""The room, relative to what is shown."""
 
 
 class Wordy(Author):
-    """An author whose tools have much to say."""
+    """An author with long tool results."""
 
     def item(self, transcript: Transcript, op: Op) -> Item | None:
         item = super().item(transcript, op)
@@ -92,10 +93,21 @@ class Wordy(Author):
         return item
 
 
+def go_on(transcript: Transcript, plain: PlainTranscript, ops: list[Op], author: Author) -> None:
+    """Apply operations to a transcript, and to the same in the plainest form."""
+    for op in ops:
+        item = author.item(transcript, op)
+        with suppress(QuireError):
+            if item is not None:
+                transcript.append(item)
+                plain.append(item)
+
+
 def played(ops: list[Op]) -> tuple[Transcript, PlainTranscript]:
     """A random history, and the same in the plainest form."""
-    plain = PlainTranscript()
-    return play(ops, Transcript(), plain, Wordy()), plain
+    transcript, plain = Transcript(), PlainTranscript()
+    go_on(transcript, plain, ops, Wordy())
+    return transcript, plain
 
 
 def room(transcript: Transcript, percent: int) -> Room:
@@ -103,17 +115,17 @@ def room(transcript: Transcript, percent: int) -> Room:
 
 
 WITHIN = st.sampled_from([0.0, 0.5, 1.0])
-"""How much of the size asked for is written."""
+"""The length of a summary, relative to the requested size."""
 
 ANY_LENGTH = st.sampled_from([0.0, 1.0, 1.2, 2.0, 3.0, 40.0])
 
 
 def words(plan: Plan, much: float) -> str | None:
-    """Words for a plan that asks for some: so many times the size, and at least a few letters."""
+    """A summary for a plan that requests one, of so many times the size."""
     return None if plan.request is None else "w" * max(int(4 * plan.request.size * much), 3)
 
 
 def recorded(transcript: Transcript, plan: Plan, pool: Pool | None = None, much: float = 1.0) -> Outcome:
-    """Record a plan, with words where it asks for them: all that it asks for, unless it is said."""
+    """Record a plan, with a summary if it requests one."""
     kept = Pool() if pool is None else pool
     return record(transcript, plan, text=words(plan, much), pool=kept)

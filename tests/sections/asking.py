@@ -1,4 +1,4 @@
-"""Asks made from random conversations, the sections that every law is held against, and a way to ask them."""
+"""Asks about random conversations, the sections that the laws are tested with, and how to ask them."""
 
 from typing import Any
 
@@ -20,11 +20,12 @@ from quire.sections import (
     items_of,
 )
 from quire.state import Pool, View, by_agent, by_role, tool_traffic
+from tests.context.building import done
 from tests.providers.conversations import TOOLS
 
 
 def shorter(item: Item) -> Item | None:
-    """A transform that changes, keeps and drops, and now and then parts a call from its result."""
+    """A transform that changes, keeps and drops items, and may separate a call from its result."""
     if isinstance(item, Reasoning):
         return None
     if isinstance(item, Message) and item.content == "hello":
@@ -49,7 +50,7 @@ async def naming_all(prompt: str) -> str:
 
 
 class Plain:
-    """A section of somebody who inherits nothing."""
+    """A section that inherits nothing."""
 
     name = "plain"
     enabled = True
@@ -113,7 +114,7 @@ INBOX = [
 
 
 def ask_about(view: View, number: int = 0) -> Ask:
-    """An ask with a little of everything; some are about the last item and some about none."""
+    """An ask with some of everything; some have an input and some have none."""
     last = view[-1] if len(view) and number % 3 else None
     return Ask(
         views={"main": view},
@@ -127,21 +128,10 @@ def ask_about(view: View, number: int = 0) -> Ask:
     )
 
 
-async def shown(section: Section, ask: Ask) -> Content:
-    return await section.items(ask)
-
-
-def asked(section: Section, ask: Ask) -> Content:
-    """What a section gives; none here waits for anything, so there is no need for a loop."""
-    coroutine = shown(section, ask)
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        content: Content = done.value
-        return content
-    raise AssertionError("the section waits for something")
+def asked(section: Section, ask: Ask) -> Any:
+    """What a section returns; none here waits for anything."""
+    return done(section.items(ask))
 
 
 def items_from(section: Section, ask: Ask) -> list[Item]:
-    content: Any = asked(section, ask)
-    return list(items_of(content, section.name))
+    return list(items_of(asked(section, ask), section.name))

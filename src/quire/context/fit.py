@@ -120,7 +120,10 @@ class _Fit:
         counter: Counter,
         beside: Mapping[str, int],
         count: Count,
+        *,
+        has_repeats: bool = False,
     ) -> None:
+        self._has_repeats = has_repeats
         self._pieces = pieces
         self._budget = budget
         self._counter = counter
@@ -137,32 +140,31 @@ class _Fit:
         left = self._room - sum(sizes)
         if left >= 0 and all(self._is_within_maximum(index, size) for index, size in enumerate(sizes)):
             found = [self._whole(index, content) for index, content in enumerate(contents)]
-            for index, content in enumerate(contents):
-                if isinstance(content, Candidates):
-                    maximum = self._share(index).maximum
-                    grant = left if maximum is None else min(left, maximum)
-                    found[index] = self._selected(index, content, grant, found)
-                    left -= found[index].counted
-            return tuple(found)
+            return tuple(self._with_candidates(found, {}))
         repeats = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
         return self._without_repeats(contents) if repeats else tuple(self._cut_down())
 
     def _without_repeats(self, contents: Sequence[Content]) -> tuple[Fitted, ...]:
         """Fit pieces of which some have items in common.
 
-        A history has only what no history before it has. Another section leaves out what a history is sure to
-        show, and in the end what is shown elsewhere after all.
+        A history has what no history before it has, and what must stay of it. Another section leaves out what
+        must stay of a history, and in the end what is shown elsewhere.
         """
-        pieces = [
-            piece._replace(content=content, source=piece.origin) if piece.is_elastic else piece
-            for piece, content in zip(self._pieces, contents, strict=True)
-        ]
-        sure = {item.id for piece in pieces if piece.is_elastic for item in piece.protected()}
+        pieces, sure = list(self._pieces), set[str]()
+        for index in _by_precedence([piece.content for piece in pieces]):
+            piece = pieces[index]
+            if piece.is_elastic:
+                stays = {item.id for item in piece.protected()} - sure
+                kept = stays.union(item.id for item in contents[index])
+                if len(kept) < len(piece.content):
+                    items = tuple(item for item in piece.content if item.id in kept)
+                    pieces[index] = piece._replace(content=items, source=piece.origin)
+                sure |= stays
         for index, piece in enumerate(pieces):
             if piece.section.required and not piece.is_elastic:
                 left = tuple(item for item in piece.content if item.id not in sure)
                 pieces[index] = piece._replace(content=left)
-        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count)
+        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count, has_repeats=True)
         fitted = zip(fit._cut_down(), self._pieces, strict=True)
         return tuple(one._replace(piece=piece) for one, piece in fitted)
 
@@ -204,16 +206,13 @@ class _Fit:
         grants = self._grants(left, optional, {}) if optional else {}
         found |= {index: self._first(index, grants[index]) for index in optional}
         fitted = [found[index] for index in range(len(self._pieces))]
-        shown = _once([one.shown for one in fitted])
-        fitted = [
-            one if content is one.shown else self._whole(index, content)
-            for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
-        ]
-        for index in optional:
-            content = self._pieces[index].content
-            if isinstance(content, Candidates):
-                fitted[index] = self._selected(index, content, grants[index], fitted)
-        return fitted
+        if self._has_repeats:
+            shown = _once([one.shown for one in fitted])
+            fitted = [
+                one if content is one.shown else self._whole(index, content)
+                for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
+            ]
+        return self._with_candidates(fitted, grants)
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section; what must stay is set aside first."""
@@ -251,14 +250,28 @@ class _Fit:
         size, answers = self._measure(shown)
         return Fitted(piece, Scroll(shown), size, "more than its share", answers)
 
-    def _selected(self, index: int, candidates: Candidates, grant: int, others: Sequence[Fitted]) -> Fitted:
+    def _with_candidates(self, fitted: list[Fitted], grants: Mapping[int, int]) -> list[Fitted]:
+        """Select from candidates in the room that is left, leaving their grants to those that come later."""
+        contents = {index: piece.content for index, piece in enumerate(self._pieces)}
+        waiting = {i: content for i, content in contents.items() if isinstance(content, Candidates)}
+        left = self._room - sum(one.counted for one in fitted)
+        for index, candidates in list(waiting.items()):
+            del waiting[index]
+            room = left - sum(grants.get(later, 0) for later in waiting)
+            maximum = self._share(index).maximum
+            room = max(room if maximum is None else min(room, maximum), 0)
+            fitted[index] = self._selected(index, candidates, room, fitted)
+            left -= fitted[index].counted
+        return fitted
+
+    def _selected(self, index: int, candidates: Candidates, room: int, others: Sequence[Fitted]) -> Fitted:
         rows = [Shown(one.shown, one.piece.origin) for one in others]
         earlier = [one.selection for one in others if one.selection is not None]
 
         def is_shown(ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
             return any(row.shows(ids, is_same) for row in rows)
 
-        selection = candidates.select(grant, self._count, is_shown, earlier)
+        selection = candidates.select(room, self._count, is_shown, earlier)
         rule = "best first" if len(selection) < len(candidates) else ""
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
@@ -382,7 +395,7 @@ class _Fit:
         largest = None
         if needed.get(worst, 0) >= sum(beside.values()):
             largest = max(stays.get(worst, ()), key=self._count, default=None)
-        item = f"; the largest item is {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
+        item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
         over = total - self._budget.available
         return OverBudget(
             f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
@@ -415,7 +428,7 @@ def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:
     """
     found = list(contents)
     rows: list[Shown] = []
-    for index in sorted(range(len(found)), key=lambda index: not _is_view(found[index])):
+    for index in _by_precedence(found):
         content = found[index]
         if isinstance(content, Candidates) or not len(content):
             continue
@@ -425,6 +438,10 @@ def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:
                 found[index] = content = tuple(reversed(new.values()))
         rows.append(Shown(content))
     return found
+
+
+def _by_precedence(contents: Sequence[Content | Scroll]) -> list[int]:
+    return sorted(range(len(contents)), key=lambda index: not _is_view(contents[index]))
 
 
 def _is_view(content: Content | Scroll) -> bool:

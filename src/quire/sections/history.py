@@ -87,8 +87,8 @@ class History(Settings):
 
     def _chosen(self, view: View) -> View | tuple[Item, ...]:
         if self._where is None and self._transform is None:
-            start = self._start(view)
-            return tuple(newest_from(view, start)) if start else view
+            newest = newest_from(view, self._start(view))
+            return view if len(newest) == len(view) else tuple(newest)
         items = self._filtered(view)
         start = self._start(items)
         if not start:

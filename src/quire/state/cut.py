@@ -9,7 +9,7 @@ from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 
 from quire.errors import Irreducible
 from quire.items import Hide, Item, Message, Span, ToolResult
@@ -120,15 +120,14 @@ class _Row:
     """Items in order, and the search for the place of the cut."""
 
     length: int
-    turns: Sequence[int]  # where user messages are, as positions or indexes
 
     @abstractmethod
-    def index_of(self, turn: int) -> int:
-        """The index of a user message, or of what follows if it is not shown."""
+    def turns_from(self, index: int) -> Iterator[int]:
+        """The indexes of user messages from an index on."""
 
     @abstractmethod
-    def is_shown(self, turn: int) -> bool:
-        """Whether a user message is shown."""
+    def last_turn(self) -> int:
+        """The index of the last user message; 0 if there is none."""
 
     @abstractmethod
     def unprotected_before(self, index: int) -> int:
@@ -145,15 +144,10 @@ class _Row:
     def cut(self, counted: int, tokens: int, counter: Counter, closely: bool = False) -> int:
         """The first index before which enough can be left out."""
         surplus = counted - largest_sum(tokens, counter)
-        start = 0
-        if self.turns and not closely:
-            turn_cost = lambda turn: self.unprotected_before(self.index_of(turn))  # noqa: E731
-            for turn in self.turns[bisect_left(self.turns, surplus, key=turn_cost) :]:
-                if self.is_shown(turn) and self.gone_before(self.index_of(turn)) >= surplus:
-                    return self.index_of(turn)
-            start = self.index_of(self.turns[-1])
-        inside = range(start, self.length + 1)
-        for index in inside[bisect_left(inside, surplus, key=self.unprotected_before) :]:
+        first = bisect_left(range(self.length + 1), surplus, key=self.unprotected_before)
+        turns = iter(()) if closely else self.turns_from(first)
+        inside = range(first if closely else max(first, self.last_turn()), self.length + 1)
+        for index in chain(turns, inside):
             if self.gone_before(index) >= surplus:
                 return index
         parts = tuple(item.id for item in self.protected())
@@ -171,7 +165,6 @@ class _ViewRow(_Row):
     def __init__(self, view: View, counter: Counter) -> None:
         self._view, self._log, self._counter = view, view.log, counter
         self.length = len(view)
-        self.turns = view.log.positions("users", 0, view.end)
         self._protected = frozenset(protected_positions(view))
         summaries = (covered_area(view.log, p, view.end)[0][0] for p in view.shape.summaries)
         shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
@@ -179,11 +172,14 @@ class _ViewRow(_Row):
         self._staying = list(accumulate(map(self._tokens_at, self._stays), initial=0))
         self._scattered = view.log.scattered(view.end)
 
-    def index_of(self, turn: int) -> int:
-        return self._view.index_of(turn)
+    def turns_from(self, index: int) -> Iterator[int]:
+        view = self._view
+        users = view.log.positions("users", self._boundary(index), view.end)
+        return (view.index_of(user) for user in users if view.run_at(user) is not None)
 
-    def is_shown(self, turn: int) -> bool:
-        return self._view.run_at(turn) is not None
+    def last_turn(self) -> int:
+        last = self._log.last_user(self._view.end)
+        return 0 if last is None else self._view.index_of(last)
 
     def unprotected_before(self, index: int) -> int:
         return (
@@ -223,7 +219,7 @@ class _ViewRow(_Row):
         boundary = self._boundary(index)
         around = {self._log.head(boundary)} if boundary < self._view.end else set[int]()
         for head in around.union(self._scattered):
-            if head < boundary and head not in self._protected and self.is_shown(head):
+            if head < boundary and head not in self._protected and self._view.run_at(head) is not None:
                 members = self._log.group(head, self._view.end)
                 if boundary <= members[-1]:
                     yield from members
@@ -243,7 +239,7 @@ class _ListRow(_Row):
     def __init__(self, items: Sequence[Item], count: Count, stays: Collection[str] | None) -> None:
         self._items = items
         self.length = len(items)
-        self.turns = [index for index, item in enumerate(items) if is_user_message(item)]
+        self._turns = [index for index, item in enumerate(items) if is_user_message(item)]
         answers = Answers(items)
         self._heads = answers.heads
         self._ends = {head: index + 1 for index, head in enumerate(self._heads)}
@@ -257,11 +253,11 @@ class _ListRow(_Row):
                 freed[self._ends[head]] += size
         self._gone = list(accumulate(freed))
 
-    def index_of(self, turn: int) -> int:
-        return turn
+    def turns_from(self, index: int) -> Iterator[int]:
+        return islice(self._turns, bisect_left(self._turns, index), None)
 
-    def is_shown(self, turn: int) -> bool:
-        return True
+    def last_turn(self) -> int:
+        return self._turns[-1] if self._turns else 0
 
     def unprotected_before(self, index: int) -> int:
         return self._gone[index]
@@ -283,6 +279,6 @@ class _ListRow(_Row):
             if structural(item) or (stays is not None and item.id in stays):
                 yield index
         if stays is None:
-            yield from self.turns[-1:]
+            yield from self._turns[-1:]
             if self._items and isinstance(self._items[-1], ToolResult):
                 yield self.length - 1

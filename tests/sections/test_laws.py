@@ -1,8 +1,8 @@
-"""What holds for every section: add yours to `SECTIONS` and it is held to all of it."""
+"""What holds for every section in `SECTIONS`: add yours, and it is tested with all of this."""
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from copy import deepcopy
 
 import pytest
@@ -11,11 +11,11 @@ from hypothesis import given, settings, strategies as st
 from quire.errors import QuireError
 from quire.items import KINDS, Item, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.sections import History, Section, settings_of
-from quire.state import Transcript, View, added_since, instructions, memos, structural
+from quire.sections import History, settings_of
+from quire.state import Transcript, View, instructions, structural
 from tests.histories import OPS, Author, Op
 from tests.providers.conversations import MODELS, STEPS, Step, Talk
-from tests.sections.asking import HISTORIES, SECTIONS, ask_about, asked, items_from, shorter
+from tests.sections.asking import HISTORIES, SECTIONS, ask_about, items_from, shorter
 
 pytestmark = pytest.mark.laws
 
@@ -28,38 +28,6 @@ def view_after(steps: list[Step]) -> View:
     talk = Talk()
     talk.play(steps)
     return talk.transcript.view
-
-
-def played(transcript: Transcript, author: Author, op: Op) -> None:
-    """Do what an operation stands for, if the transcript lets it."""
-    item = author.item(transcript, op)
-    with suppress(QuireError):
-        if item is not None:
-            transcript.append(item)
-
-
-@contextmanager
-def forgotten(view: View) -> Generator[None]:
-    """For a while, nothing that was worked out before is known."""
-    kept = memos(view).copy()
-    memos(view).clear()
-    yield
-    memos(view).clear()
-    memos(view).update(kept)
-
-
-def told(section: Section) -> str:
-    return f"{type(section).__name__}-{SECTIONS.index(section)}"
-
-
-def loose(view: View, items: Iterable[Item]) -> tuple[int, int]:
-    """How many calls have no result among the items, and how many results no call, as the log pairs them."""
-    calls, results = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
-    for item in items:
-        if isinstance(item, ToolCall | ToolResult):
-            pairs = calls if isinstance(item, ToolCall) else results
-            pairs[view.log.head(view.position(item.id)), item.call_id] += 1
-    return (calls - results).total(), (results - calls).total()
 
 
 @FEWER
@@ -79,7 +47,7 @@ def test_the_same_ask_gets_the_same_items_and_is_not_changed(steps: list[Step], 
 
 @FEWER
 @given(STEPS, NUMBERS, WIRES)
-def test_no_wire_finds_a_fault_in_sections_one_by_one_and_together(
+def test_no_provider_finds_a_fault_in_sections_one_by_one_and_together(
     steps: list[Step], number: int, wire: tuple[str, str | None]
 ) -> None:
     provider, model = PROVIDERS[wire[0]], wire[1]
@@ -87,16 +55,26 @@ def test_no_wire_finds_a_fault_in_sections_one_by_one_and_together(
     together: dict[str, Item] = {}
     for section in SECTIONS:
         items = items_from(section, ask)
-        if not isinstance(section, History) or not section.leaves_input:
-            together.update((item.id, item) for item in items)
-        rendered = provider.render(items, model=model, tools=ask.tools)
-        assert not provider.check(rendered.payload, model), told(section)
-    rendered = provider.render(list(together.values()), model=model, tools=ask.tools)
+        together.update((item.id, item) for item in items)
+        assert not provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
+    whole = [item for item in ask.view() if item.id in together]
+    rest = [item for item in together.values() if item.id not in {one.id for one in whole}]
+    rendered = provider.render([*rest, *whole], model=model, tools=ask.tools)
     assert not provider.check(rendered.payload, model)
 
 
+def loose(view: View, items: Iterable[Item]) -> tuple[int, int]:
+    """Count the calls without a result and the results without a call, as the log pairs them."""
+    calls, results = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    for item in items:
+        if isinstance(item, ToolCall | ToolResult):
+            pairs = calls if isinstance(item, ToolCall) else results
+            pairs[view.log.head(view.position(item.id)), item.call_id] += 1
+    return (calls - results).total(), (results - calls).total()
+
+
 def check_groups(history: History, view: View, number: int) -> None:
-    """A history shows groups whole and in order; a transform may take more, but no half of a pair."""
+    """A history shows whole groups in order; a transform may drop items, but no half of a pair."""
     ask = ask_about(view, number)
     items = items_from(history, ask)
     ids, order = {item.id for item in items}, {item.id: index for index, item in enumerate(view)}
@@ -117,48 +95,19 @@ def test_no_history_splits_a_group(steps: list[Step], number: int) -> None:
 
 
 @given(OPS)
-def test_no_history_splits_a_group_of_what_came_late(ops: list[Op]) -> None:
+def test_no_history_splits_a_group_of_an_edited_transcript(ops: list[Op]) -> None:
     transcript, author = Transcript(), Author()
     for op in ops:
-        played(transcript, author, op)
+        item = author.item(transcript, op)
+        with suppress(QuireError):
+            if item is not None:
+                transcript.append(item)
     for history in HISTORIES:
         check_groups(history, transcript.view, 0)
 
 
-@settings(max_examples=2 * settings().max_examples)
-@given(OPS, st.lists(st.sampled_from(HISTORIES), min_size=4, max_size=4), st.booleans(), st.integers(1, 3))
-def test_going_on_is_beginning_anew_and_what_was_handed_out_stays(
-    ops: list[Op], histories: list[History], apart: bool, every: int
-) -> None:
-    transcript, author = Transcript(), Author()
-    handed: list[tuple[Sequence[object], list[object]]] = []
-    sections = [history.without_input() if apart else history for history in histories]
-    for number, op in enumerate(ops):
-        played(transcript, author, op)
-        for section in sections if number % every == 0 else ():
-            ask = ask_about(transcript.view, number)
-            going_on = asked(section, ask)
-            with forgotten(ask.view()):
-                assert list(going_on) == list(asked(section, ask))
-            handed.append((going_on, list(going_on)))
-    assert all(list(content) == copy for content, copy in handed)
-
-
-@given(STEPS, st.lists(st.integers(0, 120), min_size=2, max_size=6))
-def test_a_whole_history_only_grows_between_edits(steps: list[Step], cuts: list[int]) -> None:
-    talk, earlier = Talk(), None
-    for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
-        talk.play(steps[start:stop])
-        view = talk.transcript.view
-        content = asked(History(), ask_about(view))
-        assert content is view
-        if earlier is not None and added_since(view, earlier) is not None:
-            assert list(content)[: len(earlier)] == list(earlier)
-        earlier = view
-
-
 @given(STEPS, st.integers(1, 9), st.booleans())
-def test_what_must_stay_stays(steps: list[Step], count: int, turns: bool) -> None:
+def test_protected_items_stay(steps: list[Step], count: int, turns: bool) -> None:
     view = view_after(steps)
     history = History(turns=count) if turns else History(messages=count)
     items = items_from(history, ask_about(view))
@@ -175,7 +124,7 @@ def test_what_must_stay_stays(steps: list[Step], count: int, turns: bool) -> Non
 
 
 @given(STEPS)
-def test_the_message_to_be_answered_is_never_refused(steps: list[Step]) -> None:
+def test_the_last_user_message_is_never_left_out(steps: list[Step]) -> None:
     view = view_after(steps)
     users = [item.id for item in view if getattr(item, "role", "") == "user"]
     for history in (History(where=lambda item: False), History(transform=lambda item: None)):

@@ -1,0 +1,389 @@
+"""What the documentation promises of each compactor, of recording a plan, and of reading outputs back."""
+
+from typing import Any, cast
+
+import pytest
+
+from quire.compactors import (
+    READ_BACK,
+    Cascade,
+    ClearToolResults,
+    Offload,
+    Planner,
+    Room,
+    Summarize,
+    TruncateOldest,
+    leaving_out,
+    old_turns,
+    read_back,
+    record,
+    transcript_text,
+)
+from quire.errors import InvalidLimit, InvalidValue, Irreducible, QuireError, WrongType
+from quire.items import Audio, Image, Item, Mask, Message, Note, Pin, Reasoning, Summary, ToolCall, ToolResult
+from quire.state import Pool, Transcript
+from quire.tokens import Prices, counter_for, schema_tokens
+from tests.counting import FourCharacters, Items
+
+TOKENS = FourCharacters()
+WIDE, TIGHT = Room(10**6, TOKENS), Room(100, TOKENS)
+BULK = "line after line " * 100
+
+
+def turns(count: int, size: int = 36) -> list[Item]:
+    """Turns of a question and an answer, each message of `size` characters."""
+    return [
+        Message(role, "x" * size, id=f"{role[0]}{turn}", created_at=float(turn))
+        for turn in range(1, count + 1)
+        for role in ("user", "assistant")
+    ]
+
+
+def calls(*outputs: Any) -> Transcript:
+    """A question, and a call with an answer for each output."""
+    items: list[Item] = [Message("user", "Look.", id="u", created_at=1.0)]
+    for number, output in enumerate(outputs, 1):
+        items.append(ToolCall(f"c{number}", "look", id=f"c{number}", created_at=2.0))
+        items.append(ToolResult(f"c{number}", "look", output, id=f"r{number}", created_at=2.0))
+        items.append(Message("assistant", "Hm.", id=f"h{number}", created_at=2.0))
+    return Transcript(items)
+
+
+def ids(transcript: Transcript) -> str:
+    return " ".join(item.id for item in transcript.view)
+
+
+def outputs(transcript: Transcript) -> list[str]:
+    return [item.text for item in transcript.view if isinstance(item, ToolResult)]
+
+
+def applied(compactor: Any, transcript: Transcript, room: Room, text: str | None = None) -> Any:
+    """Plan, record, and return the plan."""
+    plan = compactor.plan(transcript.view, room)
+    assert plan is not None and record(transcript, plan, text=text, pool=Pool()).fate == "kept"
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("compactor", "items", "room", "left"),
+    [
+        (TruncateOldest(), turns(4), Room(106, TOKENS), "u4 a4"),
+        (TruncateOldest(floor=1.0), turns(4), Room(5, Items()), "u3 a3 u4 a4"),
+        (TruncateOldest(unit="turns", floor=3, ceiling=3), turns(4), WIDE, "u2 a2 u3 a3 u4 a4"),
+        (
+            TruncateOldest(unit="messages", floor=4, ceiling=7),
+            [Message("system", "Be brief.", id="s", created_at=0.0), *turns(4)],
+            WIDE,
+            "s u3 a3 u4 a4",
+        ),
+        (
+            TruncateOldest(),  # the last turn is above the floor: half of the rest stays
+            [
+                *turns(1, 400),
+                Message("user", "x" * 400, id="last", created_at=9.0),
+                *(Message("assistant", "x" * 36, id=f"t{n}", created_at=9.0) for n in range(4)),
+            ],
+            Room(170, TOKENS),
+            "last t2 t3",
+        ),
+        (TruncateOldest(floor=75), [*turns(2, 400), Pin("u1"), *turns(3)[4:]], Room(150, TOKENS), "u1 u3 a3"),
+    ],
+    ids=["tokens", "items", "turns", "messages", "long last turn", "pin above the floor"],
+)
+def test_the_oldest_go_down_to_the_floor(compactor: Any, items: list[Item], room: Room, left: str) -> None:
+    transcript = Transcript(items)
+    assert compactor.plan(transcript.view, WIDE) is None or compactor.unit != "tokens"
+    applied(compactor, transcript, room)
+    assert ids(transcript) == left and compactor.plan(transcript.view, room) is None
+
+
+@pytest.mark.parametrize(
+    "big", [Message("system", "x" * 4000, id="big"), Message("user", "x" * 4000, id="big", created_at=9.0)]
+)
+def test_what_cannot_shrink_is_named(big: Item) -> None:
+    view = Transcript([*turns(1), big]).view
+    for compactor in (
+        TruncateOldest(),
+        Planner(TruncateOldest()),
+        Cascade(ClearToolResults(), TruncateOldest(), ClearToolResults()),
+    ):
+        with pytest.raises(Irreducible) as caught:
+            compactor.plan(view, Room(150, TOKENS))
+        assert "big" in caught.value.parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "error"),
+    [
+        (TruncateOldest, {"floor": -1}, InvalidLimit),
+        (TruncateOldest, {"floor": 1.5}, InvalidLimit),
+        (TruncateOldest, {"floor": 0.9, "ceiling": 0.8}, InvalidLimit),
+        (TruncateOldest, {"unit": "words"}, InvalidValue),
+        (TruncateOldest, {"unit": "messages", "floor": 0.5}, WrongType),
+        (TruncateOldest, {"unit": "messages", "floor": 30}, InvalidLimit),
+        (ClearToolResults, {"keep": -1}, InvalidLimit),
+        (ClearToolResults, {"stub": "  "}, InvalidValue),
+        (ClearToolResults, {"ceiling": 2.0}, InvalidLimit),
+        (Offload, {"larger_than": -1}, InvalidLimit),
+        (Summarize, {"size": 0}, InvalidLimit),
+        (Summarize, {"prompt": "Summarize."}, InvalidValue),
+        (Summarize, {"prompt": "Of {conversation}", "guidance": "short"}, InvalidValue),
+        (Room, {"tokens": -1, "counter": TOKENS}, InvalidLimit),
+        (Room, {"tokens": 1, "counter": TOKENS, "reads": -1}, InvalidLimit),
+        (lambda **more: Planner(TruncateOldest(), **more), {"patience": 1.5}, InvalidLimit),
+        (lambda **more: Planner(TruncateOldest(), **more), {"prices": Prices(cache_read=1)}, InvalidValue),
+        (lambda **_: Cascade(), {}, InvalidValue),
+        (lambda **_: Cascade(cast(Any, "truncate")), {}, WrongType),
+    ],
+)
+def test_wrong_settings_are_refused(kind: Any, settings: dict[str, Any], error: type[QuireError]) -> None:
+    with pytest.raises(error):
+        kind(**settings)
+
+
+def test_all_results_but_the_newest_are_cleared_in_one_batch() -> None:
+    transcript = calls(BULK, BULK, BULK, BULK)
+    assert len(applied(ClearToolResults(keep=2, stub="[gone]"), transcript, TIGHT).edits) == 2
+    assert outputs(transcript) == ["[gone]", "[gone]", BULK, BULK]
+    assert ClearToolResults(keep=2).plan(transcript.view, TIGHT) is None
+    saved = len(BULK) // 4 - 1
+    view = calls(BULK, "short", BULK).view
+    enough, too_little = (ClearToolResults(keep=1, at_least=saved + n, stub="gone") for n in (0, 1))
+    assert enough.plan(view, TIGHT) and not too_little.plan(view, TIGHT) and not enough.plan(view, WIDE)
+
+
+def test_pinned_results_and_those_beside_a_pending_call_stay() -> None:
+    transcript = calls(BULK, BULK)
+    transcript.append(Pin("r1"))
+    transcript.extend([ToolCall("x", "look"), ToolCall("y", "look"), ToolResult("x", "look", BULK)])
+    for compactor in (ClearToolResults(keep=0), Offload(keep=0, larger_than=100)):
+        plan = compactor.plan(transcript.view, TIGHT)
+        assert plan is not None and [edit.target for edit in plan.edits if isinstance(edit, Mask)] == ["r2"]
+
+
+def test_a_bulky_output_moves_to_the_pool_and_comes_back() -> None:
+    transcript, pool = calls("short", BULK, (BULK, Image(url="https://example.com/a.png")), "last"), Pool()
+    plan = Offload(larger_than=200).plan(transcript.view, TIGHT)
+    assert plan is not None and len(plan.notes) == 1, "a result with media stays"
+    with pytest.raises(InvalidValue, match="pool"):
+        record(transcript, plan)
+    record(transcript, plan, pool=pool)
+    handle = plan.notes[0].key or ""
+    assert pool.get(handle).description == "output of look, 404 tokens" and handle in outputs(transcript)[1]
+    assert read_back(pool, handle, TOKENS, 10_000) == BULK
+    assert Offload(larger_than=200).plan(calls(BULK, "new").view, WIDE) is None
+    assert Offload(larger_than=200, ceiling=0).plan(calls(BULK, "new").view, WIDE) is not None
+
+
+def test_a_newest_result_moves_only_if_there_is_no_room_for_it() -> None:
+    counter, offload = counter_for("gpt-5.6"), Offload(larger_than=100, keep=1)
+    both: list[Item] = [
+        ToolCall("a", "look"),
+        ToolCall("b", "look"),
+        ToolResult("a", "look", "word " * 10_000, id="ra"),
+    ]
+    transcript = Transcript([Message("user", "go"), *both, ToolResult("b", "look", "word " * 500, id="rb")])
+    plan = applied(offload, transcript, Room(2_000, counter))
+    assert [edit.target for edit in plan.edits] == ["ra"] and plan.after > 500
+    frame: list[Item] = [Message("system", "x" * 400), Message("user", "y" * 400), ToolCall("c", "look")]
+    view = Transcript([*frame, ToolResult("c", "look", BULK)]).view
+    beside = Offload(larger_than=200).plan(view, Room(450, TOKENS))
+    assert beside is not None and beside.after <= 450
+    assert Offload(larger_than=200).plan(calls(BULK).view, Room(450, TOKENS)) is None
+
+
+def test_reading_goes_on_where_it_stopped_and_mistakes_are_answered_in_words() -> None:
+    counter = counter_for("gpt-5.6")
+    text = "".join(f"row {number}: {number * 7919 % 1000}\n" for number in range(3000))
+    pool, read, start = Pool([Note(text, key="output-1")]), "", 0
+    while True:
+        piece = read_back(pool, "output-1", counter, 2_000, start)
+        assert counter.count(ToolResult("c", "read_back", piece)) <= 2_000
+        body, found, hint = piece.rpartition("\n[characters ")
+        read += body if found else piece
+        if not found:
+            break
+        start = int(hint.rpartition("start=")[2].rstrip("]"))
+    assert read == text and schema_tokens([READ_BACK], counter) < 200
+    assert "Nothing is kept under the handle 'm'" in read_back(pool, "m", TOKENS, 50)
+    assert read_back(pool, cast(Any, 3), TOKENS, 50).startswith("Nothing is kept under the handle")
+    assert "none from" in read_back(pool, "output-1", TOKENS, 50, start=10**6)
+    assert "0 or more, and not -1" in read_back(pool, "output-1", TOKENS, 50, start=-1)
+    with pytest.raises(InvalidLimit):
+        read_back(pool, "output-1", TOKENS, 6)
+
+
+def test_a_summary_stands_for_the_oldest_and_folds_an_earlier_one() -> None:
+    transcript = Transcript([Message("system", "Be brief.", id="s", created_at=0.0)])
+    for turn in range(1, 40):
+        transcript.extend(turns(turn)[-2:])
+        plan = Summarize(floor=4, ceiling=8).plan(transcript.view, WIDE)
+        if plan is not None and plan.request is not None:
+            told = plan.request.prompt[-1]
+            assert isinstance(told, Message)
+            text = f"{told.text.count('user: ')} questions, {told.text.count('[earlier summary]')} summaries"
+            record(transcript, plan, text=text)
+    summaries = [item for item in transcript.view if isinstance(item, Summary)]
+    assert [item.text for item in summaries] == ["3 questions, 1 summaries"] and len(summaries[0].spans) == 1
+    assert transcript.view[0].id == "s" and transcript.view[1] == summaries[0]
+
+
+def test_the_size_of_a_summary_leaves_room_and_turns_may_be_kept() -> None:
+    plan = Summarize(unit="tokens").plan(Transcript(turns(20)).view, Room(400, TOKENS))
+    assert plan is not None and plan.request is not None and plan.request.size == 80
+    long = Summarize(floor=10, ceiling=20).plan(
+        Transcript(turns(20, 400)).view, Room(500, TOKENS, reads=10_000)
+    )
+    assert long is not None and long.after <= 500 and "tokens are shown" in long.reason
+    view = Transcript(turns(6)).view
+    kept = Summarize(floor=2, ceiling=8, keep_turns=3).plan(view, WIDE)
+    assert kept is not None and kept.request is not None
+    assert kept.request.items == ("u1", "a1", "u2", "a2", "u3", "a3")
+    with pytest.raises(Irreducible, match="the last 5 turns"):
+        Summarize(floor=2, ceiling=8, keep_turns=5).plan(view, WIDE)
+
+
+def test_the_prompt_has_headings_and_guidance_or_is_ones_own() -> None:
+    view = Transcript([*turns(12), Message("user", "{conversation} {size}", created_at=20.0)]).view
+    plan = Summarize(guidance="Keep all code.", size=77).plan(view, WIDE)
+    assert plan is not None and plan.request is not None
+    system, user = (item.text for item in plan.request.prompt if isinstance(item, Message))
+    assert all(f"\n{heading}: " in system for heading in ("Goal", "Decisions", "Open tasks", "Rules to keep"))
+    assert "Keep all code." in system and "77 tokens" in system and user.startswith("<conversation>\nuser: x")
+    own = Summarize(prompt='As {"json": {size}}: {conversation}', floor=1, ceiling=2).plan(view, WIDE)
+    assert own is not None and own.request is not None and isinstance(own.request.prompt[0], Message)
+    assert own.request.prompt[0].text.startswith('As {"json": {size}}: user: xxx')
+
+
+def test_items_as_text() -> None:
+    lines = transcript_text(
+        [
+            Message("system", "Be brief."),
+            Message("user", ("look", Image(url="https://a.png"), Audio(data=b"a", transcript="said"))),
+            Reasoning("hm"),
+            ToolCall("c", "find", '{"q": 1}'),
+            ToolResult("c", "find", "y" * 5_000, True),
+            Note({"k": 1}),
+            Summary("so far"),
+        ]
+    ).splitlines()
+    assert lines[:2] == ["user: look [image at https://a.png] said", '[call of find] {"q": 1}']
+    assert lines[2].startswith("[find failed] yyy") and "[... 4,001 characters ...]" in lines[2]
+    assert lines[3:] == ['[note] {"k":1}', "[earlier summary] so far"]
+
+
+def test_old_turns_are_summarized_on_demand() -> None:
+    transcript = Transcript(turns(4))
+    assert old_turns(transcript.view, 4) is None
+    stretch = old_turns(transcript.view, 1)
+    assert stretch is not None and " ".join(i.id for i in stretch.items) == "u1 a1 u2 a2 u3 a3"
+    plan = Summarize().plan_for(transcript.view, Room(200, TOKENS), stretch)
+    assert record(transcript.fork(), plan, text="w" * 2_000).fate == "discarded", "it would not fit"
+    assert record(transcript, plan, text="w" * 300).fate == "kept", "it may be longer if it fits"
+    assert ids(transcript).split()[1:] == ["u4", "a4"] and old_turns(transcript.view, 1) is None
+    edit = leaving_out(transcript.view, ["u4"])
+    assert edit is not None and [span.first for span in edit.spans] == ["a4"]
+
+
+def test_long_pasts_are_read_in_parts_and_without_a_writer_the_next_is_asked() -> None:
+    view = Transcript(
+        [Message("user" if n % 2 == 0 else "assistant", "x" * 400, id=f"{n}") for n in range(40)]
+    ).view
+    plan = Summarize(prompt="{conversation}", size=20).plan(view, Room(10**6, TOKENS, reads=600))
+    assert plan is not None and plan.request is not None and plan.request.is_part
+    assert plan.request.items == ("0", "1", "2", "3"), "up to where a turn begins"
+    nobody = Room(2_000, TOKENS, reads=0)
+    assert Summarize(unit="tokens").plan(view, nobody) is None
+    other = Cascade(Summarize(unit="tokens"), TruncateOldest()).plan(view, nobody)
+    assert other is not None and other.request is None and other.after <= 800
+
+
+def test_a_cascade_goes_as_far_as_it_must_and_requests_a_summary_last() -> None:
+    cascade = Cascade(ClearToolResults(keep=0, at_least=1, stub="-"), TruncateOldest())
+    enough = cascade.plan(calls(BULK, BULK).view, Room(500, TOKENS))
+    assert enough is not None and len(enough.edits) == 2 and enough.after < 100
+    more = cascade.plan(Transcript([*turns(20, 400)[:-1], *calls(BULK).recorded()]).view, Room(500, TOKENS))
+    assert more is not None and more.after <= 250 and "truncate-oldest: " in more.reason
+    transcript = Transcript([*turns(20, 400), *calls(BULK, BULK).recorded()])
+    words = Cascade(ClearToolResults(keep=1, at_least=1), Summarize(unit="tokens"), TruncateOldest(ceiling=0))
+    plan = words.plan(transcript.view, Room(500, TOKENS))
+    assert plan is not None and plan.request is not None and len(plan.edits) == 1
+    log = transcript.recorded()
+    assert record(transcript, plan, text="").fate == "discarded" and transcript.recorded() == log
+    assert record(transcript, plan, text="gist").fate == "kept"
+
+
+def test_a_plan_is_recorded_whole_or_not_at_all() -> None:
+    class Full(Pool):
+        def add(self, note: Note) -> Note | None:
+            raise RuntimeError("full")
+
+    transcript, pool = calls(BULK, BULK, "short"), Full()
+    Pool.add(pool, Note("a", key="a"))
+    plan = Offload(larger_than=10, keep=1).plan(transcript.view, TIGHT)
+    assert plan is not None
+    log = transcript.recorded()
+    with pytest.raises(RuntimeError):
+        record(transcript, plan, pool=pool)
+    wrong = plan._replace(edits=(Mask("nobody", "-"),))
+    assert record(transcript, wrong, pool=Pool()).fate == "discarded"
+    assert transcript.recorded() == log and [note.key for note in pool] == ["a"]
+    with pytest.raises(InvalidValue, match="requests no summary"):
+        record(transcript, plan, text="gist", pool=Pool())
+
+
+def work(count: int, bulk: int = 400) -> list[Item]:
+    """Turns with a call each, and a question at the end."""
+    items: list[Item] = [Message("system", "Be careful.", created_at=0.0)]
+    for n in range(count):
+        items += [
+            Message("user", "and the next?", created_at=n + 0.1),
+            ToolCall(f"c{n}", "look", "{}", created_at=n + 0.2),
+            ToolResult(f"c{n}", "look", "x" * bulk, created_at=n + 0.3),
+            Message("assistant", "That one is fine.", created_at=n + 0.4),
+        ]
+    return items
+
+
+def plans_on_the_way(planner: Planner) -> list[tuple[int, str]]:
+    """The tokens shown and the author of each plan while a conversation grows in a room of 3,000."""
+    transcript, found = Transcript(), list[tuple[int, str]]()
+    for item in work(60):
+        transcript.append(item)
+        if isinstance(item, Message) and item.role == "user":
+            plan = planner.plan(transcript.view, Room(3_000, TOKENS))
+            if plan is not None:
+                found.append((plan.before, plan.by))
+                record(transcript, plan, text="gist" if plan.request is not None else None)
+                assert planner.plan(transcript.view, Room(3_000, TOKENS)) is None
+    return found
+
+
+def test_a_planner_is_early_if_a_cache_is_dear_and_waits_if_it_is_free() -> None:
+    dear = Prices(input=1.0, output=5.0, cache_read=0.9, cache_write=1.0)
+    free = Prices(input=1.0, output=5.0, cache_read=0.0, cache_write=1.25)
+    early = plans_on_the_way(Planner(TruncateOldest(), prices=dear))
+    late = plans_on_the_way(Planner(TruncateOldest(), prices=free))
+    patient = plans_on_the_way(Planner(TruncateOldest(), prices=dear, patience=1.0))
+    assert early and max(held for held, _ in early) <= 3_000
+    assert late and min(held for held, _ in (*late, *patient)) > 3_000
+    cheap = plans_on_the_way(Planner(Summarize(unit="tokens", size=400), TruncateOldest()))
+    assert {by for _, by in cheap} == {"planner: truncate-oldest"}, "a summary would cost more than it saves"
+
+
+def test_a_planner_forecasts_and_uses_several_compactors_if_it_must() -> None:
+    view, room = Transcript([*work(40), Message("user", "and?")]).view, Room(2_000, TOKENS)
+    plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
+    assert plan is not None and plan.forecast is not None and plan.forecast.saved == plan.saved
+    assert 0 < plan.forecast.rewritten < plan.after and 0 < plan.forecast.per_call < 0.01
+    long = [Message("user", "y" * 900, created_at=0.01) for _ in range(6)]
+    both = Planner(ClearToolResults(keep=0, at_least=1), Summarize(floor=10, ceiling=20, keep_turns=3))
+    joined = both.plan(Transcript([*long, *work(6, 1_200), Message("user", "?")]).view, Room(600, TOKENS))
+    assert joined is not None and joined.by == "planner: cascade"
+
+
+@pytest.mark.parametrize(("pause", "is_early"), [(10.0, False), (3_600.0, True)])
+def test_a_cold_cache_is_the_best_time(pause: float, is_early: bool) -> None:
+    view = Transcript([*work(24), Message("user", "still there?", created_at=23.4 + pause)]).view
+    room = Room(view.tokens(TOKENS) * 3 // 2, TOKENS)
+    assert (Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room) is not None) == is_early

@@ -1,0 +1,358 @@
+"""What the documentation promises of templates, budgets, receipts and replays."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+
+from quire.compactors import Summarize, TruncateOldest, record
+from quire.context import POLICIES, Context, Replay, Template, diff, replay
+from quire.errors import InvalidValue, OverBudget, UnknownId, UnknownKey, WrongType
+from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summary, ToolCall, ToolResult
+from quire.providers import PROVIDERS
+from quire.sections import Additional, Ask, Custom, History, Input, Instructions, Pooled
+from quire.state import Pool, Transcript
+from quire.tokens import Budget, Calibrated, Prices, Share, counter_for, schema_tokens
+from tests.context.building import built
+from tests.counting import FourCharacters, Items
+
+BUDGET = Budget(window=1_000, reserve=100)
+COUNTER, FOUR = counter_for("gpt-5.6"), FourCharacters()
+
+
+def said(*texts: str) -> Transcript:
+    """A dialogue of the user and the model, with the texts as ids."""
+    turns = ((n, "assistant" if n % 2 else "user", text) for n, text in enumerate(texts))
+    return Transcript([Message(cast(Role, role), text, id=text, created_at=n) for n, role, text in turns])
+
+
+def words(role: Any, count: int, **more: Any) -> Message:
+    return Message(role, "word " * count, **more)
+
+
+def shown(template: Template, transcript: Transcript, **more: Any) -> Context:
+    return built(template, Ask(views={"main": transcript.view}, **more), Items())
+
+
+def ids(context: Context) -> list[str]:
+    return [item.id for item in context.items]
+
+
+def clock(ask: Ask) -> list[dict[str, str]]:
+    return [{"role": "system", "content": f"It is {ask.now}."}]
+
+
+def failing(ask: Ask) -> list[Item]:
+    raise RuntimeError("no network")
+
+
+def test_sections_are_found_added_replaced_and_removed_by_name() -> None:
+    template = Template(Instructions("Be kind."), History(), budget=BUDGET)
+    longer = template.add(Custom("clock", clock)).add(Additional([], name="extra"), before="history")
+    assert [section.name for section in longer] == ["instructions", "extra", "history", "clock"]
+    assert [section.name for section in longer.remove("extra").add(Input(), after="instructions")] == [
+        *("instructions", "input", "history", "clock")
+    ]
+    assert longer.replace("clock", Custom("clock", failing)).find("clock") is not longer.find("clock")
+    assert "clock" in longer and "clock" not in template
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda: Template(History(), History(), budget=BUDGET), InvalidValue),
+        (lambda: Template(History(), budget=BUDGET).remove("clock"), UnknownKey),
+        (
+            lambda: Template(History(), budget=BUDGET).add(Input(), before="history", after="history"),
+            InvalidValue,
+        ),
+        (lambda: Template(History(), budget=cast(Any, 1_000)), WrongType),
+        (lambda: Template(cast(Any, object()), budget=BUDGET), WrongType),
+        (lambda: Template(History(), budget=Budget(window=9, shares={"histroy": Share()})), InvalidValue),
+        (lambda: Template(Instructions("x", share=Share(maximum=5)), budget=BUDGET), InvalidValue),
+        (lambda: built(Template(budget=BUDGET), cast(Any, 5), FOUR), WrongType),
+    ],
+)
+def test_wrong_arguments_are_refused(wrong: Callable[[], Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        wrong()
+
+
+def test_a_failing_section_is_an_error_unless_it_is_optional_or_disabled() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        shown(Template(Custom("news", failing), History(), budget=BUDGET), said("q"))
+    assert caught.value.__notes__ == ["in section 'news'"]
+    context = shown(Template(Custom("news", failing, required=False), History(), budget=BUDGET), said("q"))
+    assert ids(context) == ["q"] and "it failed: RuntimeError" in str(context.receipt)
+    assert ids(
+        shown(Template(Custom("news", failing, enabled=False), History(), budget=BUDGET), said("q"))
+    ) == ["q"]
+    lost = Template(History(), History("gone", name="gone", required=False), budget=BUDGET)
+    assert "UnknownKey" in str(shown(lost, said("q")).receipt)
+
+
+def test_a_section_can_set_parameters_for_a_later_one() -> None:
+    def first(ask: Ask) -> list[Item]:
+        ask.parameters["tone"] = "kindly"
+        return []
+
+    second = Custom("second", lambda ask: [{"role": "system", "content": f"Speak {ask.parameters['tone']}."}])
+    (message, _) = shown(Template(Custom("first", first), second, History(), budget=BUDGET), said("q")).items
+    assert isinstance(message, Message) and message.text == "Speak kindly."
+
+
+def test_the_input_is_shown_once_and_a_missing_one_is_reported() -> None:
+    template, transcript = (
+        Template(History(), Custom("clock", clock), Input(), budget=BUDGET),
+        said("q1", "a1", "q2"),
+    )
+    context = shown(template, transcript, input=transcript.view[-1])
+    assert [*ids(context)[:2], ids(context)[-1]] == ["q1", "a1", "q2"] and len(context.items) == 4
+    transcript.extend([ToolCall("c", "look", id="c"), ToolResult("c", "look", "seen", id="r")])
+    again = shown(template, transcript, input=transcript.get("q2"))
+    assert ids(again)[:5] == ["q1", "a1", "q2", "c", "r"] and len(again.items) == 6
+    absent = shown(Template(Instructions("a"), budget=BUDGET), transcript, input=transcript.get("q2"))
+    assert any("'q2' is not shown" in line for line in absent.receipt.advice)
+
+
+def test_a_volatile_section_before_the_history_is_reported_with_its_cost() -> None:
+    transcript = said("q1", "a1", "q2")
+    early = Template(Custom("clock", clock), History(), budget=BUDGET, model="claude-sonnet-4-5")
+    (advice,) = shown(early, transcript).receipt.advice
+    assert "'clock'" in advice and "3 tokens" in advice and "$0.0000" in advice
+    assert shown(early, transcript).plan.slow == 0
+    assert shown(Template(History(), Custom("clock", clock), budget=BUDGET), transcript).receipt.advice == ()
+
+
+def test_a_context_knows_what_it_shares_with_the_one_before() -> None:
+    template = Template(Instructions("Be kind."), History(), Custom("clock", clock), budget=BUDGET)
+    transcript = said("q1", "a1", "q2")
+    first = built(template, Ask(views={"main": transcript.view}, now=1.0), Items())
+    assert first.shared == 0
+    transcript.append(Message("assistant", "a2", id="a2"))
+    assert built(template, Ask(views={"main": transcript.view}, now=2.0), Items(), first).shared == 4
+    transcript.append(Hide((Span("q1", "a1"),)))
+    assert built(template, Ask(views={"main": transcript.view}, now=2.0), Items(), first).shared == 1
+
+
+def test_a_receipt_explains_every_item_and_what_changed() -> None:
+    transcript = said("q1", "a1", "q2", "a2", "q3", "a3", "q4")
+    before = shown(Template(Instructions("Be kind."), History(), budget=Budget(window=5)), transcript)
+    assert before.explain("q1").fate == "left out" and before.explain("q1").rule == "oldest left out"
+    transcript.append(Pin("a1", id="pin"))
+    transcript.append(Summary("It began.", (Span("q1", "q1"),), id="sum"))
+    transcript.append(Hide((Span("q2", "a2"),), id="hide"))
+    transcript.append(Mask("a3", "[cut]", id="mask"))
+    after = built(Template(History(), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR)
+    fates = {entry.item_id: (entry.fate, entry.rule) for entry in after.receipt.entries}
+    assert fates["q1"] == ("summarised", "edit sum") and fates["a1"][0] == "pinned"
+    assert fates["q2"] == ("hidden", "edit hide") and fates["a3"] == ("masked", "edit mask")
+    changes = {change.item_id: str(change) for change in diff(before, after)}
+    assert changes["q1"].startswith("q1: left out -> summarised") and "not there" in changes["sum"]
+    with pytest.raises(UnknownId, match="no item 'nobody'"):
+        after.explain("nobody")
+    chosen = built(Template(History(turns=1), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR)
+    assert chosen.explain("q3").rule == "not chosen"
+
+
+def test_a_receipt_is_a_table_and_a_page() -> None:
+    template = Template(Instructions("Be kind."), History(), budget=Budget(window=4))
+    receipt = shown(template, said("q1", "a1", "q2", "a2", "q3"), tools=[{"name": "look"}]).receipt
+    lines = str(receipt).splitlines()
+    assert lines[0].split() == ["section", "tokens", "shown", "left", "out"]
+    assert lines[-1].split() == ["in", "all", "3", "of", "4"]
+    assert any(line.startswith("history") and "oldest left out" in line for line in lines)
+    assert "<td>history</td>" in receipt._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("part", ["instructions", "tool definitions", "message", "pin", "result"])
+def test_over_budget_names_the_part_and_the_item_to_blame(part: str) -> None:
+    transcript, long = said("q1", "a1", "q2"), "long " * 500
+    if part == "message":
+        transcript.append(Message("user", long, id="huge"))
+    elif part == "pin":
+        transcript.extend([Message("user", long, id="huge"), Pin("huge"), Message("user", "q3")])
+    elif part == "result":
+        transcript.extend([ToolCall("c", "look"), ToolResult("c", "look", long, id="huge")])
+    template = Template(
+        Instructions(long if part == "instructions" else "short"), History(), budget=Budget(window=300)
+    )
+    tools = [{"name": "look", "description": long}] if part == "tool definitions" else ()
+    with pytest.raises(OverBudget) as caught:
+        built(template, Ask(views={"main": transcript.view}, tools=tools), FOUR)
+    is_history = part in ("message", "pin", "result")
+    assert caught.value.parts[0] == ("history" if is_history else part) and caught.value.over > 300
+    assert ("'huge'" in str(caught.value)) == is_history
+
+
+def test_two_histories_share_one_budget_and_a_fork_shows_what_is_its_own() -> None:
+    main = Transcript([Message("user", "old " * 200, id="m1"), Message("user", "big " * 500, id="m2")])
+    other = Transcript([Message("user", "old " * 200, id="o1"), Message("user", "small " * 100, id="o2")])
+    ask = Ask(views={"main": main.view, "other": other.view})
+    both = [History(), History("other", name="other")]
+    with pytest.raises(OverBudget) as caught:
+        built(Template(*both, budget=Budget(window=620)), ask, FOUR)
+    assert set(caught.value.parts) == {"history", "other"}
+    assert ids(built(Template(*both, budget=Budget(window=700)), ask, FOUR)) == ["m2", "o2"]
+    parent = said("a", "b")
+    child = parent.fork()
+    child.append(Message("user", "child", id="child"))
+    forks = Ask(views={"main": parent.view, "other": child.view})
+    context = built(Template(*both, budget=BUDGET), forks, FOUR)
+    assert ids(context) == ["a", "b", "child"] and len(context.receipt.entries) == 3
+
+
+def test_an_item_is_shown_once_and_another_section_may_show_what_a_history_leaves_out() -> None:
+    transcript = said(*(f"{'qa'[n % 2]}{n:02}" for n in range(41)))
+    recall = Custom("recall", lambda ask: [transcript.view[0], transcript.view[-1], transcript.view[-1]])
+    context = built(
+        Template(recall, History(), budget=Budget(window=60)), Ask(views={"main": transcript.view}), FOUR
+    )
+    assert ids(context)[0] == "q00" and ids(context).count("q40") == 1
+    assert context.explain("q00").section == "recall" and context.explain("q40").section == "history"
+    assert sum(context.tokens.values()) == sum(map(FOUR.count, context.items))
+
+
+def test_shares_bound_optional_sections_and_take_nothing_from_what_must_stay() -> None:
+    pool = Pool([Note("word " * 100, key=f"k{number}", description="d") for number in range(10)])
+    context = built(
+        Template(Pooled(share=Share(maximum=240)), budget=Budget(window=5_000)), Ask(pool=pool), COUNTER
+    )
+    assert 0 < context.tokens["pooled"] <= 240 and len(context.items) == 2
+    transcript = Transcript([words("user", 100), words("assistant", 100), words("user", 300, id="last")])
+    pooled = Pooled(share=Share(minimum=150), stability="static")
+    orders: list[list[Any]] = [[pooled, History()], [History(), pooled]]
+    for sections in orders:
+        template = Template(*sections, budget=Budget(window=400))
+        assert "last" in ids(built(template, Ask(views={"main": transcript.view}, pool=pool), COUNTER))
+    tiny = Template(History(share=Share(maximum=5)), budget=Budget(window=5_000))
+    assert ids(built(tiny, Ask(views={"main": transcript.view}), COUNTER)) == ["last"]
+
+
+def sent(context: Context) -> int:
+    """The tokens of a payload, read back from the payload."""
+    payload = context.render("openai").payload
+    return COUNTER.total(sum(map(COUNTER.count, PROVIDERS["openai"].read_history(payload["messages"]))))
+
+
+@pytest.mark.parametrize("kind", ["history", "filter", "turns", "list"])
+def test_results_that_rendering_adds_for_pending_calls_are_counted(kind: str) -> None:
+    items: list[Item] = [*(ToolCall(f"c{n}", "look", "{}") for n in range(3)), Message("user", "what now?")]
+    sections: dict[str, Any] = {
+        "history": History(),
+        "filter": History(where=lambda item: True),
+        "turns": History(turns=9),
+        "list": Custom("listed", lambda ask: items),
+    }
+    ask = Ask(views={"main": Transcript(items).view})
+    context = built(Template(sections[kind], budget=BUDGET, model="gpt-5.6"), ask, COUNTER)
+    assert sent(context) == context.receipt.tokens and "answer calls that wait" in str(context.receipt)
+    with pytest.raises(OverBudget) as caught:
+        built(Template(sections[kind], budget=Budget(window=context.receipt.tokens - 1)), ask, COUNTER)
+    assert caught.value.over == 1
+
+
+def test_the_room_of_a_history_is_what_a_compactor_may_leave() -> None:
+    calls = [ToolCall(f"c{n}", "look", "{}") for n in range(20)]
+    transcript = Transcript([*(words("user" if n % 2 else "assistant", 30) for n in range(40)), *calls])
+    template = Template(Instructions("Be brief."), History(), budget=BUDGET, model="gpt-5.6")
+    context = built(template, Ask(views={"main": transcript.view}), COUNTER)
+    plan = TruncateOldest(floor=1.0).plan(transcript.view, context.room())
+    assert plan is not None and record(transcript, plan).fate == "kept"
+    after = built(template, Ask(views={"main": transcript.view}), COUNTER)
+    assert len(after.items) == len(transcript.view) + 1 and sent(after) <= 900
+    with pytest.raises(UnknownKey, match="'gone'"):
+        context.room("gone")
+
+
+def test_changed_tools_are_counted_again_and_a_learned_factor_applies_to_the_request() -> None:
+    tool: dict[str, Any] = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
+    ask = Ask(views={"main": said("hi").view}, tools=[tool])
+    template, counter = Template(History(), budget=BUDGET), Calibrated(COUNTER)
+    before = built(template, ask, counter).receipt
+    assert before.schemas == schema_tokens([tool], COUNTER)
+    tool["description"] = "word " * 50
+    after = built(template, ask, counter).receipt
+    assert after.schemas == schema_tokens([tool], COUNTER) > before.schemas
+    plain = after.tokens
+    counter.learn(100, 200)
+    assert built(template, ask, counter).receipt.tokens == counter.total(after.counted) > 1.5 * plain
+
+
+class Corrected(FourCharacters):
+    """A counter that corrects its sums by a factor that varies a little, as a learned one does."""
+
+    key = "corrected"
+
+    def __init__(self, factor: float, overhead: int) -> None:
+        self._factor, self._overhead, self.turn = factor, overhead, 0
+
+    def total(self, counted: int) -> int:
+        return round(counted * self._factor * (1 + 0.002 * (self.turn % 5 - 2))) + self._overhead
+
+
+@pytest.mark.parametrize(("factor", "overhead"), [(0.4, 0), (0.97, 20), (1, 500), (2, 9)])
+def test_the_budget_is_used_and_the_cut_stays_whatever_a_counter_learns(factor: float, overhead: int) -> None:
+    counter, transcript = Corrected(factor, overhead), Transcript()
+    template = Template(History(), budget=Budget(window=4_000))
+    used, starts = list[int](), list[str]()
+    for turn in range(300):
+        counter.turn = turn
+        transcript.extend([Message("user", "q" * 200), Message("assistant", "a" * 200)])
+        context = built(template, Ask(views={"main": transcript.view}), counter)
+        used.append(context.receipt.tokens)
+        starts.append(context.items[0].id)
+    late = used[150:]
+    assert max(used) <= 4_000 and max(late) > 3_600 and sum(late) / len(late) > 2_600
+    moves = sum(one != other for one, other in pairwise(starts[150:]))
+    assert moves <= 150 * 2 * 54 * factor / (0.4 * (4_000 - overhead)) + 1
+
+
+def conversation(turns: int) -> list[Item]:
+    items: list[Item] = [Message("system", "You trace parcels. " * 20)]
+    for number in range(turns):
+        items += [
+            Message("user", f"Where is parcel {number}?"),
+            ToolCall(f"c{number}", "trace", f'{{"parcel": {number}}}'),
+            ToolResult(f"c{number}", "trace", "The parcel left the depot at noon and is on its way. " * 6),
+            Message("assistant", "It is on its way."),
+        ]
+    return items
+
+
+def played(policy: str, **more: Any) -> Replay:
+    tokens = None if policy == "keep-all" else 2_000
+    return replay(conversation(60), POLICIES[policy], tokens=tokens, counter=COUNTER, **more)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_call_of_a_replay_is_accepted_and_fits(policy: str) -> None:
+    done = played(policy)
+    assert len(done.calls) == 120 and done.refused == 0
+    assert not any(call.faults or call.over_budget for call in done.calls)
+    assert policy == "keep-all" or done.peak <= 2_000
+    assert all(0 <= call.cached < call.tokens for call in done.calls)
+
+
+def test_steps_are_cheaper_than_a_sliding_window() -> None:
+    bills = {policy: played(policy).bill() for policy in POLICIES}
+    assert bills["planner"] <= bills["default"] < bills["cut-to-75"] < bills["sliding-window"]
+    assert bills["default"] < bills["keep-all"]
+    plain, block = played("default"), played("default", volatile=100)
+    assert block.cached / block.tokens > plain.cached / plain.tokens - 0.15
+
+
+def test_a_replay_counts_tools_summaries_and_refusals() -> None:
+    tools = [{"name": "trace", "description": "Trace one parcel. " * 40, "parameters": {"type": "object"}}]
+    bare, armed = played("default"), played("default", tools=tools)
+    assert armed.peak <= 2_000 and armed.calls[0].tokens == bare.calls[0].tokens + schema_tokens(
+        tools, COUNTER
+    )
+    done = replay(conversation(60), Summarize(unit="tokens", size=200), tokens=2_000, counter=COUNTER)
+    assert done.compactions == sum(call.summary > 0 for call in done.calls) > 0
+    assert done.bill() > done.bill(Prices(input=0.0, output=0.0, cache_read=0.1, cache_write=1.25))
+    progress: list[int] = []
+    items = [*conversation(3), words("user", 3_000), Message("assistant", "Long.")]
+    refused = replay(items, POLICIES["default"], tokens=2_000, counter=COUNTER, progress=progress.append)
+    assert (refused.refused, len(refused.calls), sum(progress)) == (1, 6, len(items))

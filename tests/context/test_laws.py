@@ -1,0 +1,438 @@
+"""Laws 6 and 10 to 14 for templates over random histories, and cuts that seldom move."""
+
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from msgspec.structs import replace
+
+from quire.context import Context, Template
+from quire.errors import OverBudget, QuireError
+from quire.items import Hide, Item, Message, Note, Span, ToolCall, ToolResult
+from quire.providers import PROVIDERS
+from quire.sections import (
+    Additional,
+    Ask,
+    Catalogue,
+    Custom,
+    History,
+    Input,
+    Instructions,
+    Pooled,
+    items_of,
+    settings_of,
+)
+from quire.state import Pool, Transcript, View, groups, tool_traffic
+from quire.tokens import Budget, Share
+from tests.context.building import built, done
+from tests.counting import FourCharacters
+from tests.histories import OPS, Author, Op
+from tests.oracle import is_edit
+
+COUNTER = FourCharacters()
+TOOLS: list[dict[str, Any]] = [
+    {"name": "tool1", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
+]
+MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "claude-sonnet-4-5"} | {
+    "gemini": "gemini-2.5-pro"
+}
+OTHER = Transcript([Message("user", "elsewhere", id="o1"), Message("assistant", "yes" * 9, id="o2")])
+NOTES = [Note(f"note {number}", key=f"k{number}", description="a note") for number in range(3)]
+
+
+def is_odd(item: Item) -> bool:
+    return len(item.id) % 2 == 1 or item.created_at % 2 == 1
+
+
+REFUSING = History(where=lambda item: not isinstance(item, ToolCall))
+FILTERED = [REFUSING, History(where=lambda item: item.created_at % 5 > 1)]
+HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messages=4), *FILTERED])
+BOUNDED = st.sampled_from([History(share=Share(maximum=30)), History(share=Share(minimum=60))])
+
+
+def recalled(ask: Ask) -> list[Item]:
+    """The oldest item, as a search would find it."""
+    view = ask.view()
+    return view.log.items(0, min(view.end, 1)) if view.end and not is_edit(view.log.item(0)) else []
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> Template:
+    """Templates with a history, sections before and after it, and shares."""
+    share = draw(st.sampled_from([None, Share(maximum=20), Share(minimum=10), Share(weight=9)]))
+    words = "x" * draw(st.integers(1, 200))
+    sections: list[Any] = [Instructions("Be " + words)] if draw(st.booleans()) else []
+    if draw(st.booleans()):
+        sections.append(Additional([{"role": "user", "content": words}] * 3, name="more", required=False))
+    if draw(st.booleans()):
+        sections.append(Custom("recall", recalled, required=draw(st.booleans())))
+    if draw(st.booleans()):
+        sections.append(Pooled(share=share, stability="static"))
+    sections.append(draw(st.one_of(HISTORIES, HISTORIES, BOUNDED)))
+    if draw(st.integers(0, 3)) == 3:
+        sections.append(History("other", name="other"))
+    if draw(st.integers(0, 2)) == 2:
+        fork = History("fork", name="fork", where=draw(st.sampled_from([None, None, is_odd])))
+        sections.insert(draw(st.integers(0, len(sections))), fork)
+    if draw(st.booleans()):
+        sections.append(Catalogue(share=share))
+    if draw(st.booleans()):
+        sections.append(Custom("clock", lambda ask: [{"role": "system", "content": f"It is {ask.now}"}]))
+    if draw(st.booleans()):
+        sections.append(Input())
+    return Template(*sections, budget=Budget(window=draw(st.integers(2, 600)), reserve=1))
+
+
+def asked(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
+    """An ask about a view, with a fork beside it, and the last message of the user as the input."""
+    views = {"main": view, "other": OTHER.view, "fork": OTHER.view if fork is None else fork}
+    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
+    given = users[-1] if users else None
+    return Ask(views=views, pool=Pool(NOTES), now=now, tools=TOOLS if now % 2 else (), input=given)
+
+
+def grown(ops: list[Op], transcript: Transcript, author: Author) -> Transcript:
+    for op in ops:
+        item = author.item(transcript, op)
+        with suppress(QuireError):
+            if item is not None:
+                transcript.append(item)
+    return transcript
+
+
+def forked(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:
+    """A random history, and a fork of it that went on by itself."""
+    author = Author()
+    transcript = grown(ops[:at], Transcript(), author)
+    child = grown(later, transcript.fork(), Author("f"))
+    return grown(ops[at:], transcript, author).view, child.view
+
+
+def given_by(section: Any, ask: Ask) -> set[str]:
+    """The ids of what a section returns that is no history."""
+    return {item.id for item in items_of(done(section.items(ask)), section.name)}
+
+
+def candidates(template: Template, ask: Ask) -> set[str]:
+    """The ids of all that could be shown."""
+    found: set[str] = set()
+    for section in template:
+        if isinstance(section, History):
+            view = ask.view(section.transcript)
+            found |= {item.id for item in view.log.items(0, view.end) if not is_edit(item)}
+            found |= {item.id for item in view if is_edit(item)}
+        else:
+            found |= given_by(section, ask)
+    return found
+
+
+def protected(section: History, view: View) -> set[str]:
+    """The ids of what a history has to show, whatever the room."""
+    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
+    stays = {item.id for item in users[-1:]}
+    if section not in FILTERED and is_odd not in vars(section).values():
+        stays |= {item.id for item in view if view.fate(item.id).state == "pinned"}
+        stays |= {call.id for call in view.pending()}
+    return stays
+
+
+@pytest.mark.laws
+@given(OPS, templates(), st.integers(0, 1), OPS, st.integers(0, 40))
+def test_a_context_is_within_budget_or_the_parts_to_blame_are_named(
+    ops: list[Op], template: Template, now: int, later: list[Op], at: int
+) -> None:
+    view, fork = forked(ops, later, at)
+    ask = asked(view, now, fork)
+    try:
+        context = built(template, ask, COUNTER)
+    except OverBudget as fault:
+        assert fault.over > 0 and (fault.parts or template.budget.available < 40)
+        assert set(fault.parts) <= {section.name for section in template} | {"tool definitions"}
+        window = template.budget.window + fault.over
+        if fault.parts:
+            context = built(
+                Template(*template.sections, budget=Budget(window=window, reserve=1)), ask, COUNTER
+            )
+            assert context.receipt.tokens <= window - 1
+            assert "fork" in template or context.receipt.tokens > template.budget.available - 1
+        return
+    sizes = sum(context.tokens.values())
+    assert sizes >= sum(COUNTER.count(item) for item in context.items)
+    total = COUNTER.total(sizes + context.receipt.schemas)
+    assert context.receipt.tokens == total <= template.budget.available
+    stays: set[str] = set()
+    for section in template:
+        if isinstance(section, History):
+            stays |= protected(section, ask.view(section.transcript))
+        elif settings_of(section).required:
+            stays |= given_by(section, ask)
+    assert stays <= {item.id for item in context.items}
+    for name, share in ((section.name, settings_of(section).share) for section in template):
+        if share is not None and share.maximum is not None and name != "history":
+            assert context.tokens[name] <= share.maximum
+
+
+@given(OPS, templates(), OPS, st.integers(0, 40))
+def test_every_candidate_is_on_the_receipt_once(
+    ops: list[Op], template: Template, later: list[Op], at: int
+) -> None:
+    view, fork = forked(ops, later, at)
+    ask = asked(view, 0.0, fork)
+    try:
+        context = built(template, ask, COUNTER)
+    except OverBudget:
+        return
+    entries = context.receipt.entries
+    ids = [entry.item_id for entry in entries]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == candidates(template, ask)
+    shown = {item.id for item in context.items}
+    assert len(shown) == len(context.items)
+    assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
+    assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
+    for entry in entries:
+        assert context.explain(entry.item_id) == entry
+    sizes = {item.id: COUNTER.count(item) for item in context.items}
+    assert all(entry.tokens == sizes[entry.item_id] for entry in entries if entry.item_id in sizes)
+
+
+@given(OPS, templates(), st.sampled_from(sorted(MODELS)), OPS, st.integers(0, 40))
+def test_no_wire_finds_a_fault_and_the_same_is_the_same(
+    ops: list[Op], template: Template, wire: str, later: list[Op], at: int
+) -> None:
+    view, fork = forked(ops, later, at)
+    ask = asked(view, 0.0, fork)
+    try:
+        context = built(template, ask, COUNTER)
+    except OverBudget:
+        return
+    rendered = context.render(wire, model=MODELS[wire])
+    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
+    again = built(template, ask, COUNTER)
+    assert list(again.items) == list(context.items)
+    assert again.render(wire, model=MODELS[wire]).payload == rendered.payload
+
+
+@pytest.mark.laws
+@given(OPS, templates(), st.sampled_from(sorted(MODELS)))
+def test_each_context_extends_the_one_before(ops: list[Op], template: Template, wire: str) -> None:
+    absent = ("other", "fork", "recall") if "input" in template else ("other", "fork")
+    sections = [
+        History() if section.name == "history" else section
+        for section in template
+        if section.name not in absent
+    ]
+    template = Template(*sections, budget=Budget(window=100_000))
+    transcript, author, previous = Transcript(), Author(), None
+    for number, op in enumerate(ops):
+        before = transcript.view
+        grown([op], transcript, author)
+        context = built(template, asked(transcript.view, number * 2.0), COUNTER, previous)
+        is_moved = "recall" in template and transcript.view.shape is not before.shape
+        if previous is not None and not is_moved and list(transcript.view[: len(before)]) == list(before):
+            assert context.shared >= previous.items.settled
+            assert context.items[: context.shared] == previous.items[: context.shared]
+        slow = context.items.settled if context.plan.slow is None else context.plan.slow
+        plan = replace(context.plan, slow=slow)
+        whole = PROVIDERS[wire].render(list(context.items), model=MODELS[wire], plan=plan)
+        assert context.render(wire, model=MODELS[wire]).payload == whole.payload
+        previous = context
+
+
+TURNS = st.lists(
+    st.tuples(st.integers(1, 80), st.lists(st.integers(1, 200), max_size=4), st.integers(1, 80)),
+    min_size=2,
+    max_size=15,
+)
+
+
+def as_it_is(ask: Ask) -> list[Item]:
+    return list(ask.view())
+
+
+CUT: dict[str, Any] = {
+    "all": History(),
+    "where": History(where=lambda item: True),
+    "transform": History(transform=lambda item: item),
+    "turns": History(turns=12),
+    "messages": History(messages=60),
+    "no questions": History(where=lambda item: not isinstance(item, Message) or item.role != "user"),
+    "a list": Custom("history", as_it_is, keeps="newest"),
+}
+
+
+def talk(turns: list[tuple[int, list[int], int]], question: int) -> Transcript:
+    transcript = Transcript()
+    for turn, (asked, found, answered) in enumerate(turns):
+        transcript.append(Message("user", "q" * asked, id=f"u{turn}"))
+        for number, length in enumerate(found):
+            transcript.append(ToolCall(f"c{turn}.{number}", "look", id=f"c{turn}.{number}"))
+            transcript.append(ToolResult(f"c{turn}.{number}", "look", "f" * length, id=f"r{turn}.{number}"))
+        transcript.append(Message("assistant", "a" * answered, id=f"a{turn}"))
+    transcript.append(Message("user", "?" * question, id=f"u{len(turns)}"))
+    return transcript
+
+
+def turn_of(item: Item) -> int:
+    return int(item.id[1:].split(".")[0])
+
+
+def fitted(view: View, section: Any, window: int, *more: Any) -> Context | None:
+    template = Template(Instructions("Be brief."), section, *more, budget=Budget(window=window))
+    try:
+        return built(template, Ask(views={"main": view}, input=view[-1] if more else None), COUNTER)
+    except OverBudget:
+        return None
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(1, 60), st.integers(20, 500), st.sampled_from(sorted(CUT)), st.booleans())
+def test_turns_before_the_last_are_shown_whole_or_not_at_all(
+    turns: list[tuple[int, list[int], int]], question: int, window: int, kind: str, is_apart: bool
+) -> None:
+    view = talk(turns, question).view
+    more = [Input()] if is_apart and kind != "a list" else []
+    context, all_of_it = (fitted(view, CUT[kind], room, *more) for room in (window, 1_000_000))
+    if context is None or kind == "messages":
+        return
+    assert all_of_it is not None
+    shown = [item.id for item in context.items][1:]
+    first = min(turn_of(item) for item in list(context.items)[1:])
+    assert shown == [item.id for item in list(all_of_it.items)[1:] if turn_of(item) >= first]
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(20, 500), st.sampled_from(sorted(CUT)))
+def test_a_turn_that_is_too_long_is_cut_between_groups_and_keeps_its_question(
+    turns: list[tuple[int, list[int], int]], window: int, kind: str
+) -> None:
+    transcript = talk([], 9)
+    results = [length for _, found, _ in turns for length in found]
+    for number, length in enumerate(results):
+        transcript.append(ToolCall(f"c{number}", "look", id=f"c0.{number}"))
+        transcript.append(ToolResult(f"c{number}", "look", "f" * length, id=f"r0.{number}"))
+    context = fitted(transcript.view, CUT[kind], window)
+    if context is None:
+        return
+    shown = [item.id for item in context.items][1:]
+    assert shown[0] == "u0"
+    calls = [item_id[1:] for item_id in shown[1:] if item_id[0] == "c"]
+    assert shown[1:] == [f"{letter}{number}" for number in calls for letter in "cr"]
+    assert calls == [f"0.{number}" for number in range(len(results))][len(results) - len(calls) :]
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(40, 500), st.sampled_from(["where", "transform", "turns", "a list"]))
+def test_what_is_chosen_is_cut_where_all_of_it_is_cut(
+    turns: list[tuple[int, list[int], int]], window: int, kind: str
+) -> None:
+    view = talk(turns[:11], 9).view
+    whole, chosen = (fitted(view, CUT[each], window) for each in ("all", kind))
+    assert (whole is None) == (chosen is None)
+    if whole is not None and chosen is not None:
+        assert list(chosen.items) == list(whole.items)
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(20, 500), st.sampled_from(["all", "where", "a list"]), st.booleans())
+def test_what_is_cut_closely_loses_no_more_than_it_has_to(
+    turns: list[tuple[int, list[int], int]], window: int, kind: str, is_apart: bool
+) -> None:
+    view = talk(turns, 9).view
+    sections = {
+        "all": History(closely=True),
+        "where": History(where=lambda item: True, closely=True),
+        "a list": Custom("history", as_it_is, keeps="newest", closely=True),
+    }
+    more = [Input()] if is_apart and kind != "a list" else []
+    context = fitted(view, sections[kind], window, *more)
+    if context is None:
+        return
+    shown = list(context.items)[1:]
+    assert shown == list(view)[len(view) - len(shown) :]
+    left_out = groups(list(view)[: len(view) - len(shown)])
+    if left_out:
+        counted = sum(map(COUNTER.count, [*context.items, *left_out[-1].items]))
+        assert COUNTER.total(counted) > window
+
+
+INPUTS: dict[str, History] = {
+    "all": History(),
+    "turns": History(turns=2),
+    "messages": History(messages=5),
+    "where": History(where=~tool_traffic),
+    "transform": History(transform=lambda item: None if item.id.endswith("3") else item),
+}
+
+
+@pytest.mark.laws
+@given(OPS, st.integers(10, 400), st.sampled_from(sorted(INPUTS)), st.integers(1, 200), st.booleans())
+def test_an_input_with_its_own_section_changes_nothing_else(
+    ops: list[Op], window: int, kind: str, length: int, is_edited: bool
+) -> None:
+    transcript = grown(ops, Transcript(), Author())
+    transcript.append(Message("user", "noted", id="noted", created_at=1e4))
+    transcript.append(Message("user", "q" * length, id="the input", created_at=1e4 + 1))
+    if is_edited:
+        transcript.append(Hide((Span("noted", "noted"),)))
+    ask = Ask(views={"main": transcript.view}, input=transcript.view[-1])
+    found: list[Context | int] = []
+    for more in ((), (Input(),)):
+        template = Template(Instructions("Be brief."), INPUTS[kind], *more, budget=Budget(window=window))
+        try:
+            found.append(built(template, ask, COUNTER))
+        except OverBudget as fault:
+            found.append(fault.over)
+    alone, apart = found
+    if isinstance(alone, int) or isinstance(apart, int):
+        assert alone == apart
+    else:
+        assert list(apart.items) == list(alone.items) and apart.receipt.tokens == alone.receipt.tokens
+        assert apart.explain("the input").section == "input"
+
+
+def now_and_then(ask: Ask) -> list[dict[str, str]]:
+    return [{"role": "system", "content": "You have mail."}] if ask.now % 2 else []
+
+
+def of_any_size(ask: Ask) -> list[dict[str, str]]:
+    return [{"role": "system", "content": "word " * (int(ask.now) * 37 % 300)}]
+
+
+MAIL = Custom("mail", now_and_then, required=False)
+STEADY: dict[str, list[Any]] = {
+    "a history alone": [History()],
+    "a section that comes and goes": [History(), MAIL],
+    "a section of any size": [History(), Custom("recall", of_any_size, required=False)],
+    "a maximum": [History(share=Share(maximum=900)), MAIL],
+    "a slow section": [Additional("rule " * 900, stability="slow"), History()],
+    "a filter": [History(where=lambda item: isinstance(item, Message)), MAIL],
+    "an input": [History(), Input()],
+}
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_cut_seldom_moves_and_never_back(name: str) -> None:
+    template = Template(
+        Instructions("Be brief."), *STEADY[name], budget=Budget(window=2_000), model="gpt-5.6"
+    )
+    transcript, starts = Transcript(), list[int]()
+
+    def call(turn: int, question: Message) -> None:
+        given = question if "input" in template else None
+        ask = Ask(views={"main": transcript.view}, now=float(turn), input=given)
+        shown = {item.id for item in done(template.build(ask)).items}
+        starts.append(next(i for i, item in enumerate(transcript.view) if item.id in shown))
+
+    for turn in range(120):
+        question = Message("user", f"question {turn} about something", created_at=float(turn))
+        transcript.append(question)
+        call(turn, question)
+        transcript.append(ToolCall(f"c{turn}", "look", '{"q": 1}', created_at=turn + 0.1))
+        transcript.append(ToolResult(f"c{turn}", "look", "found " * 10, created_at=turn + 0.2))
+        call(turn, question)
+        transcript.append(Message("assistant", f"answer {turn} to it", created_at=turn + 0.3))
+    moves = [(one, other) for one, other in pairwise(starts) if one != other]
+    assert 0 < len(moves) <= 20 and all(one < other for one, other in moves)
