@@ -145,7 +145,7 @@ def stays_of(section: History, view: View) -> set[str]:
 def answered_by_rendering(context: Context) -> list[ToolCall]:
     """The calls for which a wire was given an answer that nobody gave."""
     rendered = context.render("openai", model="gpt-5.6")
-    ids = {change.item_id for change in rendered.downgrades if change.change == "answer_added"}
+    ids = {change.item_id for change in rendered.downgrades if change.change == "result_added"}
     return [item for item in context.items if isinstance(item, ToolCall) and item.id in ids]
 
 

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from quire.bridges.videosdk import ChatContext
-from quire.providers.gemini.signing import PLACEHOLDER
+
+PLACEHOLDER = "skip_thought_signature_validator"
 
 SIGNATURE = "c2lnbmVk"
 KEPT, OWN = "a2VwdA==", "b3du"
