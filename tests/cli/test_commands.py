@@ -74,7 +74,7 @@ def test_standard_input_and_a_repaired_history_on_standard_output() -> None:
     assert run.exit_code == 0
     repaired = json.loads(run.stdout)
     assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
-    assert "unanswered_tool_call" in run.stderr and "answer_added" in run.stderr
+    assert "unanswered_tool_call" in run.stderr and "result_added" in run.stderr
     again = quire("check", "-", "--provider", "openai", given=run.stdout)
     assert again.exit_code == 0
 

@@ -31,7 +31,7 @@ def ran(payload: Any, *command: str) -> tuple[Any, str]:
 def test_a_list_is_given_none_and_nothing_is_said_of_them(command: tuple[str, ...]) -> None:
     repaired, said = ran(UNANSWERED, *command)
     assert isinstance(repaired, list)
-    assert "answer_added" in said and "tools_added" not in said
+    assert "result_added" in said and "tools_added" not in said
 
 
 @pytest.mark.parametrize("command", [FIX, FIT])
