@@ -57,7 +57,7 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings
 
     def build(text: str) -> Any:
         quotes = Quoted(once(search(text).hits), "made up")
-        return told_block(quotes).told(BUDGET, count)
+        return told_block(quotes).select(BUDGET, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
     return {"indexing": indexing, "search": _best(search, questions), "building": _best(build, questions)}

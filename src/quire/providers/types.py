@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import msgspec
 
 from quire.errors import Downgraded, InvalidValue, WrongType
-from quire.items import Item
+from quire.items import Item, replace_surrogates
 from quire.tokens import Definition, Usage, whole
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
@@ -109,6 +109,8 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
             raise WrongType(f"CachePlan.key is text, not {type(self.key).__name__}")
         if self.key == "":
             raise InvalidValue("CachePlan.key is empty")
+        if self.key is not None and replace_surrogates(self.key) != self.key:
+            raise InvalidValue("CachePlan.key has a lone surrogate")
         if self.keep not in ("short", "long"):
             raise InvalidValue("CachePlan.keep is 'short' or 'long'")
 
