@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.items import Image, Message, Reasoning, ToolCall, ToolResult
+from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import HISTORY, PROVIDERS
 
 testing: Any = pytest.importorskip("typer.testing", reason="the command line needs the extra quire[cli]")
 TOOLS: list[Any] = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
 
-ITEMS = [
+ITEMS: list[Item] = [
     Message("system", "s"),
     Message("user", ("q", Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png"))),
     Reasoning("t"),

@@ -1,4 +1,4 @@
-"""Texts that cannot be written, such as names of files: programs are given them mended, and can go on."""
+"""Texts that cannot be written, such as names of files: lone surrogates reach a program as U+FFFD."""
 
 import os
 from typing import Any
@@ -47,8 +47,8 @@ async def muted() -> str:
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        ("listed()", "['a.txt', 'caf?.txt', {'caf?.txt': " + str(2**80) + "}]"),
-        ("opened()", "caught cannot open caf?.txt"),
+        ("listed()", "['a.txt', 'caf\ufffd.txt', {'caf\ufffd.txt': " + str(2**80) + "}]"),
+        ("opened()", "caught cannot open caf\ufffd.txt"),
         ("muted()", "caught Mute"),
     ],
 )
@@ -66,19 +66,19 @@ def test_so_it_is_with_what_a_task_is_given() -> None:
     async def work() -> None:
         assert (
             await coder_of("output = input", rounds=1).answer(Task("echo"), input=NAME)
-        ).value == "caf?.txt"
+        ).value == "caf\ufffd.txt"
 
     run(work)
 
 
 @given(PLAIN)
-def test_what_can_be_written_stays_as_it_is_and_all_else_is_mended_within(value: Any) -> None:
-    mended = writable(value)
-    str(mended).encode()
-    assert writable(mended) == mended
+def test_what_can_be_written_stays_as_it_is_and_lone_surrogates_are_replaced_within(value: Any) -> None:
+    replaced = writable(value)
+    str(replaced).encode()
+    assert writable(replaced) == replaced
     try:
         repr(value).encode()
         has_halves = "\\ud" in repr(value)
     except UnicodeEncodeError:
         has_halves = True
-    assert has_halves or mended == value
+    assert has_halves or replaced == value
