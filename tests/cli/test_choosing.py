@@ -111,17 +111,17 @@ def test_where_one_does_not_fit_it_is_named_and_nothing_is_written() -> None:
 @pytest.mark.parametrize("policy", [(), ("--policy", "default")])
 def test_what_is_too_large_is_named_by_its_number(history: Any, says: str, policy: tuple[str, ...]) -> None:
     said = refused(1, *FIT, *policy, given=history)
-    assert says in said and "must stay" in said
+    assert says in said
 
 
-def test_pins_larger_than_the_floor_are_named_by_their_ids() -> None:
+def test_pins_larger_than_the_budget_are_named_by_their_ids() -> None:
     items = [
-        {"kind": "message", "id": "kept", "role": "user", "content": "word " * 900},
+        {"kind": "message", "id": "kept", "role": "user", "content": "word " * 1_200},
         {"kind": "pin", "id": "pin", "target": "kept"},
         *({"kind": "message", "role": "user", "content": f"Question {n}?"} for n in range(60)),
     ]
     said = refused(1, *FIT, "--policy", "default", given=items)
-    assert "pins" in said and "item 'kept' (user message)" in said
+    assert "item 'kept' (user message)" in said
 
 
 def test_tool_definitions_larger_than_the_budget_are_to_blame() -> None:

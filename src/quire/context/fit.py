@@ -140,13 +140,7 @@ class _Fit:
         left = self._room - sum(sizes)
         if left >= 0 and all(self._is_within_maximum(index, size) for index, size in enumerate(sizes)):
             found = [self._whole(index, content) for index, content in enumerate(contents)]
-            for index, content in enumerate(contents):
-                if isinstance(content, Candidates):
-                    maximum = self._share(index).maximum
-                    grant = left if maximum is None else min(left, maximum)
-                    found[index] = self._selected(index, content, grant, found)
-                    left -= found[index].counted
-            return tuple(found)
+            return tuple(self._with_candidates(found, {}))
         repeats = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
         return self._without_repeats(contents) if repeats else tuple(self._cut_down())
 
@@ -218,11 +212,7 @@ class _Fit:
                 one if content is one.shown else self._whole(index, content)
                 for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
             ]
-        for index in optional:
-            content = self._pieces[index].content
-            if isinstance(content, Candidates):
-                fitted[index] = self._selected(index, content, grants[index], fitted)
-        return fitted
+        return self._with_candidates(fitted, grants)
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section; what must stay is set aside first."""
@@ -260,14 +250,28 @@ class _Fit:
         size, answers = self._measure(shown)
         return Fitted(piece, Scroll(shown), size, "more than its share", answers)
 
-    def _selected(self, index: int, candidates: Candidates, grant: int, others: Sequence[Fitted]) -> Fitted:
+    def _with_candidates(self, fitted: list[Fitted], grants: Mapping[int, int]) -> list[Fitted]:
+        """Select from candidates in the room that is left, leaving their grants to those that come later."""
+        contents = {index: piece.content for index, piece in enumerate(self._pieces)}
+        waiting = {i: content for i, content in contents.items() if isinstance(content, Candidates)}
+        left = self._room - sum(one.counted for one in fitted)
+        for index, candidates in list(waiting.items()):
+            del waiting[index]
+            room = left - sum(grants.get(later, 0) for later in waiting)
+            maximum = self._share(index).maximum
+            room = max(room if maximum is None else min(room, maximum), 0)
+            fitted[index] = self._selected(index, candidates, room, fitted)
+            left -= fitted[index].counted
+        return fitted
+
+    def _selected(self, index: int, candidates: Candidates, room: int, others: Sequence[Fitted]) -> Fitted:
         rows = [Shown(one.shown, one.piece.origin) for one in others]
         earlier = [one.selection for one in others if one.selection is not None]
 
         def is_shown(ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
             return any(row.shows(ids, is_same) for row in rows)
 
-        selection = candidates.select(grant, self._count, is_shown, earlier)
+        selection = candidates.select(room, self._count, is_shown, earlier)
         rule = "best first" if len(selection) < len(candidates) else ""
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
@@ -391,7 +395,7 @@ class _Fit:
         largest = None
         if needed.get(worst, 0) >= sum(beside.values()):
             largest = max(stays.get(worst, ()), key=self._count, default=None)
-        item = f"; the largest item is {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
+        item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
         over = total - self._budget.available
         return OverBudget(
             f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
