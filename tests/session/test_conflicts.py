@@ -67,7 +67,7 @@ def test_a_conversation_that_was_taken_out_begins_again() -> None:
     assert texts(other.view()) == ["x", "y", "z", "w", "after"]
 
 
-def test_what_is_said_now_comes_after_though_a_clock_goes_behind() -> None:
+def test_items_are_shown_as_they_came_though_a_clock_goes_behind() -> None:
     store = MemoryStore()
     one, other = apart(store), apart(store)
     with use_clock(lambda: 1_000.0):
@@ -76,7 +76,7 @@ def test_what_is_said_now_comes_after_though_a_clock_goes_behind() -> None:
         other.assistant("It is noon.")
         other.append(Message("user", "recorded late"))
     one.refresh()
-    assert texts(one.view()) == ["recorded late", "What is the time?", "It is noon."]
+    assert texts(one.view()) == ["What is the time?", "It is noon.", "recorded late"]
 
 
 def test_two_who_drop_a_note_drop_it_once() -> None:

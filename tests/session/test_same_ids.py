@@ -119,7 +119,7 @@ def test_a_merge_that_would_bring_another_item_of_one_id_is_refused(keep: Keep) 
     store = MemoryStore()
     monday, tuesday = two(store)
     before = [item.id for item in monday.view()]
-    with pytest.raises(DuplicateId, match="is another than the parent's"):
+    with pytest.raises(DuplicateId, match="is not the parent's"):
         asyncio.run(monday.merge(tuesday, keep=keep))
     assert [item.id for item in monday.view()] == before
     tuesday.forget("1")

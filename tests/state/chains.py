@@ -11,7 +11,6 @@ from quire.items import (
     Message,
     Note,
     Pin,
-    Reasoning,
     Span,
     Summary,
     ToolCall,
@@ -47,27 +46,16 @@ handed_on = in_one_piece
 
 
 def go_astray(parent: Transcript, op: Op) -> None:
-    """Let a parent do everything that its segment takes down, and fail at the last of it now and then."""
-    ids = iter(f"{'an'[op[3] % 2]}x{len(parent):05d}-{number:02d}" for number in range(20))
-    at, before = 50.0 + len(parent), 45.0 + op[3] % 10
+    """Let a parent write everything that its segment records, and fail at the last of it now and then."""
+    ids = [f"{'an'[op[3] % 2]}x{len(parent):05d}-{number:02d}" for number in range(9)]
     astray: list[Item | None] = [
-        ToolCall("c1", "tool1", id=next(ids), created_at=at),
-        Message("user", "elsewhere", id=next(ids), created_at=at),
-        Note("late", id=next(ids), created_at=before),
-        ToolResult("c1", "tool1", "far", id=next(ids), created_at=at + 1),
-        Message("user", "late as well", id=next(ids), created_at=before + 1),
-        ConfigChange("be elsewhere", id=next(ids), created_at=at + 1),
-        Reasoning("hm", id=next(ids), created_at=at + 1),
-        ToolCall("c2", "tool2", id=next(ids), created_at=at + 2),
-        Message("user", "still there?", id=next(ids), created_at=at + 2),
-        ToolResult("c2", "tool2", "far too", id=next(ids), created_at=before),
-        Message("user", "the last", id=next(ids), created_at=at + 3),
-    ]
-    first = next(item.id for item in astray if isinstance(item, Message))
-    astray += [Mask(first, "[astray]", id=next(ids)), Pin(first, id=next(ids))]
-    astray += [
-        Hide((Span(first, first),), id=next(ids)),
-        Summary("gist", (Span(first, first),), id=next(ids)),
+        ToolCall("c1", "tool1", id=ids[0]),
+        Message("user", "elsewhere", id=ids[1]),
+        ToolResult("c1", "tool1", "far", id=ids[2]),
+        ConfigChange("be elsewhere", id=ids[3]),
+        Message("user", "the last", id=ids[4]),
+        *(Mask(ids[1], "[astray]", id=ids[5]), Pin(ids[1], id=ids[6])),
+        *(Hide((Span(ids[1], ids[1]),), id=ids[7]), Summary("gist", (Span(ids[1], ids[1]),), id=ids[8])),
     ]
     if op[0] % 2:
         astray.append(None)  # no item at all: the batch fails, and all of it is left behind
@@ -94,3 +82,32 @@ def play_one(transcript: Transcript, plain: PlainTranscript, item: Item) -> None
         assert list(transcript.view) == before
         return
     plain.append(item)
+
+
+def plain_of(transcript: Transcript) -> PlainTranscript:
+    """The oracle of a transcript."""
+    plain = PlainTranscript()
+    for item in transcript.recorded():
+        plain.append(item)
+    return plain
+
+
+def check(transcript: Transcript, plain: PlainTranscript) -> None:
+    view = transcript.view
+    assert list(view) == plain.shown()
+    assert len(view) == len(plain.shown())
+    assert list(reversed(view)) == plain.shown()[::-1]
+    assert transcript.recorded() == plain.log
+    hold_shrinking_laws(plain)
+
+
+def hold_shrinking_laws(plain: PlainTranscript) -> None:
+    shown = {p for p in plain.shown_positions() if p is not None}
+    for position in shown:
+        assert plain.group(position) <= shown, "a group is shown in part"
+    for position in plain.open_calls():
+        assert plain.group(position) <= shown, "a call that waits is not shown"
+    assert plain.pinned() <= shown
+    users = [p for p, item in enumerate(plain.log) if isinstance(item, Message) and item.role == "user"]
+    if users:
+        assert users[-1] in shown

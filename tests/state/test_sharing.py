@@ -1,4 +1,4 @@
-"""What forks share, what threads may do at once, and what the logs say."""
+"""What forks, views and edits share: memory, threads, lazy segments, memos."""
 
 import logging
 import threading
@@ -7,18 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quire.items import Hide, Mask, Message, Pin, Span, Summary
-from quire.state import Transcript, truncate
-from tests.counting import FourCharacters
+from quire.errors import DuplicateId, UnknownId, WrongType
+from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
+from quire.state import Log, Segment, Transcript, added_since, keep_memo, memos, truncate
+from tests.counting import FourCharacters, Items
 
 
 def filled(length: int) -> Transcript:
     return Transcript(Message("user", f"secret {number}", id=f"{number:08d}") for number in range(length))
 
 
+def shown(transcript: Transcript) -> list[str]:
+    return [item.id for item in transcript.view]
+
+
 def memory_of_forks(length: int, forks: int = 50) -> float:
     transcript = filled(length)
-    transcript.fork()
     tracemalloc.start()
     children = [transcript.fork() for _ in range(forks)]
     held = tracemalloc.get_traced_memory()[0]
@@ -32,66 +36,74 @@ def test_a_fork_takes_the_same_memory_whatever_the_length() -> None:
     assert large < 1.5 * small + 64
 
 
-def test_a_fork_that_writes_keeps_only_what_is_new() -> None:
-    transcript = filled(20_000)
+@pytest.mark.parametrize("kind", ["append", "hide", "mask", "pin", "summary"])
+def test_a_write_among_thousands_takes_little_memory(kind: str) -> None:
+    transcript = filled(4_000)
     child = transcript.fork()
     tracemalloc.start()
-    for number in range(10):
-        child.append(Message("user", "more", id=f"x{number}"))
+    for number in range(1_000):
+        target, item_id = f"{3 * number:08d}", f"z{number:08d}"
+        items: dict[str, Item] = {
+            "append": Message("user", "more", id=item_id),
+            "hide": Hide((Span(target, target),), id=item_id),
+            "mask": Mask(target, "[cleared]", id=item_id),
+            "pin": Pin(target, id=item_id),
+            "summary": Summary("gist", (Span(target, target),), id=item_id),
+        }
+        child.append(items[kind])
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 20_000
-    assert len(child.view) == 20_010
+    limit = 40_000 if kind in ("pin", "summary") else 2_500
+    assert held / 1_000 < limit and len(child.at(4_000)) == len(transcript.view) == 4_000
 
 
-def test_each_edit_shares_what_it_does_not_touch() -> None:
-    transcript = filled(3_000)
-    tracemalloc.start()
-    for number in range(0, 2_000, 2):
-        item_id = f"{number:08d}"
-        transcript.append(Hide((Span(item_id, item_id),), id=f"z{number:08d}"))
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert len(transcript.view) == 2_000
-    assert held / 1_000 < 2_500, "every edit keeps a copy of all that is shown"
-    assert len(transcript.at(3_500)) == 2_500
+def test_a_fork_does_not_see_what_came_into_the_shared_segment_later() -> None:
+    parent = filled(300)
+    child = parent.fork()
+    with pytest.raises(WrongType):
+        parent.extend([Message("user", "left behind", id="behind"), None])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+    parent.extend([ToolCall("c", "slow", id="p1"), Message("user", "there?", id="p2")])
+    parent.append(ToolResult("c", "slow", "done", id="p3"))
+    child.append(Message("user", "mine", id="x"))
+    assert "p1" not in child and "x" not in parent and "behind" not in parent
+    with pytest.raises(UnknownId):
+        child.get("p2")
+    child.extend([Message("user", "of the same id", id="p2"), Message("user", "last", id="y")])
+    child.append(Hide((Span("x", "p2"),)))
+    assert shown(child)[-2:] == ["00000299", "y"] and shown(parent)[-3:] == ["p1", "p2", "p3"]
+    with pytest.raises(DuplicateId):
+        child.append(Message("user", "again", id="00000007"))
 
 
-def memory_of_masks(masks: int) -> float:
-    transcript = filled(2 * masks + 1)
-    tracemalloc.start()
-    for number in range(masks):
-        transcript.append(Mask(f"{2 * number:08d}", "[cleared]", id=f"z{number:08d}"))
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert transcript.view.fate(f"{0:08d}").state == "masked"
-    return held / masks
-
-
-def test_an_edit_among_thousands_takes_little_memory() -> None:
-    assert memory_of_masks(4_000) < 2_200, "every edit keeps a row of all leaves"
-
-
-def memory_of_edits(kind: str, edits: int) -> float:
-    """Bytes that an edit takes among many of its kind, each revision being kept."""
+def test_forks_of_forks_find_everything() -> None:
     transcript = Transcript()
-    tracemalloc.start()
-    for number in range(edits):
-        transcript.append(Message("user", "secret", id=f"u{number:06d}", created_at=float(number)))
-        target = f"u{number - (kind == 'summary'):06d}"
-        if kind == "pin":
-            transcript.append(Pin(target, id=f"x{number:06d}"))
-        elif number:
-            transcript.append(Summary("gist", (Span(target, target),), id=f"x{number:06d}"))
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert len(transcript.view) == edits
-    return held / edits
+    for depth in range(40):
+        transcript = transcript.fork()
+        transcript.extend(Message("user", "x", id=f"{depth:03d}-{number:03d}") for number in range(20))
+    assert len(transcript.view) == 800 and transcript.get("000-000").id == "000-000"
+    assert shown(transcript)[399:401] == ["019-019", "020-000"]
 
 
-@pytest.mark.parametrize("kind", ["pin", "summary"])
-def test_pins_and_summaries_are_shared_by_all_that_hold_them(kind: str) -> None:
-    assert memory_of_edits(kind, 1_600) < 2_200, "every edit keeps a row of all pins or all summaries"
+def test_nothing_is_counted_twice() -> None:
+    class Once(Items):
+        key = "once"
+        asked = 0
+
+        def count(self, item: Item) -> int:
+            self.asked += 1
+            return 1
+
+    counter, transcript = Once(), filled(100)
+    assert transcript.view.tokens(counter) == 100
+    transcript.append(Message("user", "one more"))
+    child = transcript.fork()
+    child.append(Message("user", "aside"))
+    assert (transcript.view.tokens(counter), child.view.tokens(counter)) == (101, 102)
+    edit = truncate(transcript.view, tokens=10, counter=counter)
+    assert edit is not None
+    transcript.append(edit)
+    assert transcript.view.tokens(counter) == 10
+    assert counter.asked == 103, "the child counts the message that its parent counts, too"
 
 
 def test_readers_count_while_a_writer_appends() -> None:
@@ -122,13 +134,45 @@ def test_readers_count_while_a_writer_appends() -> None:
             assert tokens == fresh.at(length).tokens(FourCharacters())
 
 
+def test_a_lazy_segment_is_loaded_when_its_items_are_needed() -> None:
+    past = filled(300)
+    past.extend([Mask("00000007", "[cleared]", id="m"), ToolCall("c", "slow", id="call")])
+    loads: list[int] = []
+
+    def load() -> Segment:
+        loads.append(1)
+        return past.view.log.segments[0]
+
+    ids = [item.id for item in past.recorded()]
+    transcript = Transcript.resume(Log((Segment.lazy(0, ids, load),)), past.tip)
+    transcript.append(Message("user", "new", id="new"))
+    assert len(transcript) == 303 and len(transcript.view) == 302 and "00000123" in transcript
+    assert transcript.view[-1].id == "new" and not loads
+    with pytest.raises(DuplicateId):
+        transcript.append(Message("user", "again", id="00000123"))
+    transcript.append(ToolResult("c", "slow", "done", id="result"))
+    past.extend([Message("user", "new", id="new"), ToolResult("c", "slow", "done", id="result")])
+    assert [group.items[0].id for group in transcript.view.groups()][-2:] == ["call", "new"]
+    assert shown(transcript) == shown(past) and len(loads) == 1
+    assert [item.id for item in transcript.at(301)] == ids[:300]
+
+
+def test_a_reader_continues_from_where_an_earlier_view_ended() -> None:
+    transcript = filled(3)
+    before = transcript.view
+    transcript.append(Message("user", "more", id="more"))
+    assert [item.id for item in added_since(transcript.view, before) or ()] == ["more"]
+    transcript.append(Mask("00000000", "[cleared]"))
+    assert added_since(transcript.view, before) is None
+    keep_memo(before, "a text", "computed")
+    for number in range(10):
+        keep_memo(before, number, number)
+    assert memos(transcript.view)["a text"] == "computed"
+    assert [key for key in memos(before) if isinstance(key, int)] == [6, 7, 8, 9]
+
+
 def test_logs_name_ids_and_kinds_and_never_content(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="quire"):
         transcript = filled(20)
-        transcript.append(Message("user", "secret and late", id="late", created_at=1.0))
-        edit = truncate(transcript.view, tokens=60, counter=FourCharacters())
-        assert edit is not None
-        transcript.append(edit)
-    assert {"late", edit.id} <= {word for record in caplog.records for word in record.getMessage().split()}
-    assert all(record.name.startswith("quire.") for record in caplog.records)
-    assert "secret" not in caplog.text
+        transcript.append(Mask("00000000", "[secret]", id="edit"))
+    assert "edit" in caplog.text and "secret" not in caplog.text

@@ -1,4 +1,4 @@
-"""What a session holds: transcripts and views, groups, forks and merges, the pool, the configuration in force.
+"""What a session holds: transcripts, views, groups, forks and merges, the pool, the configuration.
 
 All of it is pure and incremental: a plain append costs the same whatever came before it.
 """
@@ -43,7 +43,6 @@ from quire.state.merge import (
     plan_summary,
 )
 from quire.state.pool import Inherit, Pool, Window
-from quire.state.scroll import Scroll as Scroll
 from quire.state.select import (
     Config,
     Where,
@@ -63,6 +62,7 @@ from quire.state.transcript import CLOSED, Transcript, closing_results, is_closi
 from quire.state.view import (
     Fate,
     ItemRow as ItemRow,
+    Scroll as Scroll,
     View,
     added_since as added_since,
     checked_view as checked_view,

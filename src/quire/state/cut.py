@@ -15,10 +15,9 @@ from quire.errors import Irreducible
 from quire.items import Hide, Item, Message, Span, ToolResult
 from quire.state.edits import covered_area, spans_of
 from quire.state.groups import Answers
-from quire.state.scroll import Scroll
 from quire.state.select import structural
 from quire.state.shape import singles, united, without
-from quire.state.view import View, checked_view, protected_positions
+from quire.state.view import Scroll, View, checked_view, protected_positions
 from quire.tokens import MOST, Counter, total_by, whole
 
 Count = Callable[[Item], int]
@@ -275,7 +274,7 @@ class _ListRow(_Row):
         return tuple(item for item, head in pairs if head in self._protected or self._ends[head] > index)
 
     def _protected_indexes(self, answers: Answers, stays: Collection[str] | None) -> Iterator[int]:
-        yield from (index for calls in answers.waiting.values() for index, _ in calls)
+        yield from answers.open_calls.positions()
         for index, item in enumerate(self._items):
             if structural(item) or (stays is not None and item.id in stays):
                 yield index

@@ -281,7 +281,7 @@ class Editor:
             raise LastUserMessage(f"{cut(self._log.item(position).id)!r} is the message to be answered")
 
     def _folds(self, cover: Cover, position: int) -> bool:
-        """Whether a new summary folds one that is shown; one that it overlaps in part is a reason to refuse."""
+        """Whether a new summary folds one that is shown; refuses to cover only a part of it."""
         area = covered_area(self._log, position, self._end)
         outside = without(area, cover.area)
         if outside == area and position not in cover.summaries:

@@ -27,6 +27,9 @@ from quire.state.log import Log
 
 _NEVER_SHOWN = (Hide, Mask, Pin, Undo)
 
+OpenCall = tuple[int, int, ToolCall]
+"""The position of a call, the head of its group, and the call."""
+
 MERGED = "quire.merged"
 """The key of `extras` that marks a merged item; the value is the same for all items of its group."""
 
@@ -126,12 +129,12 @@ def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[in
 
 
 class OpenCalls:
-    """The calls of one log that wait for their results, by call id. Several may share an id."""
+    """The calls that wait for their results, by call id, each with its position and the head of its group."""
 
     __slots__ = ("_by_id",)
 
     def __init__(self) -> None:
-        self._by_id: dict[str, tuple[int, ...]] = {}
+        self._by_id: dict[str, tuple[OpenCall, ...]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_id)
@@ -144,34 +147,29 @@ class OpenCalls:
 
     def positions(self) -> tuple[int, ...]:
         """The positions of the calls, in order."""
-        return tuple(sorted(p for positions in self._by_id.values() for p in positions))
+        return tuple(sorted(position for calls in self._by_id.values() for position, _, _ in calls))
 
-    def add(self, call_id: str, position: int) -> None:
+    def add(self, call: ToolCall, position: int, head: int) -> None:
         """Add a call that was made."""
-        self._by_id[call_id] = (*self._by_id.get(call_id, ()), position)
+        earlier = self._by_id.get(call.call_id)
+        added = (position, head, call)
+        self._by_id[call.call_id] = (added,) if earlier is None else (*earlier, added)
 
-    def answer(self, log: Log, result: ToolResult, head: int | None = None) -> int | None:
-        """The head of the group of the call that a result answers, which is closed; `None` if there is none.
-
-        Only calls in the group of `head` are considered, where it is given.
-        """
-        waiting = self._by_id.get(result.call_id)
-        if waiting is None:
-            return None
-        if len(waiting) == 1 and not result.extras:  # the common case
-            del self._by_id[result.call_id]
-            return log.head(waiting[0])
-        able = waiting if head is None else tuple(p for p in waiting if log.head(p) == head)
-        calls = [call for call in map(log.item, able) if isinstance(call, ToolCall)]
-        index = answered(calls, result, [log.head(p) for p in able])
+    def answer(self, result: ToolResult, head: int | None = None) -> OpenCall | None:
+        """Close the call that a result answers, and return it; with `head`, only a call of that group."""
+        waiting = self._by_id.get(result.call_id, ())
+        if len(waiting) == 1 and head is None and not result.extras:  # the common case
+            return self._by_id.pop(result.call_id)[0]
+        able = waiting if head is None else [call for call in waiting if call[1] == head]
+        index = answered([call for _, _, call in able], result, [head for _, head, _ in able])
         if index < 0:
             return None
-        rest = tuple(p for p in waiting if p != able[index])
+        rest = tuple(call for call in waiting if call is not able[index])
         if rest:
             self._by_id[result.call_id] = rest
         else:
             del self._by_id[result.call_id]
-        return log.head(able[index])
+        return able[index]
 
 
 def open_calls_at(log: Log, end: int) -> tuple[int, ...]:
@@ -179,21 +177,21 @@ def open_calls_at(log: Log, end: int) -> tuple[int, ...]:
     calls = OpenCalls()
     for position, item in enumerate(log.items(0, end)):
         if isinstance(item, ToolCall):
-            calls.add(item.call_id, position)
+            calls.add(item, position, log.head(position))
         elif isinstance(item, ToolResult) and log.head(position) != position:
-            calls.answer(log, item, log.head(position))
+            calls.answer(item, log.head(position))
     return calls.positions()
 
 
 class Answers:
     """What answers what in a sequence of items, found as they are taken one by one."""
 
-    __slots__ = ("_reply", "call_of", "heads", "waiting")
+    __slots__ = ("_reply", "call_of", "heads", "open_calls")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.call_of: dict[int, int] = {}  # for results, by index: the call that each answers
         self.heads: list[int] = []  # for each item the index of the first of its group
-        self.waiting: dict[str, list[tuple[int, ToolCall]]] = {}
+        self.open_calls = OpenCalls()
         self._reply = Reply()
         for item in items:
             self.take(item)
@@ -206,20 +204,16 @@ class Answers:
         elif not isinstance(item, _NEVER_SHOWN):  # these do not come between two outputs
             self._reply.head = -1
         if isinstance(item, ToolCall):
-            self.waiting.setdefault(item.call_id, []).append((index, item))
-        elif isinstance(item, ToolResult) and (calls := self.waiting.get(item.call_id)):
-            replies = [self.heads[position] for position, _ in calls]
-            place = answered([call for _, call in calls], item, replies)
-            if place >= 0:
-                call, _ = calls.pop(place)
-                self.call_of[index], head = call, self.heads[call]
+            self.open_calls.add(item, index, head)
+        elif isinstance(item, ToolResult) and (call := self.open_calls.answer(item)) is not None:
+            self.call_of[index], head, _ = call
         self.heads.append(head)
 
 
 def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
     """For results, by index, the call that each answers; and the calls that still wait."""
     found = Answers(items)
-    return found.call_of, [position for calls in found.waiting.values() for position, _ in calls]
+    return found.call_of, list(found.open_calls.positions())
 
 
 def groups(items: Iterable[Item]) -> list[Group]:

@@ -58,7 +58,7 @@ class Segment:
         return segment
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for attributes that are not set: those of a lazy segment before its first use.
+        # Python calls this for attributes that are not set: those of a lazy segment before its first use.
         if self._load is None:
             raise AttributeError(name)
         loaded, self._load = self._load(), None
@@ -167,6 +167,8 @@ class Log:
     def tokens(self, start: int, stop: int, counter: Counter) -> int:
         """The tokens of a range."""
         last = self.segments[-1]
+        if start >= stop:
+            return 0
         if start >= last.start:  # the common case
             sums = last.count(counter, stop - last.start)
             return sums[stop - last.start] - sums[start - last.start]
@@ -204,7 +206,8 @@ class Log:
         found: dict[int, list[int]] = {}
         for segment, _, stop in self.pieces(0, end):
             for head, members in segment.far.copy().items():
-                found.setdefault(head, []).extend(p for p in members if p < segment.start + stop)
+                if apart := [p for p in members if p < segment.start + stop]:
+                    found.setdefault(head, []).extend(apart)
         return found
 
     def positions(self, sort: Sort, start: int, end: int) -> list[int]:

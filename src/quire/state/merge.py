@@ -1,4 +1,4 @@
-"""Forks with a scope, and what comes back from a child: everything, the final answer, or a summary to be written.
+"""Forks with a scope, and what comes back from a child: everything, the final answer, or a summary.
 
 Merged items are appended to the parent in the order in which the child recorded them. Nothing comes twice: an
 item that the parent has already is skipped. Another item with the same id is refused.
@@ -6,6 +6,7 @@ item that the parent has already is skipped. Another item with the same id is re
 
 import logging
 from collections.abc import Collection, Iterator
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 import msgspec
@@ -81,7 +82,7 @@ def fork_scoped(
 
 
 def _start_of_turns(view: View, turns: int) -> int:
-    """The position of the message that begins the last so many turns; 0 where there are no more than these."""
+    """The position of the message that begins the last so many turns; 0 if there are no more."""
     users: list[int] = []
     for run in view.runs(backwards=True):
         users += reversed(view.log.positions("users", run.start, run.stop))
@@ -200,8 +201,9 @@ def _fork_point(parent: Transcript, child: Transcript) -> int:
         if mine is not yours:
             break
         shared = min([most, *(log.starts[index] for log in (ours, theirs) if index < len(log.starts))])
-    while shared < most and ours.item(shared) == theirs.item(shared):
-        shared += 1  # they were read from a store, and share no segments
+    if not shared:  # they may have been read from a store
+        pairs = zip(parent.recorded(), child.recorded(), strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return shared
 
 
@@ -277,7 +279,7 @@ def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Ed
 
 
 def _fitted(parent: Transcript, view: View, edit: Hide | Summary, since: int) -> Edit | None:
-    """The edit with spans over what the parent has of it; others may have spoken between the child's items."""
+    """The edit with spans over what the parent has of it, sparing what the parent has in between."""
     cover = resolved(view.log, edit, view.end)
     positions = [p for start, stop in cover.area for p in range(start, stop)]
     if any(position < since for position in (*positions, *cover.summaries)):

@@ -79,9 +79,9 @@ class Pool:
         try:
             yield evicted
         except BaseException:  # a cancelled task has changed nothing either
-            was_cleared = self._notes is not before
-            if evicted is not None and not was_cleared and len(self._notes) < most:
-                self._notes.setdefault(_key_of(evicted), evicted)
+            is_free = self._notes is before and len(self._notes) < most
+            if evicted is not None and is_free and evicted.key not in self._notes:
+                self._notes[_key_of(evicted)] = evicted
                 self._notes.move_to_end(_key_of(evicted), last=False)
             raise
         if len(self._notes) < most:  # the room is still there; `add` would make it again

@@ -1,4 +1,4 @@
-"""Selection: predicates over items, joined with `&`, `|` and `~`; and the configuration in force at any item."""
+"""Selection: predicates over items, joined with `&`, `|` and `~`; and the configuration in force."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

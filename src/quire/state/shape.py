@@ -7,7 +7,7 @@ anything here being touched.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from quire.items import Item
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
 
-_LEAF = 64
+_LEAF = 32
 """Runs in a leaf, at most."""
 
 
@@ -106,7 +106,7 @@ class Shape:
         first = max(bisect_left(self.leaves, min(places), key=_start_of_leaf) - 1, 0)
         last = bisect_right(self.leaves, max(places), key=_start_of_leaf)
         kept = [run for leaf in self.leaves[first:last] for run in leaf.runs]
-        changed = _joined(sorted((*_remaining(kept, area, runs, gone), *runs), key=_place_of_run))
+        changed = _joined(sorted(_divided([*_remaining(kept, area, gone), *runs]), key=_place_of_run))
         if len(changed) < _LEAF // 2 and last < len(self.leaves):
             changed = _joined((*changed, *self.leaves[last].runs))
             last += 1
@@ -117,20 +117,27 @@ class Shape:
         return Shape(leaves, size, self.tail, self.pins, self.summaries)
 
 
-def _remaining(
-    kept: Iterable[Run], area: Sequence[Interval], new: Iterable[Run], gone: Mapping[str, int]
-) -> Iterator[Run]:
-    """Runs without an area and without some summaries, divided where a new summary stands."""
-    breaks = sorted({run.start for run in new if run.start == run.stop})
-    for run in kept:
+def _remaining(runs: Iterable[Run], area: Sequence[Interval], gone: Collection[str]) -> Iterator[Run]:
+    """Runs without an area and without some summaries."""
+    low, high = (area[0][0], area[-1][1]) if area else (0, 0)
+    for run in runs:
         if run.stand_in is None:
-            for start, stop in subtracted((run.start, run.stop), area):
-                inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, stop)]
-                yield from (Run(a, b) for a, b in pairwise((start, *inside, stop)))
-        elif run.start == run.stop:
-            if run.stand_in.id not in gone:
-                yield run
-        elif not contains(area, run.start):
+            if run.stop <= low or run.start >= high:
+                yield run  # the same object, so that shapes of two revisions share it
+            else:
+                yield from (Run(start, stop) for start, stop in subtracted((run.start, run.stop), area))
+        elif run.stand_in.id not in gone if run.start == run.stop else not contains(area, run.start):
+            yield run
+
+
+def _divided(runs: Sequence[Run]) -> Iterator[Run]:
+    """Runs with those that are shown word for word divided where a summary stands."""
+    places = sorted(run.start for run in runs if run.start == run.stop)
+    for run in runs:
+        inside = places[bisect_right(places, run.start) : bisect_left(places, run.stop)] if places else ()
+        if inside:
+            yield from (Run(start, stop) for start, stop in pairwise((run.start, *inside, run.stop)))
+        else:
             yield run
 
 

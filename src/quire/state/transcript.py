@@ -63,7 +63,7 @@ class Transcript:
 
     @classmethod
     def resume(cls, log: Log, tip: Tip) -> "Transcript":
-        """A transcript over a log that exists, whose segments may be lazy; the log itself is not written to."""
+        """A transcript over an existing log, whose segments may be lazy. It does not write to the log."""
         transcript = cls.__new__(cls)
         transcript._segment, transcript._log, transcript._owned = log.segments[-1], log, False
         transcript._set_tip(tip)
@@ -131,14 +131,14 @@ class Transcript:
         if is_output(item):
             head = self._reply.join(item, position)
             if isinstance(item, ToolCall):
-                self._open.add(item.call_id, position)
+                self._open.add(item, position, head)
         else:
             self._reply.head = -1  # whatever comes next begins a new reply
             if isinstance(item, Message):
                 (segment.users if item.role == "user" else segment.marks).append(position)
             elif isinstance(item, ToolResult):
-                answered = self._open.answer(self._log, item)
-                head = position if answered is None else answered
+                call = self._open.answer(item)
+                head = position if call is None else call[1]
             elif kind in _STRUCTURAL:
                 segment.marks.append(position)
         if head != position and not self._is_adjacent(head, position):
@@ -185,7 +185,7 @@ class Transcript:
             raise
 
     def fork(self) -> "Transcript":
-        """A transcript with the same past and a future of its own. Open calls are closed in it, and marked so."""
+        """A transcript with the same past and a future of its own. Open calls are closed in it."""
         child = self.copy()
         if child._open:
             child.extend(closing_results(child.view))

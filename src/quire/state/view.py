@@ -1,16 +1,16 @@
 """The view: what is shown of a log at one revision. It never changes; a transcript makes a new one.
 
-Also what readers of views share: which positions no cut may take, memos that let a reader continue from an
-earlier view, and the view after edits that are not recorded yet.
+Also what readers of views share: the positions that no cut may take, the view after edits that are not
+recorded yet, memos that let a reader continue from an earlier view, and scrolls.
 """
 
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple, overload
 
-from quire.errors import DuplicateId, InvalidValue, OutOfRange, UnknownId, WrongType, cut
+from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType, cut
 from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
 from quire.state.edits import Editor, EditsInForce, one_per_group
 from quire.state.groups import Group, checked_items, is_edit, open_calls_at
@@ -55,17 +55,9 @@ class ItemRow(Sequence[Item]):
             raise OutOfRange(f"there are {len(self)} items; there is none at {index}")
         return self._slice(place, place + 1)[0]
 
-    def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
-        """The first index at which an item stands, from `start` to before `stop`."""
-        first, last, _ = slice(start, stop).indices(len(self))
-        for place, item in enumerate(self._slice(first, last), first):
-            if item == value:
-                return place
-        raise InvalidValue(f"the {type(value).__name__} is not among these items")
-
 
 class View(ItemRow):
-    """Items as they are shown, oldest first. `log`, `shape` and `end` are for other packages of the engine."""
+    """Items as they are shown, oldest first. `log`, `shape` and `end` are for other packages."""
 
     __slots__ = ("_edits_in_force", "_open_calls", "end", "log", "shape")
 
@@ -350,3 +342,70 @@ def added_since(view: View, earlier: View) -> list[Item] | None:
     if not same_log or earlier.shape is not view.shape or not view.shape.tail <= earlier.end <= view.end:
         return None
     return view.log.items(earlier.end, view.end)
+
+
+class Scroll(ItemRow):
+    """A few items, then a view from the index `start` on, then a few volatile items.
+
+    A request to a model is nearly always that. The history is not copied, and a reader of one scroll can
+    continue where the next has grown.
+    """
+
+    __slots__ = ("after", "before", "start", "view")
+
+    def __init__(
+        self,
+        before: tuple[Item, ...] = (),
+        view: View | None = None,
+        start: int = 0,
+        after: tuple[Item, ...] = (),
+    ) -> None:
+        if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(checked_view(view)):
+            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {start}")
+        self.before = before
+        self.view = view
+        self.start = start
+        self.after = after
+
+    def __len__(self) -> int:
+        return self.settled + len(self.after)
+
+    def __iter__(self) -> Iterator[Item]:
+        middle = () if self.view is None else self.view[self.start :] if self.start else self.view
+        return chain(self.before, middle, self.after)
+
+    def __repr__(self) -> str:
+        return f"<Scroll of {len(self)} items, {len(self.after)} of them volatile>"
+
+    @property
+    def settled(self) -> int:
+        """How many items come before `after`."""
+        return len(self.before) + (0 if self.view is None else len(self.view) - self.start)
+
+    @property
+    def was_edited(self) -> bool:
+        """Whether something that preceded these items was left out or changed."""
+        return self.view is not None and (self.start > 0 or was_edited(self.view))
+
+    def counted(self, counter: Counter) -> int:
+        """The counts of all items, added up; those of the view are known."""
+        counted = sum(map(counter.count, (*self.before, *self.after)))
+        if self.view is None:
+            return counted
+        return counted + self.view.counted(counter) - self.view.counted_before(self.start, counter)
+
+    def added_since(self, earlier: "Scroll") -> list[Item] | None:
+        """What follows all that was settled in an earlier scroll; `None` if this is not just longer."""
+        if self.view is None or earlier.view is None or self.start != earlier.start:
+            return None
+        return None if self.before != earlier.before else added_since(self.view, earlier.view)
+
+    def _slice(self, start: int, stop: int) -> list[Item]:
+        before, settled = len(self.before), self.settled
+        found = list(self.before[start:stop])
+        if self.view is not None and stop > before:
+            offset = self.start - before
+            found += self.view[max(start, before) + offset : min(stop, settled) + offset]
+        if stop > settled:
+            found += self.after[max(start - settled, 0) : stop - settled]
+        return found

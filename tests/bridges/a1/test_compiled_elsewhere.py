@@ -93,12 +93,12 @@ def test_what_it_calls_for_the_program_of_another_is_in_main_once_that_succeeded
         await user.jit(outer, lamps=3)
         assert shown(user.CTX["main"]) == [
             ("user", {"lamps": 3}),
+            ("assistant", 'seller {"lamps": 3}'),
+            ("tool", {"total": "five"}),
             ("assistant", 'multiply {"a": 3, "b": 1}'),  # made for the first program, and not again
             ("tool", {"product": 3}),
             ("user", "What is five lamps?"),
             ("assistant", "five"),
-            ("assistant", 'seller {"lamps": 3}'),
-            ("tool", {"total": "five"}),
             ("assistant", {"total": "f"}),
         ]
         whole = [message.message_id for message in user.get_full_context()]

@@ -1,8 +1,5 @@
 """Notes by key and windows of the newest: bounds, order, forks, errors."""
 
-from collections import deque
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -15,8 +12,16 @@ def note(key: str, content: object = None) -> Note:
     return Note(content, key, f"about {key}")
 
 
+def keys(pool: Pool) -> str:
+    return "".join(str(one.key) for one in pool)
+
+
+def pool_of(names: str, limit: int | None = None) -> Pool:
+    return Pool.restored(map(note, names), limit=limit)
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers())), st.none() | st.integers(1, 5))
-def test_a_pool_is_a_dictionary_that_forgets_its_oldest(
+def test_a_pool_is_a_dictionary_that_evicts_its_oldest(
     adds: list[tuple[str, int]], limit: int | None
 ) -> None:
     pool, plain = Pool(limit=limit), dict[str, int]()
@@ -33,17 +38,44 @@ def test_a_pool_is_a_dictionary_that_forgets_its_oldest(
     assert pool.catalogue() == "\n".join(f"- [{key}] about {key}" for key in plain)
 
 
-def test_a_fork_of_a_pool_goes_its_own_way() -> None:
-    pool = Pool([note("a"), note("b"), note("c")], limit=3)
+@pytest.mark.parametrize(
+    ("meanwhile", "left"),
+    [("", "ab"), ("b", "ab"), ("d", "bd"), ("de", "de"), ("a", "ba"), ("-", ""), ("-d", "d")],
+)
+def test_an_eviction_is_taken_back_unless_others_took_the_place(meanwhile: str, left: str) -> None:
+    pool = pool_of("ab", limit=2)
+    with pytest.raises(PermissionError), pool.adding(note("c")) as evicted:
+        assert evicted is not None and evicted.key == "a" and keys(pool) == "b"
+        for other in meanwhile:
+            _ = pool.clear() if other == "-" else pool.add(note(other))
+        raise PermissionError
+    assert keys(pool) == left
+
+
+def test_room_that_another_took_is_made_again() -> None:
+    pool = pool_of("ab", limit=2)
+    with pool.adding(note("c")):
+        pool.add(note("d"))
+    assert keys(pool) == "dc"
+
+
+def test_a_restored_pool_may_be_over_its_limit_and_does_not_grow() -> None:
+    pool = pool_of("abcd", limit=2)
+    assert (keys(pool), pool.limit) == ("abcd", 2)
+    pool.add(note("e"))
+    assert keys(pool) == "bcde"
+
+
+def test_a_fork_of_a_pool_is_independent() -> None:
+    pool = pool_of("abc", limit=3)
     child, wide, narrow = pool.fork(), pool.fork(limit=None), pool.fork(limit=2)
     child.add(note("d"))
-    assert ("a" in pool, "a" in child, "d" in pool) == (True, False, False)
+    assert (keys(pool), keys(child), keys(narrow)) == ("abc", "bcd", "bc")
     assert (child.limit, wide.limit, narrow.limit) == (3, None, 2)
-    assert [n.key for n in narrow] == ["b", "c"]
 
 
 def test_what_a_pool_refuses() -> None:
-    pool = Pool([note("a")])
+    pool = pool_of("a")
     with pytest.raises(UnknownKey, match="'z'"):
         pool.get("z")
     with pytest.raises(KeyError):
@@ -52,71 +84,33 @@ def test_what_a_pool_refuses() -> None:
         pool.add(Note("no key"))
     with pytest.raises(WrongType):
         pool.add(Message("user", "x"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert [n.key for n in pool] == ["a"]
-    assert pool.remove("a").key == "a"
-    assert pool.clear() == []
+    assert pool.remove("a").key == "a" and pool.clear() == []
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_limits_below_one_are_errors(limit: int) -> None:
+@pytest.mark.parametrize(("limit", "error"), [(0, InvalidLimit), (-1, InvalidLimit), (2.0, WrongType)])
+def test_limits_are_whole_numbers_from_one(limit: int, error: type[Exception]) -> None:
     for make in (
         lambda: Pool(limit=limit),
         lambda: Window[int](limit=limit),
         lambda: Pool().fork(limit=limit),
     ):
-        with pytest.raises(InvalidLimit):
+        with pytest.raises(error):
             make()
 
 
-@pytest.mark.parametrize("limit", ["3", 2.0, True])
-def test_limits_are_whole_numbers(limit: object) -> None:
-    with pytest.raises(WrongType):
-        Pool(limit=limit)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(WrongType):
-        Window(limit=limit)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
 @given(st.lists(st.lists(st.integers(), max_size=6)), st.integers(1, 5))
-def test_a_window_keeps_the_newest(batches: list[list[int]], limit: int) -> None:
+def test_a_window_keeps_the_newest_and_gives_back_the_rest(batches: list[list[int]], limit: int) -> None:
     window, everything, fallen = Window[int](limit=limit), list[int](), list[int]()
     for batch in batches:
         fallen += window.add(*batch)
         everything += batch
-    assert list(window) == everything[-limit:]
-    assert fallen + list(window) == everything
+        assert len(window) <= limit
+    assert list(window) == everything[-limit:] and fallen + list(window) == everything
 
 
-def test_a_branch_of_a_window_goes_its_own_way() -> None:
+def test_a_branch_of_a_window_is_independent() -> None:
     window = Window([1, 2, 3], limit=3)
     child, narrow = window.branch(), window.branch(limit=2)
     child.add(4)
     assert (list(window), list(child), list(narrow)) == ([1, 2, 3], [2, 3, 4], [2, 3])
-    with pytest.raises(InvalidLimit):
-        window.branch(limit=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert (window.clear(), len(window)) == ([1, 2, 3], 0)
-
-
-@given(st.lists(st.lists(st.integers(), max_size=7), max_size=7), st.integers(1, 5))
-def test_what_falls_out_of_a_window_is_all_that_does_not_stay(batches: list[list[int]], limit: int) -> None:
-    window, fallen = Window[int](limit=limit), list[int]()
-    for batch in batches:
-        fallen += window.add(*batch)
-        assert len(window) <= limit
-    assert [*fallen, *window] == [thing for batch in batches for thing in batch]
-
-
-def test_adding_to_a_window_looks_at_what_falls_out_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    window = Window(range(1000), limit=1000)
-
-    class Watched(deque[int]):
-        looked_at = 0
-
-        def __iter__(self) -> Iterator[int]:
-            for thing in super().__iter__():
-                Watched.looked_at += 1
-                yield thing
-
-    monkeypatch.setattr(window, "_things", Watched(range(1000), maxlen=1000))
-    Watched.looked_at = 0
-    assert window.add(1, 2) == [0, 1]
-    assert Watched.looked_at <= 3

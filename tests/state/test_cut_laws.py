@@ -1,0 +1,116 @@
+"""Laws of truncation on random histories: atomic groups, protected items, as little as possible left out."""
+
+import pytest
+from hypothesis import assume, given, strategies as st
+
+from quire.errors import Irreducible
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.state import Transcript, View, newest, structural, truncate
+from tests.counting import FourCharacters, Items
+from tests.histories import CONTENT_OPS, OPS, Author, Op
+from tests.oracle import PlainTranscript
+from tests.state.chains import check, play
+
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("lineage")]
+
+TOKENS = FourCharacters()
+
+
+@given(OPS, st.integers(0, 400))
+def test_truncation_reaches_its_aim_or_says_why_not(ops: list[Op], tokens: int) -> None:
+    transcript, plain = Transcript(), PlainTranscript()
+    transcript = play(ops, transcript, plain, Author())
+    before = transcript.view
+    try:
+        edit = truncate(before, tokens=tokens, counter=TOKENS)
+    except Irreducible as error:
+        assert before.tokens(TOKENS) > tokens
+        assert set(error.parts) <= {item.id for item in before}
+        assert TOKENS.total(sum(TOKENS.count(i) for i in before if i.id in error.parts)) > tokens
+        return
+    if edit is None:
+        assert before.tokens(TOKENS) <= tokens
+        return
+    transcript.append(edit)
+    plain.append(edit)
+    check(transcript, plain)
+    assert transcript.view.tokens(TOKENS) <= tokens
+    assert truncate(transcript.view, tokens=tokens, counter=TOKENS) is None
+    kept = {item.id for item in transcript.view}
+    assert {item.id for item in before if structural(item)} <= kept
+
+
+@given(OPS, st.integers(0, 400))
+def test_what_truncating_would_leave_is_what_it_leaves(ops: list[Op], tokens: int) -> None:
+    transcript = play(ops, Transcript(), PlainTranscript(), Author())
+    view = transcript.view
+    try:
+        edit = truncate(view, tokens=tokens, counter=TOKENS)
+    except Irreducible:
+        with pytest.raises(Irreducible):
+            newest(view, tokens=tokens, counter=TOKENS)
+        return
+    left = newest(view, tokens=tokens, counter=TOKENS)
+    if edit is not None:
+        transcript.append(edit)
+    assert list(left) == list(transcript.view)
+
+
+def plain(ops: list[Op]) -> Transcript:
+    """A history without edits: then a cut is a place in a list."""
+    author, transcript = Author(), Transcript()
+    for code, a, b, _ in ops:
+        item = author.item(transcript, (code % CONTENT_OPS, a | 1, b, 0))
+        if item is not None:
+            transcript.append(item)
+    return transcript
+
+
+def best(view: View, tokens: int) -> int | None:
+    """The most items that a cut may keep that falls where a turn of the user begins, if any fits."""
+    items = list(view)
+    starts = [index for index, item in enumerate(items) if isinstance(item, Message) and item.role == "user"]
+    fitting = [kept for kept in (_kept(view, items, start) for start in starts) if kept <= tokens]
+    return max(fitting, default=None)
+
+
+def _kept(view: View, items: list[Item], start: int) -> int:
+    """How many stay: the frame, calls that wait, and all from a place on, with the rest of its groups."""
+    heads = [view.log.head(view.position(item.id)) for item in items]
+    waiting = {view.log.head(view.position(call.id)) for call in view.pending()}
+    whole = waiting | set(heads[start:])
+    return sum(head in whole or structural(item) for head, item in zip(heads, items, strict=True))
+
+
+@given(ops=OPS)
+def test_a_cut_keeps_as_much_as_may_be_kept(ops: list[Op]) -> None:
+    transcript = plain(ops)
+    view = transcript.view
+    assume(len(view) > 2)
+    for tokens in range(1, len(view)):
+        wanted = best(view, tokens)
+        if wanted is None:
+            continue
+        trial = transcript.copy()
+        try:
+            cut = truncate(view, tokens=tokens, counter=Items())
+        except Irreducible:
+            raise AssertionError(f"{wanted} items fit into {tokens}") from None
+        if cut is not None:
+            trial.append(cut)
+        assert len(trial.view) == wanted, tokens
+
+
+def test_a_group_that_ended_before_the_cut_goes_though_another_reaches_over_it() -> None:
+    transcript = Transcript(
+        [
+            *(Message("user", "u0", id="u0"), ToolCall("b", "look", id="cb"), Message("user", "u1", id="u1")),
+            *(ToolCall("a", "look", id="ca"), Message("user", "u2", id="u2")),
+            *(ToolResult("a", "look", "A", id="ra"), Message("user", "u3", id="u3")),
+            *(ToolResult("b", "look", "B", id="rb"), Message("user", "u4", id="u4")),
+        ]
+    )
+    cut = truncate(transcript.view, tokens=4, counter=Items())
+    assert cut is not None
+    transcript.append(cut)
+    assert [item.id for item in transcript.view] == ["cb", "u3", "rb", "u4"]

@@ -1,0 +1,114 @@
+"""Which call a result answers, where ids repeat: in one reply, in the next, and in what a child did."""
+
+import pytest
+
+from quire.items import Hide, Item, Mask, Message, Pin, Reasoning, Span, ToolCall, ToolResult
+from quire.state import Transcript, answers, groups, merge_all, pending_calls
+
+
+def call(text: str, call_id: str = "c", name: str = "look") -> ToolCall:
+    return ToolCall(call_id, name, f'{{"q":"{text}"}}', id=text)
+
+
+def result(text: str, call_id: str = "c", name: str = "look") -> ToolResult:
+    return ToolResult(call_id, name, f"of {text}", id=f"of {text}")
+
+
+def asked(item_id: str = "asked") -> Message:
+    return Message("user", "go on", id=item_id)
+
+
+def together(transcript: Transcript) -> list[set[str]]:
+    """The groups with a result."""
+    found = transcript.view.groups()
+    return [{i.id for i in g.items} for g in found if any(isinstance(i, ToolResult) for i in g.items)]
+
+
+def test_a_call_its_results_its_reasoning_and_its_reply_are_one_group() -> None:
+    items: list[Item] = [
+        Message("system", "be brief", id="s"),
+        asked("u"),
+        Reasoning("where?", id="r"),
+        Message("assistant", "let me look", id="a"),
+        ToolCall("c1", "search", id="t1"),
+        ToolCall("c2", "read", id="t2"),
+        ToolResult("c2", "read", "second first", id="x2"),
+        ToolResult("c1", "search", "found", id="x1"),
+        Message("assistant", "done", id="e"),
+        ToolCall("c3", "read", id="t3", agent_id="other"),
+    ]
+    found = groups(items)
+    ids = [" ".join(item.id for item in group.items) for group in found]
+    assert ids == ["s", "u", "r a t1 t2 x2 x1", "e", "t3"]
+    assert [group.pending for group in found] == [False, False, False, False, True]
+    assert [waiting.id for waiting in pending_calls(items)] == ["t3"]
+    assert Transcript(items).view.groups() == found
+
+
+def test_an_edit_does_not_part_a_reply_from_its_call() -> None:
+    for edit in (Hide((Span("a", "a"),), id="e"), Mask("a", "[gone]", id="e"), Pin("a", id="e")):
+        transcript = Transcript([asked("a"), asked("b"), Message("assistant", "look", id="w"), edit])
+        transcript.append(ToolCall("c", "t", id="call"))
+        for found in (transcript.view.groups(), groups(transcript.recorded()), groups(transcript.view)):
+            assert ["w", "call"] in [[item.id for item in group.items] for group in found]
+
+
+def test_calls_of_one_reply_are_answered_in_their_order() -> None:
+    items: list[Item] = [asked(), call("a"), call("b"), result("a")]
+    assert [waiting.id for waiting in Transcript(items).view.pending()] == ["b"]
+    assert [waiting.id for waiting in pending_calls(items)] == ["b"]
+    assert answers([*items, result("b")]) == ({3: 1, 4: 2}, [])
+
+
+def test_of_two_replies_the_latest_is_answered_first() -> None:
+    items: list[Item] = [asked(), call("a"), asked("again"), call("b"), call("c"), result("b")]
+    assert [waiting.id for waiting in Transcript(items).view.pending()] == ["a", "c"]
+    assert [[item.id for item in group.items] for group in groups(items)][-1] == ["b", "c", "of b"]
+
+
+def test_a_result_goes_to_the_call_of_its_name() -> None:
+    transcript = Transcript([asked(), ToolCall("0", "a", id="a"), ToolCall("0", "b", id="b")])
+    transcript.append(ToolResult("0", "b", "of b"))
+    assert [waiting.id for waiting in transcript.view.pending()] == ["a"]
+
+
+def test_a_result_before_its_call_stands_alone() -> None:
+    transcript = Transcript([asked(), result("early"), call("late")])
+    assert together(transcript) == [{"of early"}]
+    assert [waiting.id for waiting in transcript.view.pending()] == ["late"]
+
+
+@pytest.mark.parametrize("first", ["parent", "child"])
+def test_parent_and_child_have_their_own_results(first: str) -> None:
+    parent = Transcript([asked(), call("parent")])
+    child = parent.fork()
+    child.append(call("child"))
+    merge_all(parent, child, agent_id="kid")
+    child.append(result("child"))
+    if first == "parent":
+        parent.append(result("parent"))
+    merge_all(parent, child, agent_id="kid")
+    if first == "child":
+        parent.append(result("parent"))
+    assert together(parent) == [{"parent", "of parent"}, {"child", "of child"}]
+
+
+def test_a_stale_result_of_a_child_answers_no_later_call() -> None:
+    parent = Transcript([asked(), call("first")])
+    child = parent.fork()
+    child.append(result("late"))
+    parent.extend([result("first"), asked("again"), call("second", name="delete")])
+    merge_all(parent, child, agent_id="kid")
+    assert [waits.id for waits in parent.view.pending()] == ["second"]
+    parent.append(result("second", name="delete"))
+    assert together(parent) == [{"first", "of first"}, {"second", "of second"}, {"of late"}]
+
+
+def test_what_a_copy_answered_is_answered_in_its_parent() -> None:
+    parent = Transcript([asked(), call("a"), call("b")])
+    copy = parent.copy()
+    copy.extend([result("a"), result("b")])
+    parent.append(call("other"))
+    merge_all(parent, copy)
+    assert [waits.id for waits in parent.view.pending()] == ["other"]
+    assert together(parent) == [{"a", "b", "of a", "of b", "other"}]

@@ -1,0 +1,281 @@
+"""Forks with a scope, briefs and merges, by example."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.errors import DuplicateId, InvalidLimit, InvalidValue, WrongType
+from quire.items import (
+    JSON,
+    ConfigChange,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Pin,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    Unknown,
+)
+from quire.state import Transcript, brief, config_at, fork_scoped, merge_all, merge_result, plan_summary
+
+
+def conversation(turns: int = 4) -> Transcript:
+    transcript = Transcript([Message("system", "be brief", id="s")])
+    for turn in range(turns):
+        name = ("search", "read")[turn % 2]
+        transcript.append(Message("user", f"question {turn}", id=f"u{turn}"))
+        transcript.append(ToolCall(f"c{turn}", name, id=f"t{turn}"))
+        transcript.append(ToolResult(f"c{turn}", name, "found", id=f"x{turn}"))
+        transcript.append(Message("assistant", f"answer {turn}", id=f"a{turn}"))
+    return transcript
+
+
+def user(item_id: str) -> Message:
+    return Message("user", f"text of {item_id}", id=item_id)
+
+
+def assistant(item_id: str) -> Message:
+    return Message("assistant", f"text of {item_id}", id=item_id)
+
+
+def shown(transcript: Transcript) -> str:
+    return " ".join(item.id for item in transcript.view)
+
+
+def ids(items: list[Item]) -> str:
+    return " ".join(item.id for item in items)
+
+
+def groups_of(transcript: Transcript) -> list[str]:
+    return [" ".join(item.id for item in group.items) for group in transcript.view.groups()]
+
+
+def read_again(transcript: Transcript) -> Transcript:
+    return Transcript(JSON.decode(JSON.encode(transcript.recorded())))
+
+
+def test_a_fork_can_see_the_last_turns_and_some_tools() -> None:
+    parent = conversation()
+    assert shown(fork_scoped(parent, turns=1)) == "s u3 t3 x3 a3"
+    assert shown(fork_scoped(parent, turns=2, tools=["search"])) == "s u2 t2 x2 a2 u3 a3"
+    assert shown(fork_scoped(parent, tools=[])) == "s u0 a0 u1 a1 u2 a2 u3 a3"
+    assert shown(fork_scoped(parent, turns=9)) == shown(parent)
+    with pytest.raises(InvalidLimit):
+        fork_scoped(parent, turns=0)
+    with pytest.raises(WrongType):
+        fork_scoped(parent, tools="read")
+
+
+def test_a_fork_of_the_last_turns_shows_the_summaries_inside_them() -> None:
+    parent = Transcript([Message("system", "s", id="s"), user("u1"), assistant("a1"), user("u2")])
+    parent.extend(map(assistant, "xyz"))
+    parent.append(Summary("earlier", (Span("a1", "a1"),), id="S1"))
+    parent.append(Summary("of this turn", (Span("x", "y"),), id="S2"))
+    assert shown(fork_scoped(parent, turns=1)) == "s u2 S2 z"
+    assert shown(fork_scoped(parent, turns=2, tools=[])) == shown(parent) == "s u1 S1 u2 S2 z"
+    parent.append(Summary("of both", (Span("S1", "S1"), Span("a1", "a1"), Span("x", "y")), id="S3"))
+    assert shown(fork_scoped(parent, turns=1)) == "s S3 u2 z"
+
+
+def test_a_group_goes_or_stays_with_its_beginning() -> None:
+    parent = Transcript([Message("system", "s", id="s"), user("u0"), ToolCall("c0", "slow", id="t0")])
+    parent.extend([user("u1"), ToolResult("c0", "slow", "found", id="x0"), ToolCall("c1", "slow", id="t1")])
+    parent.extend([user("u2"), ToolResult("c1", "slow", "found", id="x1"), assistant("a")])
+    assert shown(fork_scoped(parent, turns=2)) == "s u1 t1 u2 x1 a"
+    assert shown(fork_scoped(parent, turns=1)) == "s u2 a"
+
+
+def test_a_brief_has_no_past() -> None:
+    child = brief("Do it.", "The task", agent_id="sub")
+    assert [(i.agent_id, i.text) for i in child.view if isinstance(i, Message)] == [
+        *(("sub", "Do it."), ("sub", "The task"))
+    ]
+    with pytest.raises(InvalidValue):
+        brief(" ")
+
+
+def test_a_merge_appends_the_childs_items_with_its_own_edits() -> None:
+    parent = conversation(2)
+    child = fork_scoped(parent, turns=1)
+    child.extend([ToolCall("k", "read", id="kt"), ToolResult("k", "read", "long", id="kx")])
+    child.extend([Mask("kx", "[cleared]", id="m"), Mask("x0", "[not mine]", id="n")])
+    parent.append(user("w"))
+    assert ids(merge_all(parent, child)) == "kt kx m"
+    assert shown(parent) == "s u0 t0 x0 a0 u1 t1 x1 a1 w kt kx"
+    assert parent.view.fate("kx").state == "masked"
+    assert parent.view.fate("x0").state == "shown"
+    assert merge_all(parent, child) == []
+
+
+@pytest.mark.parametrize("merge", [merge_all, merge_result])
+@pytest.mark.parametrize("agent_id", [None, "sub"])
+def test_what_is_merged_is_a_reply_of_its_own(merge: Callable[..., list[Item]], agent_id: str | None) -> None:
+    parent = Transcript([user("u"), ToolCall("c", "slow", id="call", agent_id="sub")])
+    for number in range(2):
+        child = parent.fork()
+        child.append(assistant(f"f{number}"))
+        merge(parent, child, agent_id=agent_id)
+    parent.append(ToolCall("d", "fast", id="next", agent_id=agent_id))
+    parent.append(ToolResult("c", "slow", "done", id="result"))
+    for transcript in (parent, read_again(parent)):
+        assert groups_of(transcript) == ["u", "call result", "f0", "f1", "next"]
+
+
+def test_what_the_child_kept_apart_stays_apart() -> None:
+    parent = Transcript([user("u")])
+    child = parent.fork()
+    child.extend([assistant("draft"), Hide((Span("draft", "draft"),), id="h")])
+    child.extend([ToolCall("c", "read", id="call"), ToolResult("c", "read", "x", id="res"), assistant("ans")])
+    merge_all(parent, child)
+    for transcript in (parent, read_again(parent)):
+        assert groups_of(transcript) == ["u", "call res", "ans"]
+
+
+def test_a_reply_goes_on_in_a_later_merge() -> None:
+    parent = Transcript([user("u")])
+    child = parent.fork()
+    child.append(ToolCall("c", "read", id="first"))
+    merge_all(parent, child)
+    child.append(ToolCall("d", "read", id="second"))
+    merge_all(parent, child)
+    assert groups_of(parent) == ["u", "first second"]
+
+
+def test_a_result_is_the_last_answer_as_it_was_given() -> None:
+    parent, child = conversation(1), brief("Do it.", "The task")
+    child.extend([assistant("f"), Mask("f", "[cleared]"), assistant("look"), ToolCall("c", "t", id="t")])
+    (answer,) = merge_result(parent, child, agent_id="sub")
+    assert isinstance(answer, Message)
+    assert (answer.id, answer.agent_id, answer.text) == ("f", "sub", "text of f")
+    assert shown(parent).endswith("a0 f")
+    assert merge_result(parent, child) == merge_result(parent, parent.fork()) == []
+
+
+def looked_up() -> tuple[Transcript, Transcript]:
+    parent = Transcript([user("past"), user("asked")])
+    child = parent.fork()
+    child.extend([ToolCall("c", "look", id="k"), ToolResult("c", "look", "long", id="r"), user("more")])
+    merge_all(parent, child)
+    return parent, child
+
+
+def test_a_later_edit_of_what_was_merged_comes_along() -> None:
+    parent, child = looked_up()
+    for edit in (Mask("r", "[cleared]", id="mask"), Undo("mask", id="back"), Undo("back", id="again")):
+        child.append(edit)
+        assert ids(merge_all(parent, child)) == edit.id
+    assert parent.view.fate("r") == ("masked", "mask")
+    assert merge_all(parent, child) == []
+
+
+def test_what_was_undone_before_it_was_merged_stays_behind() -> None:
+    parent, child = looked_up()
+    child.extend([Hide((Span("k", "r"),), id="hide"), Undo("hide", id="back")])
+    assert merge_all(parent, child) == []
+    child.append(Undo("back"))
+    assert ids(merge_all(parent, child)) == "hide"
+    assert shown(parent) == shown(child) == "past asked more"
+
+
+def test_a_later_summary_spares_what_the_parent_recorded_in_between() -> None:
+    parent, child = looked_up()
+    parent.append(user("meanwhile"))
+    child.extend([user("found"), user("last"), Summary("all of it", (Span("k", "found"),), id="gist")])
+    merge_all(parent, child)
+    assert shown(child) == "past asked gist last"
+    assert shown(parent) == "past asked gist meanwhile last"
+
+
+def test_edits_of_what_was_inherited_stay_behind() -> None:
+    parent = Transcript([user("past"), user("old"), user("asked"), Mask("past", "[cleared]", id="parents")])
+    child = fork_scoped(parent, turns=1)
+    child.append(assistant("answer"))
+    merge_all(parent, child)
+    child.extend([Undo("parents", id="shown"), Mask("old", "[cleared]"), Pin("old", id="kept")])
+    child.extend([Undo("kept"), user("next"), Hide((Span("old", "answer"),))])
+    assert ids(merge_all(parent, child)) == "next"
+    assert parent.view.fate("past") == ("masked", "parents")
+
+
+def test_an_edit_that_the_parent_refuses_stays_behind(caplog: pytest.LogCaptureFixture) -> None:
+    parent, child = looked_up()
+    parent.append(Pin("r"))
+    child.append(Mask("r", "[cleared]", id="m"))
+    with caplog.at_level("WARNING", logger="quire.state"):
+        assert merge_all(parent, child) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "edit m of the child stays behind: 'r' is pinned"
+    ]
+
+
+def checker() -> Transcript:
+    child = brief("You check figures.", "Is 17 % low?")
+    child.extend([ToolCall("c", "look", id="call"), ToolResult("c", "look", "18 %", id="result")])
+    child.append(Message("assistant", "It is.", id="answer"))
+    return child
+
+
+def asked_parent() -> Transcript:
+    return Transcript(
+        [Message("system", "Be brief.", id="rules"), user("asked"), ConfigChange(tools=("ask",), id="tools")]
+    )
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_instructions_configuration_and_tasks_stay_behind(stored: bool) -> None:
+    parent, child = asked_parent(), checker()
+    if stored:
+        parent, child = read_again(parent), read_again(child)
+    merge_all(parent, child, agent_id="checker")
+    child.extend([ConfigChange("Check twice."), Message("developer", "And be quick."), assistant("too")])
+    assert ids(merge_all(parent, child, agent_id="checker")) == "too"
+    assert shown(parent) == "rules asked tools call result answer too"
+    assert config_at(parent.view) == ("Be brief.", ("ask",))
+    assert merge_all(parent, child, agent_id="checker") == []
+
+
+def test_a_summary_over_the_task_still_comes_along() -> None:
+    parent, child = asked_parent(), checker()
+    child.extend([user("more"), assistant("too")])
+    child.append(Summary("17 % is low.", (Span(child.recorded()[1].id, "answer"),), id="gist"))
+    merge_all(parent, child)
+    assert shown(parent) == "rules asked tools gist more too"
+
+
+def test_another_item_with_the_same_id_is_refused() -> None:
+    parent, child = Transcript([user("u"), user("x")]), Transcript([assistant("y"), assistant("x")])
+    with pytest.raises(DuplicateId):
+        merge_all(parent, child)
+    assert shown(parent) == "u x"
+
+
+def test_an_item_of_a_newer_version_comes_unmarked() -> None:
+    parent = Transcript([user("past")])
+    child = parent.fork()
+    made = Unknown(name="dream", fields={"depth": 3}, id="dream")
+    child.extend([user("one"), made, user("two")])
+    merge_all(parent, child)
+    assert parent.get("dream") == made
+    child.append(Hide((Span("one", "dream"),), id="hide"))
+    assert ids(merge_all(parent, child)) == "hide"
+
+
+def test_a_summary_of_a_child_is_a_plan_first() -> None:
+    parent = asked_parent()
+    assert plan_summary(parent, parent.fork()) is None
+    child = checker()
+    plan = plan_summary(parent, child, agent_id="sub")
+    assert plan is not None
+    assert [item.text for item in plan.items if isinstance(item, Message)] == [
+        *("You check figures.", "Is 17 % low?", "It is.")
+    ]
+    assert plan.summary(" ") is None
+    summary = plan.summary("It worked.")
+    assert summary is not None and (summary.id, summary.agent_id) == ("answer-summary", "sub")
+    parent.append(summary)
+    merge_result(parent, child)
+    assert plan_summary(parent, child) is None
