@@ -174,7 +174,7 @@ def no_cards(item: Item) -> Item:
 
 def unwritable(item: Item) -> Item:
     return (
-        replace(item, content="\ud800") if isinstance(item, ToolResult) and "card 4111" in item.text else item
+        replace(item, extras={"a": {1}}) if isinstance(item, ToolResult) and "card 4111" in item.text else item
     )
 
 

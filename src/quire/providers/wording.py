@@ -1,6 +1,18 @@
 """Words for what has none, or none on this wire; constant, so that the same items stay the same bytes."""
 
-from quire.items import Audio, Content, File, Image, Message, Note, Part, Summary, ToolCall, text_of
+from quire.items import (
+    Audio,
+    Content,
+    File,
+    Image,
+    Message,
+    Note,
+    Part,
+    Summary,
+    ToolCall,
+    replace_surrogates,
+    text_of,
+)
 from quire.tokens import FAILED, NO_OUTPUT, noted, summarized
 
 __all__ = [
@@ -81,15 +93,8 @@ def unmarked(content: Content) -> tuple[Content, bool]:
 
 
 def mended(text: str) -> str:
-    """A text that can be written as UTF-8: halves of a surrogate pair are joined, a lone one is a `?`."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        return joined.encode("utf-8", "replace").decode()
-    return text
+    """A text that can be written as UTF-8."""
+    return replace_surrogates(text)
 
 
 def words(parts: tuple[Part, ...]) -> str:

@@ -79,7 +79,7 @@ def giving(value: Any, **options: Any) -> Outcome:
         (Word.A, '"a"'),
         (Plain(), "an object of ours"),
         (b"bytes", "bytes"),
-        ("half \ud800", "half ?"),
+        ("half \ud800", "half \ufffd"),
         ("żółw", "żółw"),
         (PICTURE, (PICTURE,)),
         (("see", PICTURE), ("see", PICTURE)),
