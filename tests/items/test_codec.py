@@ -141,10 +141,9 @@ def decoded(codec: Codec, data: bytes) -> None:
         return
     try:
         again = codec.decode(codec.encode(found))
-    except Unencodable:  # msgpack has values that JSON has not
-        assert codec is MSGPACK
-    else:
-        assert same(again, found)
+    except Unencodable:
+        return  # a value that this format can read and not write, such as an integer beyond 64 bits
+    assert same(again, found)
 
 
 @BOTH
