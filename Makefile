@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format fuzz bench docs changelog clean
+.PHONY: help run test check format fuzz bench docs clean
 
 help: ## print what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,8 @@ fuzz: .venv/.test ## the laws with a hundred times the examples
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --write docs/benchmarks.md
+	@$(BIN)/python bench/size.py --page docs/benchmarks.md
+	@$(BIN)/python bench/hops.py --page docs/benchmarks.md
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/writers.py --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
@@ -43,9 +45,6 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 
 docs: .venv/.docs ## build the documentation into site/
 	@$(BIN)/mkdocs build --strict && echo "documentation: site/index.html"
-
-changelog: .venv/.release ## gather the fragments under changes/ into CHANGELOG.md
-	@$(BIN)/towncrier build --yes
 
 clean: ## remove what make has made
 	rm -rf .venv .venv-peers site build dist

@@ -48,11 +48,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", choices=[*WORKLOADS, "import"], nargs="+", default=[*WORKLOADS, "import"])
     parser.add_argument("--libraries", choices=[*OURS, *PEERS], nargs="+", default=[*OURS, *PEERS])
     parser.add_argument("--rounds", type=int, default=3, help="how often each library gets its turn")
+    parser.add_argument("--before", metavar="SRC", type=Path, help="an earlier source tree, measured beside")
     parser.add_argument("--quick", action="store_true", help="a smoke test: small, few runs, no peers")
     options = parser.parse_args()
     options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else share(Patience(), options.rounds)
     if options.peers and not Path(options.peers).exists():
         parser.error(f"there is no {options.peers}; make .venv-peers/.done sets the peers up")
+    if not options.before:
+        options.libraries = [name for name in options.libraries if name != "before"]
     if options.quick:
         options.peers, options.sizes, options.rounds = None, options.sizes or [100, 1_000], 1
     return options
@@ -90,16 +93,19 @@ def _in_rounds(workload: str, pythons: dict[str, str], options: argparse.Namespa
 def _measured(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
     print(f"{workload:9} {library:14}", end="", file=sys.stderr, flush=True)
     start = time.perf_counter()
+    environment = imports.environment(options.before if library == "before" else None)
     if workload == "import":
-        found = imports.report(python, library, 3 if options.quick else 5)
+        found = imports.report(python, library, 3 if options.quick else 5, environment)
     else:
-        found = _worked(workload, library, python, options)
+        found = _worked(workload, library, python, options, environment)
     faults = "; ".join(line["fault"] for line in found["lines"] if "fault" in line)
     print(f"{time.perf_counter() - start:7.1f} s  {faults}", file=sys.stderr)
     return found
 
 
-def _worked(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
+def _worked(
+    workload: str, library: str, python: str, options: argparse.Namespace, environment: dict[str, str]
+) -> dict[str, Any]:
     reach = SIZES[workload]
     sizes = [size for size in options.sizes or reach if reach[0] <= size <= reach[-1]]
     patience: Patience = options.patience
@@ -113,9 +119,7 @@ def _worked(workload: str, library: str, python: str, options: argparse.Namespac
         *map(str, sizes),
     ]
     try:
-        done = subprocess.run(
-            command, env=imports.environment(), capture_output=True, text=True, timeout=LONGEST
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST)
     except subprocess.TimeoutExpired:
         return {"lines": [{"fault": f"did not end within {LONGEST:g} s"}]}
     if done.returncode:

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from libraries.adapter import Adapter
 
-OURS = {"floor": "libraries.floor", "quire": "libraries.quire"}
+OURS = {"floor": "libraries.floor", "before": "libraries.quire", "quire": "libraries.quire"}
 PEERS = {
     "loom": "libraries.loom",
     "pydantic-ai": "libraries.pydantic_ai",

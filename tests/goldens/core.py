@@ -1,7 +1,8 @@
 """How the golden corpora of items, tokens, state, compactors, sections and context are computed and compared.
 
 A row holds a category, an input and the expected output, all as JSON. Each category is one function here.
-Ids that the library makes up are written as `~1`, `~2` …, in the order in which they appear.
+Ids that the library makes up are written as `~1`, `~2` …, in the order in which they appear. Errors are
+written by their class.
 """
 
 import asyncio
@@ -13,23 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from quire.compactors import (
-    Cascade,
-    ClearToolResults,
-    Compactor,
-    Offload,
-    Plan,
-    Planner,
-    Room,
-    Summarize,
-    TruncateOldest,
-    in_words,
-    leaving_out,
-    old_turns,
-    read_back,
-    record,
-)
-from quire.context import POLICIES, Context, Template, diff, replay
+from quire import compactors, context, sections, state, tokens
 from quire.errors import Irreducible, OverBudget, QuireError
 from quire.items import (
     JSON,
@@ -38,68 +23,24 @@ from quire.items import (
     Message,
     Note,
     Reasoning,
+    Span,
     ToolCall,
     ToolResult,
     kind_of,
-    new_id,
     use_clock,
 )
-from quire.sections import (
-    Additional,
-    Ask,
-    Catalogue,
-    Custom,
-    History,
-    Inbox,
-    Input,
-    Instructions,
-    Pooled,
-    Section,
-    ToolGuide,
-    choosing,
-)
-from quire.state import (
-    Inherit,
-    Pool,
-    Transcript,
-    View,
-    Window,
-    brief,
-    by_agent,
-    by_role,
-    config_at,
-    empty,
-    fork_scoped,
-    instructions,
-    merge_all,
-    merge_result,
-    of_kind,
-    plan_summary,
-    select,
-    structural,
-    tool_traffic,
-    truncate,
-    using_tool,
-)
-from quire.tokens import (
-    Budget,
-    Calibrated,
-    Counter,
-    Prices,
-    Share,
-    Usage,
-    cost,
-    counter_for,
-    estimate,
-    facts_for,
-    schema_tokens,
-)
+from quire.state import Pool, Transcript, View, by_agent, config_at, tool_traffic, using_tool
+from quire.tokens import counter_for
 
 Json = Any
 """A value that JSON can hold."""
 
 DATA = Path(__file__).parent / "data"
 CORPORA = ("codec", "tokens", "views", "plans", "contexts")
+MODELS = (
+    *("gpt-5.6", "gpt-4.1-mini", "gpt-4o", "gpt-4", "o4-mini", "claude-sonnet-4-5", "claude-opus-4-8"),
+    *("gemini-2.5-pro", "gemini-3-pro", "mistral-large", "something-else"),
+)
 
 
 class FourCharacters:
@@ -108,7 +49,7 @@ class FourCharacters:
     key = "four-characters"
 
     def count(self, item: Item) -> int:
-        text = getattr(item, "text", None) or getattr(item, "arguments", "")
+        text: str = getattr(item, "text", "") or getattr(item, "arguments", "")
         return 4 + len(text) // 4
 
     def total(self, counted: int) -> int:
@@ -152,10 +93,14 @@ def items_of(raw: Sequence[Json]) -> list[Item]:
     return JSON.decode(json.dumps(raw).encode())
 
 
-def attempt(compute: Callable[[], Json]) -> Json:
+def notes_of(raw: Sequence[Json]) -> list[Note]:
+    return [note for note in items_of(raw) if isinstance(note, Note)]
+
+
+def attempt(compute: Callable[..., Json], *given: Any) -> Json:
     """What a function gives, or the class of its error."""
     try:
-        return compute()
+        return compute(*given)
     except OverBudget as error:
         return {"error": type(error).__name__, "over": error.over, "parts": list(error.parts)}
     except Irreducible as error:
@@ -164,35 +109,35 @@ def attempt(compute: Callable[[], Json]) -> Json:
         return {"error": type(error).__name__}
 
 
-# Codec
+def spans(several: Iterable[Span]) -> Json:
+    return [[span.first, span.last] for span in several]
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+# Items and tokens
 
 
 def codec(run: Run, given: Json) -> Json:
     """Decode one item or an array, and encode it again in both formats."""
     data: bytes = given["text"].encode() if "text" in given else b64decode(given["base64"])
     form = MSGPACK if given.get("msgpack") else JSON
-    items = [form.decode_item(data)] if given.get("one") else form.decode(data)
-    run.ids(item for item in items if len(item.id) == len(new_id()))
-    packed = MSGPACK.decode(MSGPACK.encode(items))
+    found = [form.decode_item(data)] if given.get("one") else form.decode(data)
+    run.seen.update(item.id for item in found if item.id.encode() not in data)
     return {
-        "kinds": [kind_of(item) for item in items],
-        "json": json.loads(JSON.encode(items)),
-        "same_as_msgpack": packed == items,
-        "same_one_by_one": [JSON.decode_item(JSON.encode_item(item)) for item in items] == items,
+        "kinds": [kind_of(item) for item in found],
+        "json": json.loads(JSON.encode(found)),
+        "same_as_msgpack": MSGPACK.decode(MSGPACK.encode(found)) == found,
+        "same_one_by_one": [JSON.decode_item(JSON.encode_item(item)) for item in found] == found,
     }
-
-
-# Tokens
-
-MODELS = (
-    *("gpt-5.6", "gpt-4.1-mini", "gpt-4o", "gpt-4", "o4-mini", "claude-sonnet-4-5", "claude-opus-4-8"),
-    *("gemini-2.5-pro", "gemini-3-pro", "mistral-large", "something-else"),
-)
 
 
 def text_counts(run: Run, given: Json) -> Json:
     message = Message("user", given["text"], id="m", created_at=0.0)
-    return {"estimate": estimate(given["text"]), "counts": [counter_for(m).count(message) for m in MODELS]}
+    counts = [counter_for(model).count(message) for model in MODELS]
+    return {"estimate": tokens.estimate(given["text"]), "counts": counts}
 
 
 def item_counts(run: Run, given: Json) -> Json:
@@ -200,22 +145,17 @@ def item_counts(run: Run, given: Json) -> Json:
 
 
 def tool_counts(run: Run, given: Json) -> Json:
-    counters: list[Counter] = [FOUR, *map(counter_for, MODELS)]
-    return [schema_tokens(given["tools"], counter) for counter in counters]
+    counters = (FOUR, *map(counter_for, MODELS))
+    return [tokens.schema_tokens(given["tools"], counter) for counter in counters]
 
 
 def facts(run: Run, given: Json) -> Json:
-    found = facts_for(given["model"])
+    found = tokens.facts_for(given["model"])
     prices, images = found.prices, found.images
     return {
         "limits": [found.window, found.output, found.cache_minimum, found.flat_until, found.cache_seconds],
-        "prices": [
-            prices.input,
-            prices.output,
-            prices.cache_read,
-            prices.cache_write,
-            prices.cache_write_long,
-        ],
+        "prices": [prices.input, prices.output, prices.cache_read, prices.cache_write],
+        "long_price": prices.cache_write_long,
         "features": sorted(found.features),
         "provider": found.provider,
         "images": [images.count, images.bytes, images.side, images.many, images.many_side],
@@ -224,15 +164,17 @@ def facts(run: Run, given: Json) -> Json:
 
 
 def costs(run: Run, given: Json) -> Json:
-    usage = sum((Usage(**one) for one in given["usages"]), Usage())
-    found = facts_for(given["model"])
-    both = [cost(found, usage, long_cache=long) for long in (False, True)]
+    usage = tokens.Usage()
+    for one in given["usages"]:
+        usage += tokens.Usage(**one)
+    found = tokens.facts_for(given["model"])
+    both = [tokens.cost(found, usage, long_cache=long) for long in (False, True)]
     return [None if one is None else round(one, 12) for one in both]
 
 
-def budget_of(raw: Json) -> Budget:
-    shares = {name: Share(**share) for name, share in raw.get("shares", {}).items()}
-    return Budget(window=raw["window"], reserve=raw.get("reserve", 0), shares=shares)
+def budget_of(raw: Json) -> tokens.Budget:
+    shares = {name: tokens.Share(**share) for name, share in raw.get("shares", {}).items()}
+    return tokens.Budget(window=raw["window"], reserve=raw.get("reserve", 0), shares=shares)
 
 
 def shared_out(run: Run, given: Json) -> Json:
@@ -241,13 +183,12 @@ def shared_out(run: Run, given: Json) -> Json:
 
 def calibration(run: Run, given: Json) -> Json:
     """What a calibrated counter learns from each report."""
-    counter = Calibrated(counter_for(given["model"]))
-    learned: list[list[float | None]] = []
+    counter = tokens.Calibrated(counter_for(given["model"]))
+    learned: list[Json] = []
     for counted, reported in given["reports"]:
         counter.learn(counted, reported)
-        bound = counter.error_bound
-        figures = (counter.factor, counter.overhead, bound, float(counter.total(counted)))
-        learned.append([None if figure is None else round(figure, 6) for figure in figures])
+        figures = (counter.factor, counter.overhead, counter.error_bound, counter.total(counted))
+        learned.append([figure and round(figure, 6) for figure in figures])
     return learned
 
 
@@ -271,52 +212,52 @@ def view_of(run: Run, transcript: Transcript) -> Json:
 
 def ask_at(run: Run, transcript: Transcript) -> Json:
     """Three earlier revisions, and one that is to come."""
+
+    def earlier(revision: int) -> Json:
+        view = transcript.at(revision)
+        configs = [list(config_at(view, index)) for index in range(0, len(view), 5)]
+        return [run.ids(view), view.tokens(FOUR), run.ids(view.pending()), configs]
+
     end = transcript.revision
-    revisions = (end // 4, end // 2, end - 1, end + 1)
-    return [attempt(lambda revision=revision: _at(run, transcript.at(revision))) for revision in revisions]
-
-
-def _at(run: Run, view: View) -> Json:
-    shown = run.ids(view)
-    configs = [list(config_at(view, index)) for index in range(0, len(shown), 5)]
-    return {
-        "shown": shown,
-        "tokens": view.tokens(FOUR),
-        "pending": run.ids(view.pending()),
-        "configs": configs,
-    }
+    return [attempt(earlier, revision) for revision in (end // 4, end // 2, end - 1, end + 1)]
 
 
 def ask_truncate(run: Run, transcript: Transcript) -> Json:
     view = transcript.view
-    rooms = (view.tokens(FOUR) * percent // 100 for percent in (15, 40, 70, 95, 100))
 
-    def cut(tokens: int) -> Json:
-        edit = truncate(view, tokens=tokens, counter=FOUR)
-        return edit and [[span.first, span.last] for span in edit.spans]
+    def truncated(percent: int) -> Json:
+        edit = state.truncate(view, tokens=view.tokens(FOUR) * percent // 100, counter=FOUR)
+        return edit and spans(edit.spans)
 
-    return [attempt(lambda tokens=tokens: cut(tokens)) for tokens in rooms]
+    return [attempt(truncated, percent) for percent in (15, 40, 70, 95, 100)]
 
 
 def ask_select(run: Run, transcript: Transcript) -> Json:
     questions = (
-        *(by_role("user"), by_role("assistant", "system"), by_agent("helper"), using_tool("tool1")),
-        *(of_kind(ToolCall, Note), empty, instructions, structural, tool_traffic),
-        *(by_agent(None) & ~tool_traffic, instructions | using_tool("tool2")),
+        *(state.by_role("user"), state.by_role("assistant", "system"), by_agent("helper")),
+        *(using_tool("tool1"), state.of_kind(ToolCall, Note), state.empty, state.structural, tool_traffic),
+        *(state.instructions, by_agent(None) & ~tool_traffic, state.instructions | using_tool("tool2")),
     )
-    return [run.ids(select(transcript.view, question)) for question in questions]
+    return [run.ids(state.select(transcript.view, question)) for question in questions]
 
 
 def ask_fork(run: Run, transcript: Transcript) -> Json:
     """A fork, scoped forks, and that the parent stays as it is."""
     before = run.ids(transcript.view)
-    scopes: list[Json] = [{}, {"turns": 1}, {"turns": 3}, {"tools": ["tool1"]}, {"turns": 2, "tools": []}]
-    forks = [attempt(lambda scope=scope: _forked(run, fork_scoped(transcript, **scope))) for scope in scopes]
-    return {"forks": [_forked(run, transcript.fork()), *forks], "same": before == run.ids(transcript.view)}
 
+    def forked(scope: Json) -> Json:
+        fork = transcript.fork() if scope is None else state.fork_scoped(transcript, **scope)
+        return [run.ids(fork.view), fork.revision, list(config_at(fork.view))]
 
-def _forked(run: Run, fork: Transcript) -> Json:
-    return {"shown": run.ids(fork.view), "revision": fork.revision, "config": list(config_at(fork.view))}
+    scopes: list[Json] = [
+        None,
+        {},
+        {"turns": 1},
+        {"turns": 3},
+        {"tools": ["tool1"]},
+        {"turns": 2, "tools": []},
+    ]
+    return {"forks": [attempt(forked, one) for one in scopes], "same": before == run.ids(transcript.view)}
 
 
 QUESTIONS = {"at": ask_at, "truncate": ask_truncate, "select": ask_select, "fork": ask_fork}
@@ -333,27 +274,26 @@ def merges(run: Run, given: Json) -> Json:
     """A child that goes on while its parent does, and comes back twice."""
     parent = Transcript()
     run.grow(parent, given["items"])
-    child = _child(parent, given["how"])
-    run.ids(child.recorded())
+    child = child_of(parent, given["how"])
     run.grow(parent, given["meanwhile"])
     rounds: list[Json] = []
     for raw in given["rounds"]:
         refused = run.grow(child, raw)
-        new = attempt(lambda: _merged(run, parent, child, given["verb"], given["agent"]))
+        new = attempt(merged, run, parent, child, given["verb"], given["agent"])
         rounds.append({"refused": refused, "new": new, "parent": view_of(run, parent)})
     return {"child": view_of(run, child), "rounds": rounds}
 
 
-def _child(parent: Transcript, how: Json) -> Transcript:
+def child_of(parent: Transcript, how: Json) -> Transcript:
     if "brief" in how:
-        return brief(how["brief"], how.get("task"), "worker")
-    return fork_scoped(parent, **how["scope"]) if "scope" in how else parent.fork()
+        return state.brief(how["brief"], how.get("task"), "worker")
+    return state.fork_scoped(parent, **how["scope"]) if "scope" in how else parent.fork()
 
 
-def _merged(run: Run, parent: Transcript, child: Transcript, verb: str, agent: str | None) -> Json:
+def merged(run: Run, parent: Transcript, child: Transcript, verb: str, agent: str | None) -> Json:
     if verb != "summary":
-        return run.written((merge_all if verb == "all" else merge_result)(parent, child, agent))
-    plan = plan_summary(parent, child, agent)
+        return run.written((state.merge_all if verb == "all" else state.merge_result)(parent, child, agent))
+    plan = state.plan_summary(parent, child, agent)
     if plan is None or (summary := plan.summary("What the child did.")) is None:
         return None
     parent.append(summary)
@@ -362,25 +302,26 @@ def _merged(run: Run, parent: Transcript, child: Transcript, verb: str, agent: s
 
 def pools(run: Run, given: Json) -> Json:
     pool = Pool(limit=given["limit"])
-    return [attempt(lambda step=step: _pooled(run, pool, *step)) for step in given["steps"]]
 
+    def changed(verb: str, value: Json) -> Json:
+        gone: list[Note | None] = []
+        left = pool
+        match verb:
+            case "add":
+                gone = [pool.add(note) for note in notes_of([value])]
+            case "remove":
+                gone = [pool.remove(value)]
+            case "clear":
+                gone = [*pool.clear()]
+            case _:
+                left = pool.fork(state.Inherit.LIMIT if value == "inherit" else value)
+        return {"gone": run.ids(filter(None, gone)), "left": run.ids(left), "catalogue": left.catalogue()}
 
-def _pooled(run: Run, pool: Pool, verb: str, value: Json) -> Json:
-    touched: list[Item | None] = []
-    match verb:
-        case "add":
-            touched = [pool.add(note) for note in items_of([value]) if isinstance(note, Note)]
-        case "remove":
-            touched = [pool.remove(value)]
-        case "clear":
-            touched = list(pool.clear())
-        case _:
-            pool = pool.fork(Inherit.LIMIT if value == "inherit" else value)
-    return {"gone": run.ids(filter(None, touched)), "left": run.ids(pool), "catalogue": pool.catalogue()}
+    return [attempt(changed, *step) for step in given["steps"]]
 
 
 def windows(run: Run, given: Json) -> Json:
-    window = Window[str](given["things"], limit=given["limit"])
+    window = state.Window[str](given["things"], limit=given["limit"])
     fallen = [window.add(*things) for things in given["adds"]]
     branch = window.branch(given["branch"])
     return {"fallen": fallen, "left": list(window), "branch": list(branch), "cleared": window.clear()}
@@ -388,64 +329,55 @@ def windows(run: Run, given: Json) -> Json:
 
 # Compactors
 
-COMPACTORS: dict[str, Callable[..., Compactor]] = {
-    "cascade": Cascade,
-    "clear": ClearToolResults,
-    "offload": Offload,
-    "planner": Planner,
-    "summarize": Summarize,
-    "truncate": TruncateOldest,
+COMPACTORS: dict[str, Callable[..., compactors.Compactor]] = {
+    **{"cascade": compactors.Cascade, "planner": compactors.Planner, "offload": compactors.Offload},
+    **{"clear": compactors.ClearToolResults, "summarize": compactors.Summarize},
+    **{"truncate": compactors.TruncateOldest},
 }
 
 
-def compactor_of(raw: Json) -> Compactor:
+def compactor_of(raw: Json) -> compactors.Compactor:
     inner = [compactor_of(one) for one in raw.get("of", ())]
     options = dict(raw.get("options", {}))
     if "prices" in options:
-        options["prices"] = Prices(**options["prices"])
+        options["prices"] = tokens.Prices(**options["prices"])
     return COMPACTORS[raw["kind"]](*inner, **options)
 
 
 def plans(run: Run, given: Json) -> Json:
     transcript = Transcript()
     run.grow(transcript, given["items"])
-    return [attempt(lambda case=case: _planned(run, transcript.copy(), case)) for case in given["cases"]]
+    return [attempt(planned, run, transcript.copy(), case) for case in given["cases"]]
 
 
-def _planned(run: Run, transcript: Transcript, case: Json) -> Json:
+def planned(run: Run, transcript: Transcript, case: Json) -> Json:
     """The plan, and what recording it does. Where it asks for words, `much` times the size is written."""
-    room = Room(case["tokens"], FOUR, case.get("early", False), case.get("reads"))
+    room = compactors.Room(case["tokens"], FOUR, case.get("early", False), case.get("reads"))
     plan = compactor_of(case["compactor"]).plan(transcript.view, room)
     if plan is None:
         return None
-    pool = Pool()
     text = None if plan.request is None else "w" * max(int(4 * plan.request.size * case["much"]), 3)
     run.grow(transcript, case.get("meanwhile", []))
-    outcome = record(transcript, plan, text=text, pool=pool)
-    after = {"fate": outcome.fate, "shown": run.ids(transcript.view), "edits": run.written(outcome.edits)}
-    return {**_plan(run, plan), **after, "tokens": transcript.view.tokens(FOUR)}
-
-
-def _plan(run: Run, plan: Plan) -> Json:
-    asked, forecast = plan.request, plan.forecast
+    outcome = compactors.record(transcript, plan, text=text, pool=Pool())
     return {
         "plan": [plan.by, plan.before, plan.after],
-        "planned": run.written(plan.edits),
+        "edits": run.written(plan.edits),
         "notes": [[note.key, note.content] for note in plan.notes],
-        "request": asked
-        and {
-            "prompt": [_digest(getattr(item, "text", "")) for item in asked.prompt],
-            "size": asked.size,
-            "spans": [[span.first, span.last] for span in asked.spans],
-            "about": list(asked.items),
-            "part": [asked.revision, asked.asked_for, asked.is_part],
-        },
-        "forecast": forecast and [round(figure, 9) for figure in forecast],
+        "request": plan.request and requested(plan.request),
+        "forecast": plan.forecast and [round(figure, 9) for figure in plan.forecast],
+        "outcome": [outcome.fate, run.written(outcome.edits)],
+        "after": [run.ids(transcript.view), transcript.view.tokens(FOUR)],
     }
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+def requested(request: compactors.Request) -> Json:
+    return {
+        "prompt": [digest(getattr(item, "text", "")) for item in request.prompt],
+        "size": request.size,
+        "spans": spans(request.spans),
+        "about": list(request.items),
+        "part": [request.revision, request.asked_for, request.is_part],
+    }
 
 
 def stretches(run: Run, given: Json) -> Json:
@@ -453,31 +385,28 @@ def stretches(run: Run, given: Json) -> Json:
     transcript = Transcript()
     run.grow(transcript, given["items"])
     view = transcript.view
-    found = [old_turns(view, keep) for keep in (0, 1, 3)]
-    hide = attempt(lambda: [[one.first, one.last] for one in _spans(view)])
-    told = [one and [run.ids(one.items), [[s.first, s.last] for s in one.spans]] for one in found]
-    return {"old_turns": told, "leaving_out": hide, "in_words": _digest(in_words(view))}
-
-
-def _spans(view: View) -> Sequence[Any]:
-    edit = leaving_out(view, [item.id for item in list(view)[::3]])
-    return edit.spans if edit else ()
+    old = [compactors.old_turns(view, keep) for keep in (0, 1, 3)]
+    hide = compactors.leaving_out(view, [item.id for item in list(view)[::3]])
+    return {
+        "old_turns": [one and [run.ids(one.items), spans(one.spans)] for one in old],
+        "leaving_out": hide and spans(hide.spans),
+        "in_words": digest(compactors.in_words(view)),
+    }
 
 
 def read_backs(run: Run, given: Json) -> Json:
-    pool = Pool(note for note in items_of(given["notes"]) if isinstance(note, Note))
-    return [
-        attempt(
-            lambda handle=handle, tokens=tokens, start=start: read_back(pool, handle, FOUR, tokens, start)
-        )
-        for handle, tokens, start in given["reads"]
-    ]
+    pool = Pool(notes_of(given["notes"]))
+
+    def piece(handle: str, room: int, start: int) -> Json:
+        return compactors.read_back(pool, handle, FOUR, room, start)
+
+    return [attempt(piece, *read) for read in given["reads"]]
 
 
 # Sections and contexts
 
 
-def _shorter(item: Item) -> Item | None:
+def shorter(item: Item) -> Item | None:
     """A transform that drops thoughts and failed results, and shortens answers."""
     if isinstance(item, Reasoning) or (isinstance(item, ToolResult) and item.is_error):
         return None
@@ -486,118 +415,112 @@ def _shorter(item: Item) -> Item | None:
     return item
 
 
+def first_key(catalogue: str, ask: sections.Ask) -> list[str]:
+    return [note.key or "" for note in ask.pool][:1]
+
+
+def whereabouts(scope: str, conversation: str, parameters: dict[str, Any]) -> sections.Content:
+    return [{"role": "user", "content": f"{scope}/{conversation}"}]
+
+
+def clock(ask: sections.Ask) -> sections.Content:
+    return [Message("system", f"It is {ask.now}.", id=f"now-{ask.now}", created_at=0.0)]
+
+
+def failing(ask: sections.Ask) -> sections.Content:
+    raise IndexError
+
+
 FUNCTIONS: dict[str, Any] = {
-    "words": ~tool_traffic,
-    "helper": by_agent("helper"),
-    "not tool1": ~using_tool("tool1"),
-    "shorter": _shorter,
-    "choosing": choosing(lambda prompt: "[b], [a] and [nothing]", limit=2),
-    "first": lambda catalogue, ask: [note.key for note in ask.pool][:1],
-    "where": lambda scope, conversation, parameters: [{"role": "user", "content": f"{scope}/{conversation}"}],
-    "now": lambda ask: [Message("system", f"It is {ask.now}.", id=f"now-{ask.now}", created_at=0.0)],
-    "fails": lambda ask: [][1],
+    **{"words": ~tool_traffic, "helper": by_agent("helper"), "not tool1": ~using_tool("tool1")},
+    **{"shorter": shorter, "choosing": sections.choosing(lambda _: "[b], [a] and [nothing]", limit=2)},
+    **{"first": first_key, "where": whereabouts, "now": clock, "fails": failing},
 }
-SECTIONS: dict[str, Callable[..., Section]] = {
-    "additional": Additional,
-    "catalogue": Catalogue,
-    "custom": Custom,
-    "history": History,
-    "inbox": Inbox,
-    "input": Input,
-    "instructions": Instructions,
-    "pooled": Pooled,
-    "tools": ToolGuide,
+SECTIONS: dict[str, Callable[..., sections.Section]] = {
+    **{"additional": sections.Additional, "catalogue": sections.Catalogue, "custom": sections.Custom},
+    **{"history": sections.History, "inbox": sections.Inbox, "input": sections.Input},
+    **{"instructions": sections.Instructions, "pooled": sections.Pooled, "tools": sections.ToolGuide},
 }
 
 
-def section_of(raw: Json) -> Section:
+def section_of(raw: Json) -> sections.Section:
     options = dict(raw.get("options", {}))
     if "share" in options:
-        options["share"] = Share(**options["share"])
-    for name in ("where", "transform", "select"):
-        if name in options:
-            options[name] = FUNCTIONS[options[name]]
+        options["share"] = tokens.Share(**options["share"])
+    for name in {"where", "transform", "select"} & options.keys():
+        options[name] = FUNCTIONS[options[name]]
     args = [FUNCTIONS[arg["function"]] if isinstance(arg, dict) else arg for arg in raw.get("args", ())]
     return SECTIONS[raw["kind"]](*args, **options)
 
 
-def template_of(raw: Json) -> Template:
-    sections = map(section_of, raw["sections"])
-    return Template(*sections, budget=budget_of(raw["budget"]), model=raw.get("model"))
+def template_of(raw: Json) -> context.Template:
+    parts = map(section_of, raw["sections"])
+    return context.Template(*parts, budget=budget_of(raw["budget"]), model=raw.get("model"))
 
 
-def _ask(raw: Json, view: View, now: float) -> Ask:
-    """An ask; its input is the last item where `input` is true, or one by its id."""
-    given = raw.get("input")
-    last = view[-1] if given is True and len(view) else view.get(given) if isinstance(given, str) else None
-    return Ask(
+def ask_of(raw: Json, view: View, now: float) -> sections.Ask:
+    """An ask; where `input` is true, the last item is its input."""
+    return sections.Ask(
         views={"main": view},
-        pool=Pool(note for note in items_of(raw.get("notes", [])) if isinstance(note, Note)),
+        pool=Pool(notes_of(raw.get("notes", []))),
         tools=raw.get("tools", ()),
         scope=raw.get("scope", ""),
         conversation=raw.get("conversation", ""),
-        input=last,
+        input=view[-1] if raw.get("input") and len(view) else None,
         inbox=[one for one in items_of(raw.get("inbox", [])) if isinstance(one, Message)],
         now=now,
     )
 
 
-def _built(template: Template, raw: Json, ask: Ask, previous: Context | None = None) -> Context:
-    counter = None if raw.get("by_model") else FOUR
-    return asyncio.run(template.build(ask, counter=counter, previous=previous, output=raw.get("output")))
-
-
 def contexts(run: Run, given: Json) -> Json:
     transcript = Transcript()
     run.grow(transcript, given["items"])
-    ask = _ask(given["ask"], transcript.view, run.time)
-    context = _built(template_of(given["template"]), given, ask)
-    receipt, plan = context.receipt, context.plan
-    entries = [entry._replace(reason="") for entry in receipt.entries]
+    ask = ask_of(given["ask"], transcript.view, run.time)
+    counter = None if given.get("by_model") else FOUR
+    building = template_of(given["template"]).build(ask, counter=counter, output=given.get("output"))
+    built = asyncio.run(building)
+    receipt, plan = built.receipt, built.plan
+    run.seen.update(entry.item_id for entry in receipt.entries)
     return {
-        "items": run.ids(context.items),
-        "tokens": dict(context.tokens),
+        "items": run.ids(built.items),
+        "tokens": dict(built.tokens),
         "total": [receipt.tokens, receipt.counted, receipt.available, receipt.schemas, receipt.output],
         "lines": [line[:4] for line in receipt.lines()],
-        "entries": [[run.seen.add(one.item_id), *one[:6]][1:] for one in entries],
+        "entries": [entry[:6] for entry in receipt.entries],
         "plan": [plan.static, plan.slow, plan.key],
-        "room": {name: context.room(name).tokens for name in context.tokens},
+        "room": [built.room(name).tokens for name in built.tokens],
         "advice": len(receipt.advice),
-        "texts": [_digest(item.text) for item in context.items if isinstance(item, Message)],
+        "texts": [digest(item.text) for item in built.items if isinstance(item, Message)],
     }
 
 
 def conversations(run: Run, given: Json) -> Json:
     """Contexts turn after turn: how much each shares with the one before it."""
     template, transcript = template_of(given["template"]), Transcript()
-    previous: Context | None = None
+    previous: context.Context | None = None
     told: list[Json] = []
     for raw in given["turns"]:
         run.grow(transcript, raw)
-        ask = _ask(given["ask"], transcript.view, run.time)
+        ask = ask_of(given["ask"], transcript.view, run.time)
         try:
-            context = _built(template, given, ask, previous)
+            built = asyncio.run(template.build(ask, counter=FOUR, previous=previous))
         except QuireError as error:
             told.append(type(error).__name__)
             continue
-        changes = 0 if previous is None else len(diff(previous, context))
-        told.append([len(context.items), context.shared, context.receipt.tokens, changes])
-        previous = context
+        changed = 0 if previous is None else len(context.diff(previous, built))
+        told.append([len(built.items), built.shared, built.receipt.tokens, changed])
+        previous = built
     return told
 
 
 def replays(run: Run, given: Json) -> Json:
-    policy = POLICIES[given["policy"]]
-    played = replay(
-        items_of(given["items"]),
-        policy,
-        tokens=given["tokens"],
-        counter=FOUR,
-        volatile=given["volatile"],
-        tools=given["tools"],
-    )
+    options = {name: given[name] for name in ("tokens", "volatile", "tools")}
+    policy = context.POLICIES[given["policy"]]
+    played = context.replay(items_of(given["items"]), policy, counter=FOUR, **options)
     return {"refused": played.refused, "calls": [list(call) for call in played.calls]}
 
+
+# Rows
 
 CATEGORIES: dict[str, Callable[[Run, Json], Json]] = {
     **{"codec": codec, "text": text_counts, "item": item_counts, "tools": tool_counts, "facts": facts},
@@ -608,17 +531,15 @@ CATEGORIES: dict[str, Callable[[Run, Json], Json]] = {
 }
 
 
-# Rows
-
-
 def compute(row: Json) -> Json:
     """The output of one row, as JSON values."""
     run = Run()
     with use_clock(lambda: run.time):
-        found = attempt(lambda: CATEGORIES[row["category"]](run, row["input"]))
+        found = attempt(CATEGORIES[row["category"]], run, row["input"])
     text, known = json.dumps(found), json.dumps(row["input"])
-    made = [one for one in run.seen if json.dumps(one) not in known and one in text]
-    names = {one: f"~{number}" for number, one in enumerate(sorted(made, key=lambda one: text.index(one)), 1)}
+    long = (one for one in run.seen if len(one) > 15 and f'"{one}"' not in known)  # no other texts in them
+    made = sorted((one for one in long if one in text), key=text.index)
+    names = {one: f"~{number}" for number, one in enumerate(made, 1)}
     for one in sorted(made, key=len, reverse=True):
         text = text.replace(one, names[one])
     return json.loads(text)
@@ -630,9 +551,8 @@ def read_rows(corpus: str) -> list[Json]:
 
 
 def write_rows(corpus: str, rows: Iterable[Json]) -> None:
-    lines = (json.dumps(row, separators=(",", ":")) for row in rows)
-    data = "".join(f"{line}\n" for line in lines).encode()
-    (DATA / f"{corpus}.jsonl.xz").write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+    text = "".join(f"{json.dumps(row, separators=(',', ':'))}\n" for row in rows)
+    (DATA / f"{corpus}.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 Difference = tuple[str, Json, Json]
@@ -640,13 +560,15 @@ Difference = tuple[str, Json, Json]
 
 
 def differences(expected: Json, found: Json, path: str) -> Iterator[Difference]:
-    if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
+    """The places in which two values differ; of lists of different lengths, the lists."""
+    kinds: set[object] = {type(expected), type(found)}
+    if kinds == {dict} and expected.keys() == found.keys():
         for key in expected:
             yield from differences(expected[key], found[key], f"{path}.{key}")
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+    elif kinds == {list} and len(expected) == len(found):
         for one, other in zip(expected, found, strict=True):
             yield from differences(one, other, f"{path}[]")
-    elif expected != found or type(expected) is not type(found):
+    elif expected != found or len(kinds) > 1:
         yield path, expected, found
 
 

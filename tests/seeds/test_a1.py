@@ -1,0 +1,454 @@
+"""Promises of A1's page on context: messages, named contexts, what lands in `main`, files and compaction."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from quire.bridges.a1 import (
+    LLM,
+    Agent,
+    Compact,
+    Context,
+    Message,
+    Runtime,
+    Strategy,
+    TruncateOldest,
+    get_context,
+    get_full_context,
+    get_runtime,
+    new_context,
+    no_context,
+    tool,
+)
+from quire.errors import ModelFailed
+from quire.models import Scripted
+from quire.programs import ProgramFailed, ProgramFault
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """Run each test in a runtime and a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    with Runtime() as runtime:
+        yield runtime
+
+
+class Trip(BaseModel):
+    """A trip to price."""
+
+    nights: int
+
+
+class Price(BaseModel):
+    """The price of a trip."""
+
+    total: str
+
+
+@tool(name="rate", description="Look up the rate of some nights")
+async def rate(nights: int) -> dict[str, int]:
+    if nights < 1:
+        raise ValueError("at least one night")
+    return {"euros": nights * 80}
+
+
+PLAIN = "output = {'total': str(nights * 80)}"
+CALLING = "found = await rate(nights=nights)\noutput = {'total': str(found['euros'])}"
+CATCHING = "try:\n    await rate(nights=0)\nexcept ValueError as error:\n    output = {'total': str(error)}"
+ASKING = "text = await llm_a('Name a price.')\noutput = {'total': text}"
+BROKEN = "output = {'total': str(nights // (nights - nights))}"
+
+INPUT, OUTPUT = ("user", {"nights": 2}), ("assistant", {"total": "160"})
+CALL, RESULT = ("assistant", 'rate {"nights": 2}'), ("tool", {"euros": 160})
+
+
+def writing(*programs: str, **options: Any) -> Runtime:
+    """A runtime whose model writes these programs in turn, and then the last one again."""
+    replies = [f"```python\n{program}\n```" for program in programs]
+    waiting = iter(replies)
+    model = Scripted(lambda _: next(waiting, replies[-1]))
+    return Runtime(generate=model, **{"strategy": Strategy(num_candidates=1), **options})
+
+
+def planner(*tools: Any) -> Agent:
+    return Agent(name="planner", input_schema=Trip, output_schema=Price, tools=list(tools))
+
+
+def llm(*replies: Any) -> LLM:
+    return LLM(Scripted(list(replies)))
+
+
+def texts(messages: Iterable[Message]) -> list[str]:
+    return [message.content for message in messages]
+
+
+def shown(context: Context) -> list[tuple[str, Any]]:
+    """Roles with calls, JSON values or texts."""
+    return [(message.role, _short(message)) for message in context]
+
+
+def _short(message: Message) -> Any:
+    if message.tool_calls:
+        called = message.tool_calls[0]["function"]
+        return f"{called['name']} {called['arguments']}"
+    return json.loads(message.content) if message.content.startswith("{") else message.content
+
+
+def snow_call(call_id: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": "snow", "arguments": '{"peak": "Eiger"}'}}
+
+
+# Contexts and messages
+
+
+def test_get_context_creates_a_context_and_finds_it_again() -> None:
+    context = get_context("main")
+    context.user("Is there snow?")
+    assert get_context("main") is context is get_context() and len(context) == 1
+
+
+def test_a_context_has_messages_of_four_roles() -> None:
+    context = get_context("main")
+    context.system("You guide hikers.")
+    context.user("Is there snow?")
+    context.assistant("One moment.", tool_calls=[snow_call("call_9")])
+    context.tool(content='{"depth": 40}', name="snow", tool_call_id="call_9")
+    assert [message.role for message in context] == ["system", "user", "assistant", "tool"]
+    assert context[2].content == "One moment." and context[2].tool_calls == [snow_call("call_9")]
+    assert (context[3].name, context[3].tool_call_id) == ("snow", "call_9")
+
+
+def test_every_message_has_a_timestamp_and_a_unique_id() -> None:
+    context = get_context("main")
+    for word in ("one", "two"):
+        context.user(word)
+    first, second = context.messages
+    assert isinstance(first.timestamp, datetime) and first.timestamp <= second.timestamp
+    assert first.message_id and first.message_id != second.message_id
+
+
+def test_named_contexts_are_independent_and_can_be_cleared() -> None:
+    get_context("route").user("Go north.")
+    get_context("gear").user("Bring a rope.")
+    assert texts(get_context("route")) == ["Go north."] and len(get_context("main")) == 0
+    get_context("route").clear()
+    assert get_context("route").messages == [] and texts(get_context("gear")) == ["Bring a rope."]
+
+
+def test_each_runtime_has_its_own_contexts(runtime: Runtime) -> None:
+    other = Runtime()
+    get_context("main").user("inside the first")
+    with other:
+        assert get_runtime() is other and len(get_context("main")) == 0
+        get_context("main").user("inside the second")
+    assert get_runtime() is runtime and texts(get_context("main")) == ["inside the first"]
+    assert other.CTX["main"] is not runtime.CTX["main"]
+
+
+def test_get_runtime_gives_a_runtime_even_where_none_was_entered(runtime: Runtime) -> None:
+    runtime.__exit__()
+    try:
+        assert get_runtime() is get_runtime() is not runtime
+    finally:
+        runtime.__enter__()
+
+
+# Labels and the full timeline
+
+
+def test_new_contexts_are_named_by_label_and_letter(runtime: Runtime) -> None:
+    made = [new_context("attempt"), new_context("attempt"), new_context("intermediate"), new_context()]
+    assert list(runtime.CTX) == ["attempt_a", "attempt_b", "intermediate_a", "intermediate_b"]
+    assert [runtime.CTX[name] for name in runtime.CTX] == made
+
+
+def test_the_full_context_has_all_messages_by_time(runtime: Runtime) -> None:
+    get_context("main").user("first")
+    new_context("attempt").assistant("second")
+    get_context("main").assistant("third")
+    assert texts(runtime.get_full_context()) == texts(get_full_context()) == ["first", "second", "third"]
+
+
+def test_the_full_context_can_be_limited_to_labels(runtime: Runtime) -> None:
+    get_context("main").user("main")
+    for label in ("attempt", "attempt", "intermediate"):
+        new_context(label).user(label)
+    assert texts(runtime.get_full_context("main")) == ["main"]
+    assert texts(runtime.get_full_context("attempt")) == ["attempt", "attempt"]
+    assert texts(runtime.get_full_context(["main", "intermediate"])) == ["main", "intermediate"]
+
+
+def test_the_full_context_has_a_message_of_two_contexts_once(runtime: Runtime) -> None:
+    main = get_context("main")
+    main.user("shared")
+    branch = new_context("attempt", branch_from=main)
+    branch.user("own")
+    assert texts(branch) == ["shared", "own"] and branch[0].message_id == main[0].message_id
+    assert texts(runtime.get_full_context()) == ["shared", "own"]
+
+
+def test_messages_can_be_filtered_by_time_and_role(runtime: Runtime) -> None:
+    main = get_context("main")
+    main.user("old")
+    limit = main[0].timestamp
+    main.assistant("new")
+    everything = runtime.get_full_context()
+    assert texts(message for message in everything if message.timestamp > limit) == ["new"]
+    assert {message.role for message in everything} == {"user", "assistant"}
+
+
+def test_ctx_gives_all_contexts_by_name(runtime: Runtime) -> None:
+    get_context("main").user("one")
+    new_context("attempt")
+    assert {name: len(context) for name, context in runtime.CTX.items()} == {"main": 1, "attempt_a": 0}
+
+
+# What lands in main
+
+
+async def test_jit_appends_its_input_and_its_output_to_main_as_json() -> None:
+    runtime = writing(PLAIN)
+    assert await runtime.jit(planner(), nights=2) == Price(total="160")
+    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
+
+
+async def test_a_failed_jit_raises_and_leaves_main_as_it_was() -> None:
+    runtime = writing(BROKEN)
+    runtime.get_context("main").user("before")
+    with pytest.raises(ProgramFailed):
+        await runtime.jit(planner(), nights=2)
+    assert texts(runtime.CTX["main"]) == ["before"]
+
+
+async def test_aot_appends_nothing_to_main() -> None:
+    runtime = writing(PLAIN)
+    await runtime.aot(planner())
+    assert len(runtime.get_context("main")) == 0
+
+
+async def test_a_failed_aot_raises_and_appends_nothing_to_main() -> None:
+    runtime = writing("output = missing_name")
+    with pytest.raises(ProgramFailed):
+        await runtime.aot(planner())
+    assert len(runtime.get_context("main")) == 0
+
+
+async def test_a_compiled_tool_appends_input_and_output_when_executed_but_not_when_called() -> None:
+    with writing(PLAIN) as runtime:
+        compiled = await runtime.aot(planner())
+        assert await compiled(nights=2) == Price(total="160")
+        assert len(get_context("main")) == 0
+        assert await compiled.execute(nights=2) == Price(total="160")
+    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
+
+
+async def test_a_compiled_tool_that_fails_raises_and_appends_nothing() -> None:
+    with writing(BROKEN) as runtime:
+        compiled = await runtime.aot(planner())
+        for run in (compiled, compiled.execute):
+            with pytest.raises(ProgramFault):
+                await run(nights=2)
+    assert len(runtime.get_context("main")) == 0
+
+
+async def test_tool_calls_within_compiled_code_are_appended_to_main() -> None:
+    with writing(CALLING) as runtime:
+        compiled = await runtime.aot(planner(rate))
+        await compiled.execute(nights=2)
+    assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
+
+
+async def test_execute_appends_the_call_and_its_result() -> None:
+    runtime = Runtime()
+    assert await runtime.execute(rate, nights=2) == {"euros": 160}
+    call, result = runtime.CTX["main"]
+    assert shown(runtime.CTX["main"]) == [CALL, RESULT]
+    assert call.content == "" and call.tool_calls and result.name == "rate"
+    assert result.tool_call_id == call.tool_calls[0]["id"]
+
+
+async def test_a_failed_execute_appends_the_error_as_a_tool_message() -> None:
+    runtime = Runtime()
+    with pytest.raises(ValueError, match="at least one night"):
+        await runtime.execute(rate, nights=0)
+    assert [message.role for message in runtime.CTX["main"]] == ["assistant", "tool"]
+    assert "at least one night" in runtime.CTX["main"][-1].content
+
+
+async def test_executing_an_llm_tool_appends_nothing_to_main() -> None:
+    runtime = Runtime()
+    assert await runtime.execute(llm("Cold."), content="How is the lake?") == "Cold."
+    with pytest.raises(ModelFailed):
+        await runtime.execute(llm(ModelFailed("out of order")), content="How is the lake?")
+    assert len(runtime.get_context("main")) == 0
+
+
+async def test_being_an_llm_tool_is_not_decided_by_the_name() -> None:
+    @tool(name="fulfillment", description="Books a bed")
+    async def fulfillment(nights: int) -> int:
+        return nights
+
+    runtime = Runtime()
+    await runtime.execute(fulfillment, nights=2)
+    assert [message.role for message in runtime.CTX["main"]] == ["assistant", "tool"]
+
+
+async def test_llm_calls_of_generated_code_go_to_main_and_to_an_intermediate_context() -> None:
+    runtime = writing(ASKING)
+    await runtime.jit(planner(llm("ninety")), nights=2)
+    asked = [("user", "Name a price."), ("assistant", "ninety")]
+    assert shown(runtime.CTX["main"]) == [INPUT, *asked, ("assistant", {"total": "ninety"})]
+    assert shown(runtime.CTX["intermediate_a"]) == asked
+    assert len(runtime.get_full_context(["main", "intermediate"])) == 4
+
+
+async def test_an_llm_call_of_generated_code_can_have_an_output_schema() -> None:
+    reply = json.dumps({"total": "ninety"})
+    runtime = writing(
+        "answer = await llm_a('Name a price.', output_schema=Price)\noutput = {'total': answer['total']}"
+    )
+    assert await runtime.jit(planner(llm(reply)), nights=2) == Price(total="ninety")
+    assert shown(runtime.CTX["main"])[1:3] == [("user", "Name a price."), ("assistant", {"total": "ninety"})]
+
+
+async def test_a_failed_llm_call_of_generated_code_appends_nothing() -> None:
+    runtime = writing(f"try:\n    await llm_a('Name a price.')\nexcept Exception:\n    {PLAIN}")
+    await runtime.jit(planner(llm(ModelFailed("out of order"))), nights=2)
+    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
+
+
+async def test_tool_calls_of_generated_code_are_appended_to_main() -> None:
+    runtime = writing(CALLING)
+    await runtime.jit(planner(rate), nights=2)
+    assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
+
+
+async def test_a_failed_tool_call_of_generated_code_is_a_tool_message() -> None:
+    runtime = writing(CATCHING)
+    await runtime.jit(planner(rate), nights=2)
+    main = runtime.CTX["main"]
+    assert [message.role for message in main] == ["user", "assistant", "tool", "assistant"]
+    assert "at least one night" in main[2].content
+
+
+async def test_retries_and_generated_code_stay_out_of_main() -> None:
+    runtime = writing("output = 1 +", BROKEN, PLAIN)
+    await runtime.jit(planner(), nights=2)
+    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
+    assert any("```python" in message.content for message in runtime.get_full_context("attempt"))
+
+
+async def test_of_several_candidates_only_the_winner_reaches_main() -> None:
+    runtime = writing(CALLING, PLAIN, CALLING, strategy=Strategy(num_candidates=3))
+    await runtime.jit(planner(rate), nights=2)
+    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
+    assert {"attempt_a", "attempt_b", "attempt_c"} <= set(runtime.CTX)
+
+
+# Files
+
+
+def test_a_context_with_keep_updated_is_saved_after_each_message() -> None:
+    context = Context.from_file("walk.json", keep_updated=True)
+    assert len(context) == 0, "a missing file is an empty context"
+    for count, word in enumerate(("left", "right"), start=1):
+        context.user(word)
+        saved = json.loads(Path("walk.json").read_text())
+        assert len(saved) == count and saved[-1]["content"] == word
+
+
+def test_a_context_is_restored_from_its_file_which_is_only_read_without_keep_updated() -> None:
+    context = Context.from_file("walk.json", keep_updated=True)
+    context.user("left")
+    context.assistant("right")
+    Context.from_file("walk.json").user("not saved")
+    assert Context.from_file("walk.json").messages == context.messages and len(context) == 2
+
+
+def test_messages_can_be_dumped_and_made_again() -> None:
+    context = get_context("main")
+    context.user("left")
+    context.assistant("right", tool_calls=[snow_call("c")])
+    dumped = json.dumps([message.model_dump() for message in context.messages])
+    again = Context(messages=[Message(**fields) for fields in json.loads(dumped)])
+    assert again.messages == context.messages
+
+
+def test_a_runtime_file_restores_all_contexts_and_makes_the_runtime_current() -> None:
+    with Runtime.from_file("all.json", keep_updated=True):
+        get_context("main").user("left")
+        get_context("gear").user("rope")
+    restored = Runtime.from_file("all.json")
+    assert get_runtime() is restored
+    assert texts(get_context("main")) == ["left"] and texts(get_context("gear")) == ["rope"]
+
+
+def test_a_runtime_with_keep_updated_saves_each_message() -> None:
+    with Runtime.from_file("all.json", keep_updated=True):
+        get_context("main").user("left")
+        assert "left" in Path("all.json").read_text()
+        get_context("gear").user("rope")
+        assert "rope" in Path("all.json").read_text()
+
+
+def test_no_context_is_saved_nowhere_and_belongs_to_no_runtime() -> None:
+    with Runtime.from_file("all.json", keep_updated=True) as runtime:
+        get_context("main").user("kept")
+        no_context().user("thrown away")
+        assert texts(runtime.get_full_context()) == ["kept"]
+        assert "thrown away" not in Path("all.json").read_text()
+
+
+# Compaction
+
+
+def test_truncate_oldest_keeps_the_newest_messages() -> None:
+    main, gear = get_context("main"), get_context("gear")
+    for number in range(6):
+        main.user(f"step {number}")
+    gear.user("rope")
+    contexts = TruncateOldest(max_messages=2).compact({"main": main, "gear": gear})
+    assert texts(contexts["main"]) == ["step 4", "step 5"] and texts(contexts["gear"]) == ["rope"]
+
+
+def test_truncate_oldest_keeps_a_call_with_its_result() -> None:
+    context = get_context("main")
+    for number in range(3):
+        context.user(f"question {number}")
+        context.assistant("", tool_calls=[snow_call(f"c{number}")])
+        context.tool("deep", name="snow", tool_call_id=f"c{number}")
+    TruncateOldest(max_messages=4).compact({"main": context})
+    assert [message.role for message in context] == ["user", "assistant", "tool"]
+    assert context[-1].tool_call_id == "c2"
+
+
+def test_a_runtime_compacts_its_contexts_with_its_strategy() -> None:
+    with Runtime(compact=TruncateOldest(max_messages=3)) as runtime:
+        for number in range(8):
+            get_context("main").user(f"step {number}")
+        assert texts(get_context("main")) == ["step 5", "step 6", "step 7"]
+        assert isinstance(runtime.compact, TruncateOldest)
+
+
+def test_a_strategy_of_ones_own_can_shorten_contexts() -> None:
+    class KeepLast(Compact):
+        def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
+            for context in contexts.values():
+                context.messages = context.messages[-1:]
+            return contexts
+
+    with Runtime(compact=KeepLast()):
+        for word in ("left", "right"):
+            get_context("main").user(word)
+        assert texts(get_context("main")) == ["right"]
+
+
+def test_the_default_strategy_leaves_contexts_as_they_are(runtime: Runtime) -> None:
+    get_context("main").user("left")
+    assert runtime.compact.compact({"main": get_context("main")}) == {"main": get_context("main")}
+    assert texts(get_context("main")) == ["left"]

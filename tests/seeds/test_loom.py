@@ -1,0 +1,296 @@
+"""Promises of Loom's page on context: sources, order, direct messages, budget, sessions and knowledge."""
+
+from collections.abc import Iterable, Mapping
+from string import ascii_lowercase
+from typing import Any
+
+import pytest
+
+from quire.bridges.loom import (
+    ContextToolExecutor,
+    EventBus,
+    EventBusContextSource,
+    InMemoryVectorStore,
+    KnowledgeItem,
+    LoomMemory,
+    MemoryContextSource,
+    MessageConverter,
+    Task,
+    TaskContextManager,
+    TokenCounter,
+    VectorKnowledgeBase,
+    create_all_context_tools,
+)
+from quire.errors import OverBudget
+from quire.items import use_clock
+
+
+def job(content: str, **fields: Any) -> Task:
+    return Task(action="execute", parameters={"content": content}, **fields)
+
+
+def thought(content: str, **fields: Any) -> Task:
+    return Task(action="node.thinking", parameters={"content": content}, **fields)
+
+
+def letter(content: str, session_id: str | None = None, **parameters: Any) -> Task:
+    return Task(
+        action="node.message",
+        source_agent="captain",
+        target_agent="cook",
+        parameters={"content": content, **parameters},
+        session_id=session_id,
+    )
+
+
+def contents(tasks: Iterable[Task]) -> list[str]:
+    return [task.parameters["content"] for task in tasks]
+
+
+def texts(messages: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [message["content"] for message in messages]
+
+
+def ship_memory(*tasks: Task) -> LoomMemory:
+    memory = LoomMemory(node_id="cook")
+    for task in tasks:
+        memory.add_task(task)
+    return memory
+
+
+def over(memory: LoomMemory, **options: Any) -> TaskContextManager:
+    return TaskContextManager(token_counter=TokenCounter(), sources=[MemoryContextSource(memory)], **options)
+
+
+async def bus_with(*tasks: Task) -> EventBus:
+    bus = EventBus()
+    for task in tasks:
+        await bus.publish(task)
+    return bus
+
+
+class LetterCounts:
+    """Embeds a text by how often each letter occurs, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def embed(self, text: str) -> list[float]:
+        self.asked.append(text)
+        return [float(text.lower().count(letter)) for letter in ascii_lowercase]
+
+    async def embed_batch(self, texts: list[str]) -> list[list[float]]:
+        return [await self.embed(text) for text in texts]
+
+
+async def harbour_facts(embedding: LetterCounts) -> VectorKnowledgeBase:
+    facts = VectorKnowledgeBase(embedding, InMemoryVectorStore())
+    await facts.add_item(KnowledgeItem(id="k", content="the harbour is shallow", source="pilot book"))
+    return facts
+
+
+# Building a context
+
+
+async def test_a_context_is_prompt_memory_knowledge_and_task_in_this_order() -> None:
+    memory = ship_memory(job("peel onions"), thought("the knife is blunt"))
+    embedding = LetterCounts()
+    manager = over(memory, system_prompt="You cook.", knowledge_base=await harbour_facts(embedding))
+    assert await manager.build_context(job("is the harbour shallow?")) == [
+        {"role": "system", "content": "You cook."},
+        {"role": "user", "content": "peel onions"},
+        {"role": "assistant", "content": "the knife is blunt"},
+        {"role": "system", "content": "[Knowledge from pilot book] the harbour is shallow"},
+        {"role": "user", "content": "is the harbour shallow?"},
+    ]
+    assert embedding.asked[-1] == "is the harbour shallow?", "knowledge is queried with the task's content"
+
+
+async def test_a_context_needs_neither_prompt_nor_sources_nor_knowledge() -> None:
+    messages = await TaskContextManager().build_context(job("boil water"))
+    assert messages == [{"role": "user", "content": "boil water"}]
+
+
+async def test_the_current_task_appears_once_and_last() -> None:
+    current = job("boil water")
+    memory = ship_memory(job("peel onions"), current, thought("the pot is full"))
+    messages = await over(memory).build_context(current)
+    assert texts(messages) == ["peel onions", "the pot is full", "boil water"]
+
+
+async def test_a_memory_source_gives_recent_and_important_tasks() -> None:
+    important = job("the oven is broken", metadata={"importance": 0.95})
+    chatter = [thought(f"chatter {n}", metadata={"importance": 0.1}) for n in range(12)]
+    source = MemoryContextSource(memory=ship_memory(important, *chatter))
+    found = await source.get_context(job("now"), max_items=6)
+    assert contents(found) == ["the oven is broken", "chatter 9", "chatter 10", "chatter 11"]
+
+
+async def test_an_event_source_gives_thoughts_and_tool_calls_of_the_task() -> None:
+    thinking = thought("flour is low", parent_task_id="t")
+    call = Task(action="node.tool_call", parent_task_id="t", parameters={"tool_name": "weigh"})
+    result = Task(action="node.tool_result", parent_task_id="t", parameters={"result": "12 kg"})
+    bus = await bus_with(thinking, call, result, thought("unrelated"))
+    manager = TaskContextManager(sources=[EventBusContextSource(event_bus=bus)])
+    messages = await manager.build_context(job("bake bread", task_id="t"))
+    assert texts(messages) == ["flour is low", "[Calling weigh(...)]", "bake bread"]
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters", "message"),
+    [
+        ("node.thinking", {"content": "salt?"}, {"role": "assistant", "content": "salt?"}),
+        ("execute", {"content": "add salt"}, {"role": "user", "content": "add salt"}),
+        ("node.tool_call", {"tool_name": "weigh"}, {"role": "assistant", "content": "[Calling weigh(...)]"}),
+        ("node.tool_result", {"result": "3 g"}, None),
+    ],
+)
+def test_tasks_are_converted_by_their_action(action: str, parameters: dict[str, Any], message: Any) -> None:
+    assert MessageConverter().convert_task_to_message(Task(action=action, parameters=parameters)) == message
+
+
+# Direct messages
+
+
+@pytest.mark.parametrize("missing", ["source_agent", "target_agent", "content"])
+async def test_a_direct_message_needs_sender_target_and_content(missing: str) -> None:
+    message, bus = letter("fire!"), EventBus()
+    if missing == "content":
+        message.parameters = {}
+    else:
+        setattr(message, missing, "")
+    with pytest.raises(ValueError, match=missing):
+        await bus.publish(message)
+    assert bus.query_by_target("cook") == []
+
+
+async def test_direct_messages_are_found_by_target_agent_and_target_node() -> None:
+    bus = await bus_with(letter("to the cook"), letter("to the oven", target_node_id="oven"))
+    assert set(contents(bus.query_by_target("cook"))) == {"to the cook", "to the oven"}
+    assert contents(bus.query_by_target(target_node_id="oven")) == ["to the oven"]
+    assert bus.query_by_target("gunner") == []
+
+
+async def test_direct_messages_are_ordered_by_priority_with_a_half_as_default() -> None:
+    bus = await bus_with(letter("low", priority=0.3), letter("usual"), letter("high", priority=0.7))
+    assert contents(bus.query_by_target("cook")) == ["high", "usual", "low"]
+
+
+async def test_an_expired_direct_message_is_not_returned() -> None:
+    with use_clock(lambda: 1_000.0):
+        bus = await bus_with(letter("soon stale", ttl_seconds=60), letter("lasting"))
+    with use_clock(lambda: 1_059.0):
+        assert set(contents(bus.query_by_target("cook"))) == {"soon stale", "lasting"}
+    with use_clock(lambda: 1_061.0):
+        assert contents(bus.query_by_target("cook")) == ["lasting"]
+
+
+async def test_a_direct_message_can_be_traced_to_its_parent_task_and_keeps_its_metadata() -> None:
+    bus = await bus_with(letter("fire!", parent_task_id="watch-4", metadata={"reason": "smoke"}))
+    (found,) = bus.query_by_task("watch-4")
+    assert found.parameters["metadata"] == {"reason": "smoke"}
+
+
+async def test_direct_messages_are_part_of_the_context_of_their_target() -> None:
+    bus = await bus_with(letter("later", priority=0.1), letter("first", priority=0.9))
+    memory = ship_memory(job("peel onions"))
+    manager = TaskContextManager(sources=[MemoryContextSource(memory), EventBusContextSource(bus)])
+    first, *rest = texts(await manager.build_context(job("boil water")))
+    assert first == "peel onions" and rest[-1] == "boil water"
+    assert [text.rpartition(" ")[2] for text in rest[:-1]] == ["first", "later"]
+
+
+# Tokens
+
+
+def test_messages_are_counted_in_tokens() -> None:
+    counter, messages = TokenCounter("gpt-4o"), [{"role": "user", "content": "hello world"}]
+    assert counter.count("hello world") == 2 < counter.count_messages(messages) < 15
+    assert counter.count_messages(messages * 2) > counter.count_messages(messages)
+    assert TokenCounter("claude-sonnet-4-5").count("Zwiebeln schälen") != counter.count("Zwiebeln schälen")
+
+
+async def test_over_the_limit_the_prompt_the_newest_messages_and_the_task_are_kept() -> None:
+    memory = ship_memory(*(job(f"job{n} " + "stir " * 100) for n in range(9)))
+    manager = over(memory, max_tokens=500, system_prompt="You cook.")
+    messages = await manager.build_context(job("boil water"))
+    first, *kept, last = [text.split()[0] for text in texts(messages)]
+    assert (first, last) == ("You", "boil") and 1 < len(kept) < 9
+    assert kept == [f"job{n}" for n in range(9 - len(kept), 9)]
+    assert TokenCounter().count_messages(messages) <= 500
+
+
+async def test_a_context_that_cannot_hold_the_task_is_an_error() -> None:
+    with pytest.raises(OverBudget):
+        await over(ship_memory(), max_tokens=100).build_context(job("stir " * 500))
+
+
+# Sessions
+
+
+def voyages() -> LoomMemory:
+    tasks = [job(f"{voyage} {n}", session_id=voyage) for voyage in ("north", "south") for n in range(3)]
+    return ship_memory(*tasks)
+
+
+def test_the_first_three_tiers_can_be_limited_to_a_session() -> None:
+    memory = voyages()
+    assert contents(memory.get_l1_tasks(session_id="north")) == ["north 0", "north 1", "north 2"]
+    assert {task.session_id for task in memory.get_l2_tasks(session_id="south")} == {"south"}
+    assert {one.session_id for one in memory.get_l3_summaries(session_id="north")} == {"north"}
+    assert len(memory.get_l1_tasks()) == len(memory.get_l2_tasks()) == 6
+
+
+async def test_a_context_has_only_tasks_and_messages_of_its_session() -> None:
+    bus = await bus_with(letter("sail north", "north"), letter("sail south", "south"))
+    manager = TaskContextManager(sources=[MemoryContextSource(voyages()), EventBusContextSource(bus)])
+    *past, message, _ = texts(await manager.build_context(job("now", session_id="north")))
+    assert past == ["north 0", "north 1", "north 2"] and message.endswith("sail north")
+    assert contents(bus.query_by_target("cook", session_id="north")) == ["sail north"]
+    assert len(await manager.build_context(job("now"))) == 9, "without a session nothing is filtered"
+
+
+async def test_the_fourth_tier_is_searched_across_sessions() -> None:
+    executor = ContextToolExecutor(voyages(), session_id="north")
+    found = await executor.execute("query_l4_memory", {"query": "north south", "limit": 10})
+    assert {task["session_id"] for task in found["tasks"]} == {"north", "south"}
+
+
+@pytest.mark.parametrize("layer", ["l1", "l2", "l3"])
+async def test_query_tools_take_a_session_and_a_limit(layer: str) -> None:
+    executor = ContextToolExecutor(voyages(), EventBus())
+    found = await executor.execute(f"query_{layer}_memory", {"limit": 1, "session_id": "south"})
+    assert found["count"] == 1 and "north" not in str(found) and "south" in str(found)
+
+
+async def test_query_tools_default_to_the_session_of_the_current_task() -> None:
+    memory = voyages()
+    executor = ContextToolExecutor(memory)
+    await over(memory).build_context(job("now", session_id="south"))
+    for tool in ("query_l1_memory", "query_l2_memory", "query_l3_memory"):
+        found = await executor.execute(tool, {})
+        assert found["count"] and "north" not in str(found)
+
+
+async def test_every_query_tool_is_described_for_a_model_and_can_be_executed() -> None:
+    executor, names = ContextToolExecutor(voyages(), EventBus()), set[str]()
+    for tool in create_all_context_tools():
+        function = tool["function"]
+        arguments = dict.fromkeys(function["parameters"]["required"], "north")
+        if function["name"] == "query_events_by_target":
+            arguments["target_agent"] = "cook"
+        assert "count" in await executor.execute(function["name"], arguments)
+        names.add(function["name"])
+    assert {f"query_l{tier}_memory" for tier in (1, 2, 3, 4)} <= names
+    with pytest.raises(ValueError, match="query_l9_memory"):
+        await executor.execute("query_l9_memory", {})
+
+
+# Knowledge
+
+
+async def test_a_knowledge_base_finds_the_nearest_items_first() -> None:
+    facts = await harbour_facts(LetterCounts())
+    await facts.add_item(KnowledgeItem(id="z", content="zebras puzzle zoos", source="zoo"))
+    found = await facts.query("shallow harbour", limit=2)
+    assert found[0].id == "k" and found[0].relevance > found[-1].relevance >= 0
