@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.providers import HISTORY, PROVIDERS
-from tests.providers.odd_values import HISTORIES, changed, deep
+from tests.cli.odd_values import HISTORIES, changed, deep
 
 testing: Any = pytest.importorskip("typer.testing", reason="the command line needs the extra quire[cli]")
 TOOLS: list[Any] = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]

@@ -480,7 +480,7 @@ class MessagesWriter(Writer):
     # --- limits of a request -----------------------------------------------------------------------------
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
-        """The turns without media over the limits of a request, nor thinking that is bound to what changed."""
+        """The turns without media over the limits of a request, nor thinking bound to what changed."""
         changed = 0 if self.tool_names and not self._tools else len(turns)  # stand-ins precede all messages
         if gone := self._excess_images():
             reason = "there are more images, or larger ones, than one request takes"
@@ -580,7 +580,10 @@ def _user_turn(text: str) -> Json:
 
 def _stand_ins(names: Iterable[str]) -> list[Json]:
     """Definitions for tools that a history speaks of and that are not offered now."""
-    empty = {"description": "Not at hand any more.", "input_schema": {"type": "object", "properties": {}}}
+    empty: Json = {
+        "description": "Not at hand any more.",
+        "input_schema": {"type": "object", "properties": {}},
+    }
     return [{"name": name, **empty} for name in sorted(names)]
 
 
