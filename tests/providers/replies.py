@@ -141,7 +141,7 @@ def _output(reply: Reply) -> list[Json]:
         summary = [{"type": "summary_text", "text": reply.thought}]
         items.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2VhbA=="})
     if reply.text:
-        content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+        content: list[Json] = [{"type": "output_text", "text": reply.text, "annotations": []}]
         items.append({"type": "message", "id": "msg_1", "role": "assistant", "content": content})
     for call in reply.calls:
         arguments = json.dumps(call.arguments)
@@ -174,7 +174,7 @@ def _responses_events(reply: Reply, size: int) -> Iterator[Json]:
     }
     for index, item in enumerate(_output(reply)):
         place = {"output_index": index, "item_id": item["id"]}
-        begun = {
+        begun: Json = {
             **item,
             **({"content": []} if "content" in item else {}),
             **({"arguments": ""} if "arguments" in item else {}),
@@ -215,10 +215,14 @@ def _messages(reply: Reply) -> Json:
 
 
 def _messages_events(reply: Reply, size: int) -> Iterator[Json]:
-    message = {"model": MODELS["anthropic"], "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}
+    message: Json = {
+        "model": MODELS["anthropic"],
+        "content": [],
+        "usage": {"input_tokens": 9, "output_tokens": 1},
+    }
     yield {"type": "message_start", "message": message}
     for index, block in enumerate(_blocks(reply)):
-        empty = {"text": "", "thinking": "", "signature": "", "input": {}}
+        empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
         begun = {name: empty.get(name, value) for name, value in block.items()}
         yield {"type": "content_block_start", "index": index, "content_block": begun}
         deltas: list[Json] = []

@@ -360,7 +360,7 @@ def test_the_placeholder_of_a_signature_is_no_signature() -> None:
 
 
 def test_messages_of_langchain_are_read() -> None:
-    messages = [
+    messages: list[Json] = [
         {"type": "system", "content": "Be brief."},
         {"type": "human", "content": "Rain?"},
         {

@@ -298,7 +298,7 @@ def test_calls_without_ids_get_one(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_renamed_tools_have_their_own_names_again(wire: str) -> None:
     provider = provider_for(wire)
-    tool = {"name": "weather in.oslo ü", "parameters": {"type": "object", "properties": {}}}
+    tool: Json = {"name": "weather in.oslo ü", "parameters": {"type": "object", "properties": {}}}
     sent = provider.render(QUESTION, model=MODELS[wire], tools=[tool])
     [name] = [wire_name for wire_name, own in sent.names.items() if own == tool["name"]]
     parsed = provider.parse(whole(wire, Reply(calls=(Call("a", name, {}),))), sent=sent)
@@ -351,7 +351,7 @@ def test_a_custom_call_goes_back_as_one(wire: str) -> None:
 
 def test_blocks_of_server_tools_are_one_reasoning_and_go_back_verbatim() -> None:
     provider, model = provider_for("anthropic"), "claude-opus-4-8"
-    blocks = [
+    blocks: list[Json] = [
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
         {"type": "text", "text": "Well"},
@@ -397,14 +397,14 @@ def test_items_of_the_service_on_responses_are_one_reasoning() -> None:
 
 
 def test_signed_parts_of_gemini_go_back_on_the_same_parts() -> None:
-    parts = [
+    parts: list[Json] = [
         {"text": "hm", "thought": True, "thoughtSignature": "c2ln"},
         {"text": "Well "},
         {"text": "then", "thoughtSignature": "c2lo"},
         {"functionCall": {"name": "f", "args": {}, "id": "a"}, "thoughtSignature": "c2lp"},
     ]
     provider, model = provider_for("gemini"), "gemini-3-pro"
-    body = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    body: Json = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
     parsed = provider.parse(body, sent=provider.render(QUESTION, model=model))
     assert [item.text for item in parsed.items if isinstance(item, Message)] == ["Well then"]
     rendered = provider.render([*QUESTION, *parsed.items], model=model)
@@ -414,7 +414,7 @@ def test_signed_parts_of_gemini_go_back_on_the_same_parts() -> None:
 
 def test_thinking_without_a_signature_goes_back_to_services_that_sign_none() -> None:
     provider, model = provider_for("anthropic"), "deepseek-v4-pro"
-    blocks = [
+    blocks: list[Json] = [
         {"type": "thinking", "thinking": "hm"},
         {"type": "tool_use", "id": "a", "name": "f", "input": {}},
     ]
@@ -551,7 +551,9 @@ ODD: tuple[Any, ...] = (None, [], {}, 5, True, "x", "", [[]], [5], {"a": 1}, {"t
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths of all values in a JSON value."""
     found = [path] if path else []
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner: Any = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)  # pyright: ignore
     return found + [place for key, one in inner for place in places(one, (*path, key))]
 
 
@@ -559,7 +561,7 @@ def with_odd(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
     """A JSON value with another value at a path."""
     if not path:
         return odd
-    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied: Any = dict(value) if isinstance(value, dict) else list(value)  # pyright: ignore
     copied[path[0]] = with_odd(value[path[0]], path[1:], odd)
     return copied
 

@@ -64,8 +64,8 @@ def calls_and_results(wire: str, payload: dict[str, Any]) -> tuple[list[str], li
 
 
 def entries(message: dict[str, Any]) -> list[dict[str, Any]]:
-    held = message.get("content") or message.get("parts")
-    return held if isinstance(held, list) else []
+    held: Any = message.get("content") or message.get("parts")
+    return held if isinstance(held, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 # --- calls and results -----------------------------------------------------------------------------------
@@ -327,20 +327,27 @@ def test_the_prefix_tells_whether_what_was_sent_is_the_same(wire: str) -> None:
 @on_each_wire
 def test_wrong_arguments_are_refused(wire: str) -> None:
     provider: Any = PROVIDERS[wire]
-    for fault, arguments in (
+    refused: list[tuple[type[Exception], dict[str, Any]]] = [
         (InvalidValue, {"items": [ask], "model": ""}),
         (WrongType, {"items": [ask], "model": 5}),
         (WrongType, {"items": ["Go."]}),
         (WrongType, {"items": "Go."}),
         (WrongType, {"items": [ask], "plan": {}}),
         (WrongType, {"items": [ask], "strict": 1}),
-    ):
+    ]
+    for fault, arguments in refused:
         with pytest.raises(fault):
             provider.render(**arguments)
 
 
 def test_a_cache_plan_is_checked() -> None:
-    for wrong in ({"static": -1}, {"static": 2, "slow": 1}, {"key": ""}, {"keep": "forever"}):
+    refused: tuple[dict[str, Any], ...] = (
+        {"static": -1},
+        {"static": 2, "slow": 1},
+        {"key": ""},
+        {"keep": "forever"},
+    )
+    for wrong in refused:
         with pytest.raises(InvalidValue):
             CachePlan(**wrong)
     assert CachePlan(slow=9).boundary(3) == 3

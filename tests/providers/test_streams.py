@@ -281,7 +281,7 @@ def test_pieces_of_one_block_of_thoughts_go_back_as_one_block() -> None:
 
 
 def test_usage_of_a_stream_is_where_services_put_it() -> None:
-    for event in (
+    events_with_usage: tuple[Json, ...] = (
         {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3, "cached_tokens": 4}},
         {
             "choices": [],
@@ -300,7 +300,8 @@ def test_usage_of_a_stream_is_where_services_put_it() -> None:
                 }
             ]
         },
-    ):
+    )
+    for event in events_with_usage:
         usage = read("openai", [chunk(content="Well"), event, chunk(reason="stop")])[0].usage
         assert usage is not None
         assert (usage.input, usage.output, usage.cache_read) == (9, 3, 4)

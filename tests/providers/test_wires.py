@@ -25,19 +25,23 @@ def sent(wire: str, model: str | None, *items: Item, **options: Any) -> Rendered
 
 
 def chat(model: str | None, *items: Item, **options: Any) -> list[Json]:
-    return sent("openai", model, *items, **options).payload["messages"]
+    messages: list[Json] = sent("openai", model, *items, **options).payload["messages"]
+    return messages
 
 
 def claude(*items: Item, model: str = "claude-opus-4-8", **options: Any) -> list[Json]:
-    return sent("anthropic", model, *items, **options).payload["messages"]
+    messages: list[Json] = sent("anthropic", model, *items, **options).payload["messages"]
+    return messages
 
 
 def gemini(*items: Item, model: str = "gemini-3-pro", **options: Any) -> list[Json]:
-    return sent("gemini", model, *items, **options).payload["contents"]
+    messages: list[Json] = sent("gemini", model, *items, **options).payload["contents"]
+    return messages
 
 
 def responses(*items: Item, model: str = "gpt-5.6", **options: Any) -> list[Json]:
-    return sent("openai-responses", model, *items, **options).payload["input"]
+    messages: list[Json] = sent("openai-responses", model, *items, **options).payload["input"]
+    return messages
 
 
 def changes(rendered: Rendered) -> list[str]:
@@ -207,8 +211,8 @@ def test_breakpoints_and_the_key_of_a_cache_go_to_models_that_take_them() -> Non
 
 # --- Responses -------------------------------------------------------------------------------------------
 
-RS = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
-SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+RS: Json = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+SEARCH: Json = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
 
 
 def sealed(*blocks: Json) -> Reasoning:
@@ -337,7 +341,7 @@ def test_thinking_that_was_changed_is_left_out() -> None:
     assert "state_stale" in changes(rendered) and kinds(rendered.payload["messages"][1]) == ["tool_use"]
 
 
-SERVED = (
+SERVED: tuple[Json, ...] = (
     {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
     {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
 )
@@ -493,7 +497,7 @@ def test_answers_to_calls_are_alone_in_their_content() -> None:
 
 
 def test_the_first_call_of_a_step_gets_the_placeholder_if_it_is_not_signed() -> None:
-    calls = [look, ToolCall("c2", "look", "{}"), found, ToolResult("c2", "look", "x")]
+    calls: list[Item] = [look, ToolCall("c2", "look", "{}"), found, ToolResult("c2", "look", "x")]
     parts = gemini(ask, *calls)[1]["parts"]
     assert ["thoughtSignature" in part for part in parts] == [True, False]
     assert "thoughtSignature" not in gemini(ask, look, found, model="gemini-2.5-pro")[1]["parts"][0]

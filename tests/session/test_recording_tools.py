@@ -1,4 +1,4 @@
-"""What tools gave is kept though it holds what no wire carries: mended, as the answers of models are."""
+"""Results of tools are kept: lone surrogates in them are replaced, as in the replies of models."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ PICTURE = Image(url="https://example.org/a.png", media_type="image/png")
         ((PICTURE, "a"), (PICTURE, "a")),
     ],
 )
-def test_halves_of_pairs_in_a_result_are_mended(given: Any, kept: Any) -> None:
+def test_lone_surrogates_in_a_result_are_replaced(given: Any, kept: Any) -> None:
     store = MemoryStore()
     one = session(store)
     one.user("go")

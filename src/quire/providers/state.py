@@ -208,7 +208,7 @@ def _outline(texts: Sequence[str | None]) -> list[str | None]:
 
 
 def is_whole(wire: str, block: Json) -> bool:
-    """Whether a raw block has what its wire wants; one of a damaged log or of a read history may not."""
+    """Whether a raw block has what its wire wants; one from a damaged log or a history may not."""
     kind = text_in(block.get("type"))
     if wire == ANTHROPIC:
         wanted = {"thinking": "signature", "redacted_thinking": "data", "text": "text"}.get(kind)

@@ -40,9 +40,10 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         raise InvalidValue(_TOO_DEEP)
     if isinstance(value, Mapping):
-        return {_field_name(key): plain_copy(inner, depth - 1) for key, inner in value.items()}
+        held = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
+        return {_field_name(key): plain_copy(inner, depth - 1) for key, inner in held.items()}
     if isinstance(value, list | tuple):
-        return [plain_copy(inner, depth - 1) for inner in value]
+        return [plain_copy(inner, depth - 1) for inner in cast("list[Any]", value)]
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool | int):
@@ -146,7 +147,7 @@ def fields_in(value: Any) -> Json:
 
 def entries_in(value: Any) -> list[Any]:
     """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
+    return cast("list[Any]", value) if isinstance(value, list) else []  # type: ignore[redundant-cast]
 
 
 def text_in(value: Any) -> str:

@@ -580,7 +580,10 @@ def _user_turn(text: str) -> Json:
 
 def _stand_ins(names: Iterable[str]) -> list[Json]:
     """Definitions for tools that a history speaks of and that are not offered now."""
-    empty = {"description": "Not at hand any more.", "input_schema": {"type": "object", "properties": {}}}
+    empty: Json = {
+        "description": "Not at hand any more.",
+        "input_schema": {"type": "object", "properties": {}},
+    }
     return [{"name": name, **empty} for name in sorted(names)]
 
 

@@ -1,6 +1,6 @@
 """OpenAI Chat Completions: turns as chat messages. `OpenAIWriter` holds what both wires of OpenAI share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -39,7 +39,7 @@ from quire.providers.rules import (
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS, THOUGHT_FIELDS, unpack
 from quire.providers.tools import Tool, chat_tools
 from quire.providers.turns import Marks, Output, Reply, Writer, plain_turns
-from quire.providers.values import Json, fields_in, json_text, object_in, text_in
+from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _ABILITIES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
@@ -424,10 +424,10 @@ def without_breakpoints(payload: Json) -> Json:
 
 def _unmarked(message: Any) -> Any:
     for field in ("content", "output"):
-        blocks = fields_in(message).get(field)
-        if isinstance(blocks, list) and blocks and _BREAKPOINT in fields_in(blocks[-1]):
-            last = {name: value for name, value in blocks[-1].items() if name != _BREAKPOINT}
-            alone = len(blocks) == 1 and last.get("type") in ("text", "input_text")  # pyright: ignore
+        blocks = entries_in(fields_in(message).get(field))
+        if blocks and _BREAKPOINT in fields_in(blocks[-1]):
+            last = {name: value for name, value in fields_in(blocks[-1]).items() if name != _BREAKPOINT}
+            alone = len(blocks) == 1 and last.get("type") in ("text", "input_text")
             return {**message, field: last["text"] if alone else [*blocks[:-1], last]}
     return message
 
@@ -448,15 +448,13 @@ def _with_fields(message: Json, fields: Json) -> Json:
 
 def _stand_ins(output: Reasoning | ToolCall) -> Json:
     """What goes back for fields that may not, so that a message with calls is not refused."""
-    fields = next(iter(unpack(output.state)), {})
+    fields: Json = next(iter(unpack(output.state)), {})
     blanks = {name: BLANK_THOUGHT for name in THOUGHT_FIELDS if name in fields}
-    signed = {
-        name: _unsigned(fields[name]) for name in SIGNATURE_FIELDS if isinstance(fields.get(name), dict)
-    }
+    signed = {name: _unsigned(fields_in(fields[name])) for name in SIGNATURE_FIELDS if name in fields}
     return blanks | signed
 
 
-def _unsigned(value: Mapping[str, Any]) -> Json:
+def _unsigned(value: Json) -> Json:
     """An object with the placeholder for each signature in it, and nothing else."""
-    held = {name: _unsigned(inner) for name, inner in value.items() if isinstance(inner, Mapping)}
+    held = {name: _unsigned(fields_in(inner)) for name, inner in value.items() if isinstance(inner, dict)}
     return held | ({"thought_signature": SIGNATURE_PLACEHOLDER} if "thought_signature" in value else {})
