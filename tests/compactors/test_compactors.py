@@ -114,7 +114,7 @@ def test_what_cannot_shrink_is_named(big: Item) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "settings", "error"),
-    [
+    [  # pyright: ignore
         (TruncateOldest, {"floor": -1}, InvalidLimit),
         (TruncateOldest, {"floor": 1.5}, InvalidLimit),
         (TruncateOldest, {"floor": 0.9, "ceiling": 0.8}, InvalidLimit),
@@ -130,10 +130,10 @@ def test_what_cannot_shrink_is_named(big: Item) -> None:
         (Summarize, {"prompt": "Of {conversation}", "guidance": "short"}, InvalidValue),
         (Room, {"tokens": -1, "counter": TOKENS}, InvalidLimit),
         (Room, {"tokens": 1, "counter": TOKENS, "reads": -1}, InvalidLimit),
-        (lambda **more: Planner(TruncateOldest(), **more), {"patience": 1.5}, InvalidLimit),
-        (lambda **more: Planner(TruncateOldest(), **more), {"prices": Prices(cache_read=1)}, InvalidValue),
-        (lambda **_: Cascade(), {}, InvalidValue),
-        (lambda **_: Cascade(cast(Any, "truncate")), {}, WrongType),
+        (lambda **more: Planner(TruncateOldest(), **more), {"patience": 1.5}, InvalidLimit),  # pyright: ignore
+        (lambda **more: Planner(TruncateOldest(), **more), {"prices": Prices(cache_read=1)}, InvalidValue),  # pyright: ignore
+        (lambda **_: Cascade(), {}, InvalidValue),  # pyright: ignore
+        (lambda **_: Cascade(cast(Any, "truncate")), {}, WrongType),  # pyright: ignore
     ],
 )
 def test_wrong_settings_are_refused(kind: Any, settings: dict[str, Any], error: type[QuireError]) -> None:

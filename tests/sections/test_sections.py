@@ -150,7 +150,7 @@ def test_the_input_is_left_out_after_an_edit_and_of_what_is_cut() -> None:
         (lambda: History(where=cast(Any, "user")), WrongType),
         (lambda: asked(History("side"), Ask(views={"main": talk().view})), UnknownKey),
         (
-            lambda: asked(History(transform=cast(Any, lambda i: "x")), Ask(views={"main": talk().view})),
+            lambda: asked(History(transform=cast(Any, lambda i: "x")), Ask(views={"main": talk().view})),  # pyright: ignore
             WrongType,
         ),
         (lambda: asked(History(transform=lambda i: Pin("s")), Ask(views={"main": talk().view})), WrongType),
@@ -163,7 +163,7 @@ def test_the_input_is_left_out_after_an_edit_and_of_what_is_cut() -> None:
         (lambda: Pooled("q2"), WrongType),
         (lambda: Custom("time", cast(Any, "now")), WrongType),
         (lambda: ToolGuide(cast(Any, 3)), WrongType),
-        (lambda: asked(Additional(cast(Any, lambda *_: None)), Ask()), WrongType),
+        (lambda: asked(Additional(cast(Any, lambda *_: None)), Ask()), WrongType),  # pyright: ignore
         (lambda: Ask(views=cast(Any, {"main": []})), WrongType),
         (lambda: settings_of(SimpleNamespace(name="x")), WrongType),
         (lambda: settings_of(SimpleNamespace(name="", items=asked)), InvalidValue),
@@ -312,7 +312,7 @@ def test_calls_and_results_in_dictionaries() -> None:
 
 @pytest.mark.parametrize(
     ("content", "fault"),
-    [
+    [  # pyright: ignore
         (None, "section 's' must return a list of items, not NoneType"),
         ([3], r"section 's', \[0\]: expected an item or a dictionary with a role, not int"),
         ([Note(1), {"content": "x"}], r"section 's', \[1\]: the role must be"),

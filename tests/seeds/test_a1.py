@@ -72,7 +72,7 @@ def writing(*programs: str, **options: Any) -> Runtime:
     replies = [f"```python\n{program}\n```" for program in programs]
     waiting = iter(replies)
     model = Scripted(lambda _: next(waiting, replies[-1]))
-    return Runtime(generate=model, **{"strategy": Strategy(num_candidates=1), **options})
+    return Runtime(generate=model, **{"strategy": Strategy(num_candidates=1), **options})  # pyright: ignore
 
 
 def planner(*tools: Any) -> Agent:

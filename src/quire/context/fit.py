@@ -294,7 +294,7 @@ class _Fit:
                     shown = None  # a step that leaves nothing but the input is too large
         if shown is None:
             shown = self._cut(piece, granted)
-        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)
+        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)  # pyright: ignore
 
     def _cut(self, piece: Piece, tokens: int) -> Scroll:
         """Return the newest of a piece. The input counts as part of it, also if it is shown elsewhere."""
@@ -302,10 +302,10 @@ class _Fit:
         tokens = max(tokens, 0) + (0 if apart is None else self._count(apart))
         if isinstance(piece.content, View):
             source = piece.origin or piece.content
-            cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)
+            cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)  # pyright: ignore
             return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
         items = piece.content if apart is None else (*piece.content, apart)
-        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
+        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)  # pyright: ignore
         return Scroll(kept if apart is None else kept[:-1])
 
     def _going(self, index: int, asked: int, granted: int) -> int:
@@ -343,7 +343,7 @@ class _Fit:
             return sum(self._count(item) for item in piece.content if structural(item))
         view = piece.origin or piece.content
         marks = view.log.positions("marks", 0, view.end)
-        return sum(view.log.tokens(p, p + 1, self._sums) for p in marks if view.run_at(p) is not None)
+        return sum(view.log.tokens(p, p + 1, self._sums) for p in marks if view.run_at(p) is not None)  # pyright: ignore
 
     def _varies(self, piece: Piece) -> bool:
         """Whether the size of a section changes between turns, other than by input that is recorded."""
@@ -375,7 +375,7 @@ class _Fit:
             piece = next((piece for piece in self._pieces if piece.content is content), None)
             answers = pending_tokens(content, self._count, piece and piece.source)
             if isinstance(content, View):
-                known = content.counted(self._sums) + answers, answers
+                known = content.counted(self._sums) + answers, answers  # pyright: ignore
             else:
                 known = sum(map(self._count, content)) + answers, answers
             if piece is not None:

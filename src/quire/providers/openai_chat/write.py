@@ -448,7 +448,7 @@ def _with_fields(message: Json, fields: Json) -> Json:
 
 def _stand_ins(output: Reasoning | ToolCall) -> Json:
     """What goes back for fields that may not, so that a message with calls is not refused."""
-    fields: Json = next(iter(unpack(output.state)), {})
+    fields: Json = next(iter(unpack(output.state)), {})  # pyright: ignore
     blanks = {name: BLANK_THOUGHT for name in THOUGHT_FIELDS if name in fields}
     signed = {name: _unsigned(fields_in(fields[name])) for name in SIGNATURE_FIELDS if name in fields}
     return blanks | signed
