@@ -52,9 +52,9 @@ def places(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
     """Each object or array within a value, with each of its keys or indexes."""
     inner: Any = ()
     if isinstance(value, dict):
-        inner = list(value.items())  # pyright: ignore[reportUnknownArgumentType]
+        inner = list(value.items())  # pyright: ignore
     elif isinstance(value, list):
-        inner = list(enumerate(value))  # pyright: ignore[reportUnknownArgumentType]
+        inner = list(enumerate(value))  # pyright: ignore
     for key, held in inner:
         yield value, key
         if depth < 12:
