@@ -14,6 +14,7 @@ from quire.compactors import (
     Outcome,
     Plan,
     Planner,
+    Rates,
     Room,
     Summarize,
     TruncateOldest,
@@ -22,7 +23,6 @@ from quire.compactors import (
 from quire.errors import QuireError
 from quire.items import Item, ToolResult
 from quire.state import Pool, Transcript
-from quire.tokens import Prices
 from tests.counting import FourCharacters
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
@@ -37,8 +37,8 @@ BY_FLOOR: list[TruncateOldest | Summarize] = [
     TruncateOldest(unit="turns", floor=1, ceiling=2),
     Summarize(floor=3, ceiling=6),
     Summarize(unit="tokens", size=10),
-    Summarize(unit="tokens", floor=0.8, size=20, keep_turns=1),
-    Summarize(unit="turns", floor=1, ceiling=2, keep_turns=1),
+    Summarize(unit="tokens", floor=0.8, size=20),
+    Summarize(unit="turns", floor=1, ceiling=2),
 ]
 BY_RESULT: list[Compactor] = [
     ClearToolResults(keep=1, at_least=1, stub="-"),
@@ -57,7 +57,7 @@ COMPACTORS: list[Compactor] = [
     Planner(
         Offload(larger_than=30),
         Summarize(unit="tokens", size=10),
-        prices=Prices(input=3, output=15, cache_read=2),
+        rates=Rates(3, 15, read=2, write=3),
     ),
 ]
 """A new compactor is one more line here."""

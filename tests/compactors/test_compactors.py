@@ -10,6 +10,7 @@ from quire.compactors import (
     ClearToolResults,
     Offload,
     Planner,
+    Rates,
     Room,
     Summarize,
     TruncateOldest,
@@ -22,7 +23,7 @@ from quire.compactors import (
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, QuireError, WrongType
 from quire.items import Audio, Image, Item, Mask, Message, Note, Pin, Reasoning, Summary, ToolCall, ToolResult
 from quire.state import Pool, Transcript
-from quire.tokens import Prices, counter_for, schema_tokens
+from quire.tokens import counter_for, schema_tokens
 from tests.counting import FourCharacters, Items
 
 TOKENS = FourCharacters()
@@ -130,8 +131,6 @@ def test_what_cannot_shrink_is_named(big: Item) -> None:
         (Summarize, {"prompt": "Of {conversation}", "guidance": "short"}, InvalidValue),
         (Room, {"tokens": -1, "counter": TOKENS}, InvalidLimit),
         (Room, {"tokens": 1, "counter": TOKENS, "reads": -1}, InvalidLimit),
-        (lambda **more: Planner(TruncateOldest(), **more), {"patience": 1.5}, InvalidLimit),  # pyright: ignore
-        (lambda **more: Planner(TruncateOldest(), **more), {"prices": Prices(cache_read=1)}, InvalidValue),  # pyright: ignore
         (lambda **_: Cascade(), {}, InvalidValue),  # pyright: ignore
         (lambda **_: Cascade(cast(Any, "truncate")), {}, WrongType),  # pyright: ignore
     ],
@@ -206,9 +205,8 @@ def test_reading_goes_on_where_it_stopped_and_mistakes_are_answered_in_words() -
         start = int(hint.rpartition("start=")[2].rstrip("]"))
     assert read == text and schema_tokens([READ_BACK], counter) < 200
     assert "Nothing is kept under the handle 'm'" in read_back(pool, "m", TOKENS, 50)
-    assert read_back(pool, cast(Any, 3), TOKENS, 50).startswith("Nothing is kept under the handle")
     assert "none from" in read_back(pool, "output-1", TOKENS, 50, start=10**6)
-    assert "0 or more, and not -1" in read_back(pool, "output-1", TOKENS, 50, start=-1)
+    assert "none from -1" in read_back(pool, "output-1", TOKENS, 50, start=-1)
     with pytest.raises(InvalidLimit):
         read_back(pool, "output-1", TOKENS, 6)
 
@@ -228,19 +226,13 @@ def test_a_summary_stands_for_the_oldest_and_folds_an_earlier_one() -> None:
     assert transcript.view[0].id == "s" and transcript.view[1] == summaries[0]
 
 
-def test_the_size_of_a_summary_leaves_room_and_turns_may_be_kept() -> None:
+def test_the_size_of_a_summary_leaves_room() -> None:
     plan = Summarize(unit="tokens").plan(Transcript(turns(20)).view, Room(400, TOKENS))
     assert plan is not None and plan.request is not None and plan.request.size == 80
     long = Summarize(floor=10, ceiling=20).plan(
         Transcript(turns(20, 400)).view, Room(500, TOKENS, reads=10_000)
     )
     assert long is not None and long.after <= 500 and "tokens are shown" in long.reason
-    view = Transcript(turns(6)).view
-    kept = Summarize(floor=2, ceiling=8, keep_turns=3).plan(view, WIDE)
-    assert kept is not None and kept.request is not None
-    assert kept.request.items == ("u1", "a1", "u2", "a2", "u3", "a3")
-    with pytest.raises(Irreducible, match="the last 5 turns"):
-        Summarize(floor=2, ceiling=8, keep_turns=5).plan(view, WIDE)
 
 
 def test_the_prompt_has_headings_and_guidance_or_is_ones_own() -> None:
@@ -274,13 +266,13 @@ def test_items_as_text() -> None:
 
 def test_old_turns_are_summarized_on_demand() -> None:
     transcript = Transcript(turns(4))
-    assert old_turns(transcript.view, 4) is None
-    stretch = old_turns(transcript.view, 1)
-    assert stretch is not None and " ".join(i.id for i in stretch.items) == "u1 a1 u2 a2 u3 a3"
-    plan = Summarize().plan_for(transcript.view, Room(200, TOKENS), stretch)
+    assert old_turns(transcript.view, 4) == ()
+    old = old_turns(transcript.view, 1)
+    assert " ".join(item.id for item in old) == "u1 a1 u2 a2 u3 a3"
+    plan = Summarize().plan_for(transcript.view, Room(200, TOKENS), old)
     assert record(transcript.fork(), plan, text="w" * 2_000).fate == "discarded", "it would not fit"
     assert record(transcript, plan, text="w" * 300).fate == "kept", "it may be longer if it fits"
-    assert ids(transcript).split()[1:] == ["u4", "a4"] and old_turns(transcript.view, 1) is None
+    assert ids(transcript).split()[1:] == ["u4", "a4"] and not old_turns(transcript.view, 1)
     edit = leaving_out(transcript.view, ["u4"])
     assert edit is not None and [span.first for span in edit.spans] == ["a4"]
 
@@ -314,20 +306,13 @@ def test_a_cascade_goes_as_far_as_it_must_and_requests_a_summary_last() -> None:
 
 
 def test_a_plan_is_recorded_whole_or_not_at_all() -> None:
-    class Full(Pool):
-        def add(self, note: Note) -> Note | None:
-            raise RuntimeError("full")
-
-    transcript, pool = calls(BULK, BULK, "short"), Full()
-    Pool.add(pool, Note("a", key="a"))
+    transcript, pool = calls(BULK, BULK, "short"), Pool()
     plan = Offload(larger_than=10, keep=1).plan(transcript.view, TIGHT)
     assert plan is not None
     log = transcript.recorded()
-    with pytest.raises(RuntimeError):
-        record(transcript, plan, pool=pool)
     wrong = plan._replace(edits=(Mask("nobody", "-"),))
-    assert record(transcript, wrong, pool=Pool()).fate == "discarded"
-    assert transcript.recorded() == log and [note.key for note in pool] == ["a"]
+    assert record(transcript, wrong, pool=pool).fate == "discarded"
+    assert transcript.recorded() == log and not len(pool)
     with pytest.raises(InvalidValue, match="requests no summary"):
         record(transcript, plan, text="gist", pool=Pool())
 
@@ -360,13 +345,10 @@ def plans_on_the_way(planner: Planner) -> list[tuple[int, str]]:
 
 
 def test_a_planner_is_early_if_a_cache_is_dear_and_waits_if_it_is_free() -> None:
-    dear = Prices(input=1.0, output=5.0, cache_read=0.9, cache_write=1.0)
-    free = Prices(input=1.0, output=5.0, cache_read=0.0, cache_write=1.25)
-    early = plans_on_the_way(Planner(TruncateOldest(), prices=dear))
-    late = plans_on_the_way(Planner(TruncateOldest(), prices=free))
-    patient = plans_on_the_way(Planner(TruncateOldest(), prices=dear, patience=1.0))
-    assert early and max(held for held, _ in early) <= 3_000
-    assert late and min(held for held, _ in (*late, *patient)) > 3_000
+    early = plans_on_the_way(Planner(TruncateOldest(), rates=Rates(1.0, 5.0, read=0.9, write=1.0)))
+    late = plans_on_the_way(Planner(TruncateOldest(), rates=Rates(1.0, 5.0, read=0.0, write=1.25)))
+    assert early and 1_800 <= min(held for held, _ in early) <= max(held for held, _ in early) <= 3_000
+    assert late and min(held for held, _ in late) > 3_000
     cheap = plans_on_the_way(Planner(Summarize(unit="tokens", size=400), TruncateOldest()))
     assert {by for _, by in cheap} == {"planner: truncate-oldest"}, "a summary would cost more than it saves"
 
@@ -374,10 +356,9 @@ def test_a_planner_is_early_if_a_cache_is_dear_and_waits_if_it_is_free() -> None
 def test_a_planner_forecasts_and_uses_several_compactors_if_it_must() -> None:
     view, room = Transcript([*work(40), Message("user", "and?")]).view, Room(2_000, TOKENS)
     plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
-    assert plan is not None and plan.forecast is not None and plan.forecast.saved == plan.saved
-    assert 0 < plan.forecast.rewritten < plan.after and 0 < plan.forecast.per_call < 0.01
+    assert plan is not None and f"{plan.saved:,} are saved with each call" in plan.reason
     long = [Message("user", "y" * 900, created_at=0.01) for _ in range(6)]
-    both = Planner(ClearToolResults(keep=0, at_least=1), Summarize(floor=10, ceiling=20, keep_turns=3))
+    both = Planner(ClearToolResults(keep=0), TruncateOldest(unit="messages", floor=20, ceiling=24))
     joined = both.plan(Transcript([*long, *work(6, 1_200), Message("user", "?")]).view, Room(600, TOKENS))
     assert joined is not None and joined.by == "planner: cascade"
 

@@ -181,7 +181,7 @@ def test_the_view_is_at_the_floor_or_the_parts_are_named(
         plain.append(item)
     left = transcript.view.tokens(extent.counter)
     assert held > extent.ceiling >= left
-    if left > extent.floor and not (isinstance(compactor, Summarize) and compactor.keep_turns):
+    if left > extent.floor:
         lowest = total(sum(map(count, _never_left_out(list(transcript.view), plain))))
         assert lowest + slack > extent.floor, "the floor could be reached"
         assert left <= (lowest + slack + extent.ceiling) // 2, "half of what is above that goes"

@@ -340,7 +340,7 @@ def compactor_of(raw: Json) -> compactors.Compactor:
     inner = [compactor_of(one) for one in raw.get("of", ())]
     options = dict(raw.get("options", {}))
     if "prices" in options:
-        options["prices"] = tokens.Prices(**options["prices"])
+        options["rates"] = compactors.rates_of(tokens.Prices(**options.pop("prices")))
     return COMPACTORS[raw["kind"]](*inner, **options)
 
 
@@ -364,7 +364,6 @@ def planned(run: Run, transcript: Transcript, case: Json) -> Json:
         "edits": run.written(plan.edits),
         "notes": [[note.key, note.content] for note in plan.notes],
         "request": plan.request and requested(plan.request),
-        "forecast": plan.forecast and [round(figure, 9) for figure in plan.forecast],
         "outcome": [outcome.fate, run.written(outcome.edits)],
         "after": [run.ids(transcript.view), transcript.view.tokens(FOUR)],
     }
@@ -388,7 +387,7 @@ def stretches(run: Run, given: Json) -> Json:
     old = [compactors.old_turns(view, keep) for keep in (0, 1, 3)]
     hide = compactors.leaving_out(view, [item.id for item in list(view)[::3]])
     return {
-        "old_turns": [one and [run.ids(one.items), spans(one.spans)] for one in old],
+        "old_turns": [[run.ids(one), spans(state.spans_over(view, one))] if one else None for one in old],
         "leaving_out": hide and spans(hide.spans),
         "in_words": digest(compactors.transcript_text(view)),
     }

@@ -7,7 +7,6 @@ beginning makes a provider read a conversation again. A summary is requested, fo
 from quire.compactors.plan import (
     TOO_LONG as TOO_LONG,
     Compactor,
-    Forecast,
     Outcome,
     Plan,
     Request,
@@ -16,10 +15,10 @@ from quire.compactors.plan import (
     record,
 )
 from quire.compactors.planner import (
-    RATIOS as RATIOS,
+    RATES as RATES,
     Cascade,
     Planner,
-    known_prices as known_prices,
+    Rates,
     rates_of as rates_of,
 )
 from quire.compactors.results import (
@@ -34,7 +33,6 @@ from quire.compactors.results import (
 )
 from quire.compactors.summarize import (
     CONVERSATION as CONVERSATION,
-    Stretch,
     Summarize,
     item_text as item_text,
     old_turns,
@@ -42,7 +40,12 @@ from quire.compactors.summarize import (
     summary_prompt,
     transcript_text,
 )
-from quire.compactors.truncate import Messages, Size, TruncateOldest, Turns, Unit, leaving_out
+from quire.compactors.truncate import (
+    MESSAGES as MESSAGES,
+    Tally as Tally,
+    TruncateOldest,
+    leaving_out,
+)
 
 __all__ = [
     "CLEARED",
@@ -50,20 +53,15 @@ __all__ = [
     "Cascade",
     "ClearToolResults",
     "Compactor",
-    "Forecast",
-    "Messages",
     "Offload",
     "Outcome",
     "Plan",
     "Planner",
+    "Rates",
     "Request",
     "Room",
-    "Size",
-    "Stretch",
     "Summarize",
     "TruncateOldest",
-    "Turns",
-    "Unit",
     "leaving_out",
     "old_turns",
     "read_back",

@@ -4,8 +4,6 @@ A plan is data. It changes nothing until it is recorded, and says in advance wha
 """
 
 import logging
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -60,20 +58,6 @@ class Request(NamedTuple):
     is_part: bool = False
 
 
-class Forecast(NamedTuple):
-    """What a planner expects of its plan, in tokens, calls and money (USD if prices are known).
-
-    `rewritten` tokens have to be read again once. `saved` tokens need not be sent with each of the `calls`
-    until the next compaction. `gain` is the money saved, and `per_call` the average cost of a call.
-    """
-
-    calls: int
-    rewritten: int
-    saved: int
-    per_call: float
-    gain: float
-
-
 class Plan(NamedTuple):
     """What should shrink: `by` which compactor, why, and from how many tokens to how many.
 
@@ -87,16 +71,11 @@ class Plan(NamedTuple):
     edits: tuple[Edit, ...] = ()
     notes: tuple[Note, ...] = ()
     request: Request | None = None
-    forecast: Forecast | None = None
 
     @property
     def saved(self) -> int:
         """The tokens saved."""
         return self.before - self.after
-
-    def leads_into(self, room: Room) -> bool:
-        """Whether the view fits the room afterwards, or after further requests about the rest."""
-        return self.after <= room.tokens or (self.request is not None and self.request.is_part)
 
 
 class Compactor(Protocol):
@@ -145,76 +124,41 @@ def record(
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
     if text is not None and plan.request is None:
         raise InvalidValue(f"{plan.by} requests no summary, and a text was given")
-    edits = list(plan.edits)
-    if plan.request is not None:
-        summary = (text or "").strip()
-        fault = _stale_or_empty(transcript, plan.request, summary) or _too_long(
-            transcript.view, summary, plan
-        )
-        if fault is not None:
-            logger.warning("the summary planned by %s is discarded: %s", plan.by, fault)
-            return Outcome("discarded", fault)
-        edits.append(Summary(summary, plan.request.spans))
+    edits = plan.edits
     try:
-        with _notes_in(pool, plan.notes):
-            transcript.extend(edits)
+        if plan.request is not None:
+            text = (text or "").strip()
+            fault = _fault_of(text, plan, plan.request, transcript)
+            if fault is not None:
+                logger.warning("the summary planned by %s is discarded: %s", plan.by, fault)
+                return Outcome("discarded", fault)
+            edits = (*edits, Summary(text, plan.request.spans))
+        transcript.extend(edits)
     except (EditRefused, UnknownId, DuplicateId) as error:
         logger.warning("the plan of %s no longer applies: %s", plan.by, error)
         return Outcome("discarded", str(error))
-    logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
-    return Outcome("kept", plan.reason, tuple(edits))
-
-
-@contextmanager
-def _notes_in(pool: Pool | None, notes: Sequence[Note]) -> Generator[None, None, None]:
-    """Add notes to a pool, and restore the pool if the body fails."""
-    if pool is None or not notes:
-        yield
-        return
-    before = tuple(pool)
-    try:
-        for note in notes:
+    if pool is not None:
+        for note in plan.notes:
             pool.add(note)
-        yield
-    except BaseException:
-        pool.clear()
-        for note in before:
-            Pool.add(pool, note)  # without the checks of a subclass: these notes were in it
-        raise
+    logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
+    return Outcome("kept", plan.reason, edits)
 
 
-def _stale_or_empty(transcript: Transcript, request: Request, text: str) -> str | None:
-    """Return why a summary cannot be used: it is empty, or what it is about has changed since."""
+def _fault_of(text: str, plan: Plan, request: Request, transcript: Transcript) -> str | None:
+    """Return why a summary cannot be used: it is empty, late, or too long to save anything."""
     if not text:
         return "the summary is empty"
     if request.revision > transcript.revision:
         return "it was planned on another transcript"
     then, now = transcript.at(request.revision), transcript.view
-    ends = (*request.items[:1], *request.items[-1:])
-    if not now.log.positions("edits", then.end, now.end) and all(one in transcript for one in ends):
-        return None  # only an edit can change how an item is shown
-    changed = sum(not _is_unchanged(then, now, item_id) for item_id in request.items)
-    return f"{changed} of the items it is about are no longer shown as they were" if changed else None
-
-
-def _is_unchanged(then: View, now: View, item_id: str) -> bool:
-    try:
-        return then.fate(item_id) == now.fate(item_id)
-    except UnknownId:
-        return False
-
-
-def _too_long(view: View, text: str, plan: Plan) -> str | None:
-    """Return why a summary cannot be used that saves nothing. Without a counter nobody can tell."""
-    request = plan.request
-    if request is None or request.room is None:
+    changed = sum(then.fate(item_id) != now.fate(item_id) for item_id in request.items)
+    if changed:
+        return f"{changed} of the items it is about are no longer shown as they were"
+    if request.room is None:
         return None
     counter = request.room.counter
-    try:
-        without = view_after(view, plan.edits)
-        after = view_after(without, (Summary(text, request.spans),)).tokens(counter)
-    except (EditRefused, UnknownId, DuplicateId):
-        return None  # recording it says why
+    without = view_after(now, plan.edits)
+    after = view_after(without, (Summary(text, request.spans),)).tokens(counter)
     if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):
         return None
     return TOO_LONG

@@ -11,22 +11,44 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from quire.compactors.plan import Compactor, Forecast, Plan, Room, checked_compactor
-from quire.errors import InvalidLimit, InvalidValue, Irreducible
-from quire.items import Item, Mask, Pin, Undo
-from quire.state import Run, View, checked_view, is_output, view_after
-from quire.tokens import Counter, Prices, facts_for, number
+from quire.compactors.plan import Compactor, Plan, Room, checked_compactor
+from quire.compactors.truncate import Tally
+from quire.errors import InvalidValue, Irreducible
+from quire.items import Mask, Pin, Undo
+from quire.state import View, checked_view, is_output, view_after
+from quire.tokens import Counter, Prices, facts_for
 
-RATIOS = Prices(input=1.0, output=5.0, cache_read=0.1, cache_write=1.25)
+
+class Rates(NamedTuple):
+    """USD per million tokens: input, output, and input that a cache serves or stores."""
+
+    input: float
+    output: float
+    read: float
+    write: float
+
+
+RATES = Rates(1.0, 5.0, 0.1, 1.25)
 """What most providers charge, relative to a token of input: used for models without prices."""
+
+
+def rates_of(prices: Prices) -> Rates | None:
+    """Return the rates if input and output have prices. A cache without a price costs as much as input."""
+    if prices.input is None or prices.output is None:
+        return None
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    write = prices.input if prices.cache_write is None else prices.cache_write
+    return Rates(prices.input, prices.output, read, write)
+
 
 _FREE = 4
 """One part in so many of the room should be free after a compaction."""
 
-_LOOKS = 64
-"""How often an early compaction is considered while a room fills up."""
+_PATIENCE = 0.6
+"""The part of the room below which a planner does nothing."""
 
-_MILLION = 1_000_000
+_OUTPUTS = Tally("quire.outputs", is_output)
+"""Counts the model's outputs: about one for each call of the model."""
 
 
 class Cascade:
@@ -59,16 +81,13 @@ class Cascade:
             except Irreducible as error:
                 fault = error
                 continue
-            if plan is None or plan.saved <= 0:
-                continue
-            if plan.request is not None:
-                if plan.leads_into(room):
-                    plans.append(plan)
-                    break
+            if plan is None or plan.saved <= 0 or (plan.request is not None and not _fits(plan, room)):
                 continue
             plans.append(plan)
+            if plan.request is not None:
+                break
             left = view_after(left, plan.edits)
-        if fault is not None and (not plans or not plans[-1].leads_into(room)):
+        if fault is not None and not (plans and _fits(plans[-1], room)):
             raise fault
         return self._joined(plans, view) if plans else None
 
@@ -86,6 +105,11 @@ class Cascade:
         )
 
 
+def _fits(plan: Plan, room: Room) -> bool:
+    """Whether the view fits the room afterwards, or after further requests about the rest."""
+    return plan.after <= room.tokens or (plan.request is not None and plan.request.is_part)
+
+
 def _next_room(view: View, left: View, room: Room) -> Room:
     """Return the room for the next compactor: early, if those before it freed something but too little."""
     if left is view or room.early or view.tokens(room.counter) <= room.tokens:
@@ -98,28 +122,18 @@ class Planner:
     """Asks each compactor for a plan, and chooses the one with the lowest expected cost.
 
     Above the room the cheapest plan is taken. Below it a plan is made only if waiting would cost more, and
-    never while less than `patience` of the room is taken, because a model does better with more of the
-    conversation. The prices and the cache lifetime are those of the `model`; other `prices` may be given.
-    Without a price for cached tokens, these cost as much as other input.
+    never while less than 0.6 of the room is taken, because a model does better with more of the conversation.
+    The rates and the cache lifetime are those of the `model`; other `rates` may be given.
     """
 
     name = "planner"
 
-    def __init__(
-        self,
-        *compactors: Compactor,
-        model: str | None = None,
-        prices: Prices | None = None,
-        patience: float = 0.6,
-    ) -> None:
-        if not 0 <= number(patience, "patience", least=0) <= 1:
-            raise InvalidLimit("patience is a fraction of the room, from 0.0 to 1.0")
+    def __init__(self, *compactors: Compactor, model: str | None = None, rates: Rates | None = None) -> None:
         self._cascade = Cascade(*compactors)
         self.compactors = self._cascade.compactors
-        self._patience = patience
         facts = facts_for(model) if model is not None else None
         self._lifetime = facts.cache_seconds if facts else None
-        self._rates = rates_of(prices or (known_prices(facts.prices) if facts else None) or RATIOS)
+        self._rates = rates or (rates_of(facts.prices) if facts else None) or RATES
 
     def __repr__(self) -> str:
         return f"Planner({', '.join(map(repr, self.compactors))})"
@@ -127,111 +141,73 @@ class Planner:
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return the plan with the lowest expected cost and its forecast, or None while it can wait."""
         held = checked_view(view).tokens(room.counter)
-        pace = _pace_of(view, room.counter)
         if held > room.tokens:
-            fitting = (plan for plan in self._plans(view, room, pace) if plan.after <= room.tokens)
-            return min(fitting, key=_per_call, default=None) or self._together(view, room, pace)
-        if view.end == view.shape.tail:
-            return None  # an edit was recorded last, and its effect was not even sent
-        step = max(room.tokens // _LOOKS, 1)
-        if held < self._patience * room.tokens:
-            return None
-        if not self._is_cold(pace) and held // step == (held - pace.latest) // step:
-            return None  # little has changed since the last look
-        early = self._plans(view, replace(room, early=True), pace)
-        return min((plan for plan in early if self._is_due(plan, pace)), key=_per_call, default=None)
+            fitting = [one for one in self._priced(view, room) if one.plan.after <= room.tokens]
+            if not fitting:  # none is enough by itself
+                plan = self._cascade.plan(view, room)
+                fitting = [] if plan is None else [self._price(view, room, plan)]
+        elif held < _PATIENCE * room.tokens or view.end == view.shape.tail:
+            return None  # or an edit was recorded last, and its effect was not even sent
+        else:
+            fitting = [one for one in self._priced(view, replace(room, early=True)) if one.is_due]
+        return min(fitting, key=lambda one: one.per_call).plan if fitting else None
 
-    def _plans(self, view: View, room: Room, pace: "_Pace") -> Iterator[Plan]:
+    def _priced(self, view: View, room: Room) -> Iterator["_Priced"]:
         for compactor in self.compactors:
             try:
                 plan = compactor.plan(view, room)
             except Irreducible:
                 continue
             if plan is not None and plan.saved > 0:
-                yield self._with_forecast(view, room, plan, pace)
+                yield self._price(view, room, plan)
 
-    def _together(self, view: View, room: Room, pace: "_Pace") -> Plan | None:
-        """Return the plan of all compactors, because none is enough by itself."""
-        plan = self._cascade.plan(view, room)
-        return None if plan is None else self._with_forecast(view, room, plan, pace)
-
-    def _is_due(self, plan: Plan, pace: "_Pace") -> bool:
-        """Whether waiting would cost more, and the conversation is expected to last long enough."""
-        once, rate = self._cost_once(plan, pace), self._rates.read
-        if not rate:
-            return False
-        return plan.saved >= sqrt(2 * once * pace.growth / rate) and plan.saved * rate * pace.calls >= once
-
-    def _with_forecast(self, view: View, room: Room, plan: Plan, pace: "_Pace") -> Plan:
+    def _price(self, view: View, room: Room, plan: Plan) -> "_Priced":
+        pace, rate = _pace_of(view, room.counter), self._rates.read
         rewritten = max(plan.after - _unchanged_tokens(view, plan, room.counter), 0)
-        plan = plan._replace(forecast=Forecast(1, rewritten, plan.saved, 0.0, 0.0))
-        once, rate = self._cost_once(plan, pace), self._rates.read
+        once = self._cost_once(plan, rewritten, pace)
         most = max((room.tokens - plan.after) / pace.growth, 1.0)
         best = sqrt(2 * once / (rate * pace.growth)) if rate else most
         calls = min(max(best, 1.0), most)
         per_call = once / calls + rate * (plan.after + pace.growth * calls / 2)
         gain = rate * plan.saved * calls - once
-        forecast = Forecast(int(calls), rewritten, plan.saved, per_call / _MILLION, gain / _MILLION)
-        return plan._replace(
+        planned = plan._replace(
             by=f"{self.name}: {plan.by}",
             reason=f"{plan.reason}; {rewritten:,} tokens are read again once, {plan.saved:,} are saved with "
-            f"each call; the next {forecast.calls:,} calls are expected to cost "
-            f"{abs(forecast.gain):.6f} {'less' if forecast.gain >= 0 else 'more'}",
-            forecast=forecast,
+            f"each call; the next {int(calls):,} calls are expected to cost "
+            f"{abs(gain) / 1_000_000:.6f} {'less' if gain >= 0 else 'more'}",
         )
+        # Waiting costs more, and the conversation is expected to last long enough.
+        is_due = rate > 0 and plan.saved >= max(
+            sqrt(2 * once * pace.growth / rate), once / (rate * pace.calls)
+        )
+        return _Priced(planned, per_call, is_due)
 
-    def _is_cold(self, pace: "_Pace") -> bool:
-        """Whether the conversation paused for so long that the provider's cache has expired."""
-        return self._lifetime is not None and pace.idle > self._lifetime
-
-    def _cost_once(self, plan: Plan, pace: "_Pace") -> float:
+    def _cost_once(self, plan: Plan, rewritten: int, pace: "_Pace") -> float:
         """Return what a plan costs by itself: what is read again, and the summary.
 
         With a cold cache everything is read again in any case, so that is the best time to shrink.
         """
-        rewritten = plan.forecast.rewritten if plan.forecast else plan.after
-        once = 0.0 if self._is_cold(pace) else rewritten * (self._rates.write - self._rates.read)
+        is_cold = self._lifetime is not None and pace.idle > self._lifetime
+        once = 0.0 if is_cold else rewritten * (self._rates.write - self._rates.read)
         if plan.request is not None:
             once += plan.before * self._rates.input + plan.request.size * self._rates.output
         return max(once, 0.0)
 
 
-def _per_call(plan: Plan) -> float:
-    return plan.forecast.per_call if plan.forecast else 0.0
+class _Priced(NamedTuple):
+    plan: Plan
+    per_call: float
+    is_due: bool  # although the room is not full
 
 
 def _unchanged_tokens(view: View, plan: Plan, counter: Counter) -> int:
     """Return the counts of what is shown before the first item that a plan changes."""
-    first = min(map(view.position, _changed_ids(plan)), default=view.end)
-    counted = 0
-    for run in view.runs():
-        if run.start >= first:
-            break
-        is_whole = run.stop <= first or run.stand_in is not None
-        counted += view.run_tokens(run if is_whole else Run(run.start, first), counter)
-    return counted
-
-
-def _changed_ids(plan: Plan) -> Iterator[str]:
-    for edit in plan.edits:
-        if isinstance(edit, Mask | Pin | Undo):
-            yield edit.target
-        else:
-            yield from (span.first for span in edit.spans)
-    if plan.request is not None:
-        yield from (span.first for span in plan.request.spans)
-
-
-class _Outputs:
-    """Counts the model's outputs: about one for each call of the model."""
-
-    key = "quire.outputs"
-
-    def count(self, item: Item) -> int:
-        return int(is_output(item))
-
-    def total(self, counted: int) -> int:
-        return counted
+    ids = [edit.target for edit in plan.edits if isinstance(edit, Mask | Pin | Undo)]
+    covers = [edit.spans for edit in plan.edits if not isinstance(edit, Mask | Pin | Undo)]
+    covers += [plan.request.spans] if plan.request is not None else []
+    ids += [span.first for spans in covers for span in spans]
+    first = min(map(view.position, ids), default=view.end)
+    return view.counted_before(view.index_of(first), counter)
 
 
 class _Pace(NamedTuple):
@@ -239,45 +215,13 @@ class _Pace(NamedTuple):
 
     calls: int  # so far
     growth: float  # tokens per call
-    latest: int  # tokens since the last call
     idle: float  # seconds between the model's last output and the last item
-
-
-_OUTPUTS = _Outputs()
 
 
 def _pace_of(view: View, counter: Counter) -> _Pace:
     log, end = view.log, view.end
     calls = max(log.tokens(0, end, _OUTPUTS), 1)
-    reply_end = end
-    while reply_end > 0 and not is_output(log.item(reply_end - 1)):
-        reply_end -= 1
-    reply_start = reply_end
-    while reply_start > 0 and is_output(log.item(reply_start - 1)):
-        reply_start -= 1
-    idle = log.time(end - 1) - log.time(reply_end - 1) if reply_end else 0.0
-    growth = max(log.tokens(0, end, counter) / calls, 1.0)
-    return _Pace(calls, growth, log.tokens(reply_start, end, counter), max(idle, 0.0))
-
-
-class Rates(NamedTuple):
-    """USD per million tokens: input, output, and input that a cache serves or stores."""
-
-    input: float
-    output: float
-    read: float
-    write: float
-
-
-def rates_of(prices: Prices) -> Rates:
-    """Return the rates by some prices. A cache without a price of its own costs as much as input."""
-    if prices.input is None or prices.output is None:
-        raise InvalidValue("prices must have input and output")
-    read = prices.input if prices.cache_read is None else prices.cache_read
-    write = prices.input if prices.cache_write is None else prices.cache_write
-    return Rates(prices.input, prices.output, read, write)
-
-
-def known_prices(prices: Prices) -> Prices | None:
-    """Return the prices of a model if input and output are known."""
-    return None if prices.input is None or prices.output is None else prices
+    outputs = (position for position in range(end - 1, -1, -1) if is_output(log.item(position)))
+    last = next(outputs, end - 1)
+    idle = log.time(end - 1) - log.time(last) if end else 0.0
+    return _Pace(calls, max(log.tokens(0, end, counter) / calls, 1.0), max(idle, 0.0))

@@ -1,18 +1,19 @@
 """Tool results: clearing old ones, moving bulky ones to the pool, and reading these back."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
-from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.compactors.plan import Plan, Room
-from quire.compactors.truncate import Size, checked_size, tokens_of
-from quire.errors import InvalidLimit, InvalidValue, cut
-from quire.items import Item, Mask, Note, ToolResult
-from quire.state import Pool, Run, View, checked_view, one_per_group, protected_positions
+from quire.compactors.truncate import Size, Tally, checked_size, tokens_of
+from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
+from quire.items import Item, Mask, Note, Part, ToolResult
+from quire.state import Pool, Run, View, checked_view, one_per_group, truncate, view_after
 from quire.tokens import Counter, Definition, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
@@ -47,17 +48,16 @@ class ClearToolResults(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` for each old result, or None if that saves too little."""
         held, counter = checked_view(view).tokens(room.counter), room.counter
-        is_due = room.early or held > min(tokens_of(self.ceiling, room), room.tokens)
-        if not is_due or view.counted(_Results(counter)) <= self.keep:
+        if not _is_due(held, self.ceiling, room):
             return None
-        masks = [Mask(result.id, self.stub) for result in _clearable(view, self.keep)]
-        gains = [(mask, gain) for mask in masks if (gain := _saved(view, mask, counter)) > 0]
-        saved = sum(gain for _, gain in gains)
-        if not gains or saved < tokens_of(self.at_least, room):
+        savings = _savings(f"quire.cleared {self.stub}", counter, lambda result: self.stub)
+        old = [result for result in _replaceable(view, savings) if result.number >= self.keep]
+        saved = sum(result.saved for result in old)
+        if not old or saved < tokens_of(self.at_least, room):
             return None
-        reason = f"{held:,} tokens are shown, and {len(gains)} old results take {saved:,} of them"
+        reason = f"{held:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
         after = counter.total(view.counted(counter) - saved)
-        return Plan(self.name, reason, held, after, tuple(mask for mask, _ in gains))
+        return Plan(self.name, reason, held, after, tuple(Mask(one.item.id, self.stub) for one in old))
 
 
 class Offload(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,59 +82,49 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` and a note for each bulky result, or None if there is none."""
         held, counter = checked_view(view).tokens(room.counter), room.counter
-        is_due = room.early or held > min(tokens_of(self.ceiling, room), room.tokens)
-        bulky = _Results(counter, self.larger_than)
-        if not is_due or not view.counted(bulky):
+        if not _is_due(held, self.ceiling, room):
             return None
-        newest = [result for result in _newest_results(view, self.keep) if bulky.count(result)]
-        moved: list[_Moved] = []
-        if view.counted(bulky) > len(newest):
-            old = (self._moved(view, result, counter) for result in _clearable(view, self.keep))
-            moved += [one for one in old if one is not None]
-        moved += self._too_large(view, newest, moved, room)
-        if not moved:
+        savings = _savings(f"quire.moved {self.larger_than}", counter, partial(self._stub, counter))
+        bulky = _replaceable(view, savings)
+        chosen = [one for one in bulky if one.number >= self.keep]
+        moves = [self._moved(counter, one.item) for one in chosen]
+        for one in reversed(bulky[len(chosen) :]):
+            if self._is_too_large(view, [mask for mask, _ in moves], one.item, room):
+                chosen.append(one)
+                moves.append(self._moved(counter, one.item))
+        if not chosen:
             return None
-        masks, notes, gains = zip(*moved, strict=True)
+        masks, notes = zip(*moves, strict=True)
         reason = f"{held:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
-        after = counter.total(view.counted(counter) - sum(gains))
-        return Plan(self.name, reason, held, after, tuple(masks), tuple(notes))
+        after = counter.total(view.counted(counter) - sum(one.saved for one in chosen))
+        return Plan(self.name, reason, held, after, masks, notes)
 
-    def _moved(self, view: View, result: ToolResult, counter: Counter) -> "_Moved | None":
-        """Return how to move a result, or None if it is small, has media, or its stub would be no shorter."""
-        size = shown_tokens(view, result, counter)
-        if size <= self.larger_than or not all(isinstance(part, str) for part in result.parts):
+    def _is_too_large(self, view: View, masks: Sequence[Mask], result: ToolResult, room: Room) -> bool:
+        """Whether there is no room for a result: alone, or with all else that must stay."""
+        if room.counter.total(shown_tokens(view, result, room.counter)) > room.tokens:
+            return True
+        try:
+            truncate(view_after(view, masks), tokens=room.tokens, counter=room.counter)
+        except Irreducible as error:
+            return result.id in error.parts
+        return False
+
+    def _stub(self, counter: Counter, result: ToolResult) -> str | None:
+        """Return the stub of a result, or None if it is small or has media."""
+        if counter.count(result) <= self.larger_than:
             return None
+        return self._moved(counter, result)[0].stub if all(map(_is_text, result.parts)) else None
+
+    def _moved(self, counter: Counter, result: ToolResult) -> tuple[Mask, Note]:
+        """Return the mask of a result, and the note that keeps it."""
         outcome = "failed output" if result.is_error else "output"
-        about = f"{outcome} of {cut(result.name)}, {size:,} tokens"
+        about = f"{outcome} of {cut(result.name)}, {counter.count(result):,} tokens"
         note = Note(result.text, key=handle_for(result.id), description=about, agent_id=result.agent_id)
-        mask = Mask(result.id, f"[{about}: kept as {note.key}, read_back brings it back]")
-        gain = _saved(view, mask, counter)
-        return _Moved(mask, note, gain) if gain > 0 else None
-
-    def _too_large(
-        self, view: View, newest: list[ToolResult], moved_already: Sequence["_Moved"], room: Room
-    ) -> Iterator["_Moved"]:
-        """Yield the newest results for which there is no room: alone, or with all else that must stay."""
-        if not newest:
-            return
-        shown = ((position, view.run_at(position)) for position in protected_positions(view))
-        stays = {position: run.stand_in or view.log.item(position) for position, run in shown if run}
-        needed = sum(map(room.counter.count, stays.values()))
-        needed -= sum(m.gain for m in moved_already if view.position(m.mask.target) in stays)
-        for result in newest:
-            position = view.position(result.id)
-            is_alone = room.counter.total(shown_tokens(view, result, room.counter)) > room.tokens
-            is_beside = room.counter.total(needed) > room.tokens and position in stays
-            moved = self._moved(view, result, room.counter) if is_alone or is_beside else None
-            if moved is not None and _is_clearable(view, result):
-                needed -= moved.gain if position in stays else 0
-                yield moved
+        return Mask(result.id, f"[{about}: kept as {note.key}, read_back brings it back]"), note
 
 
-class _Moved(NamedTuple):
-    mask: Mask
-    note: Note
-    gain: int
+def _is_text(part: Part) -> bool:
+    return isinstance(part, str)
 
 
 def handle_for(result_id: str) -> str:
@@ -142,53 +132,44 @@ def handle_for(result_id: str) -> str:
     return HANDLE + sha256(result_id.encode("utf-8", "surrogatepass")).hexdigest()[:HANDLE_DIGITS]
 
 
-class _Results:
-    """Counts tool results; with `larger_than` only those of more tokens."""
-
-    def __init__(self, counter: Counter, larger_than: int = -1) -> None:
-        self._counter = counter
-        self._larger_than = larger_than
-        self.key = f"quire.results>{larger_than}/{counter.key}" if larger_than >= 0 else "quire.results"
-
-    def count(self, item: Item) -> int:
-        if not isinstance(item, ToolResult):
-            return 0
-        return int(self._larger_than < 0 or self._counter.count(item) > self._larger_than)
-
-    def total(self, counted: int) -> int:
-        return counted
+def _is_due(held: int, ceiling: Size, room: Room) -> bool:
+    return room.early or held > min(tokens_of(ceiling, room), room.tokens)
 
 
-def _newest_results(view: View, limit: int) -> list[ToolResult]:
-    return list(islice((item for item in reversed(view) if isinstance(item, ToolResult)), limit))
+def _savings(key: str, counter: Counter, stub_for: Callable[[ToolResult], str | None]) -> Tally:
+    """Return a counter of the tokens that stubs save, 0 for what is no result or has no shorter stub."""
+
+    def saved(item: Item) -> int:
+        stub = stub_for(item) if isinstance(item, ToolResult) else None
+        return 0 if stub is None else max(counter.count(item) - counter.count(replace(item, content=stub)), 0)
+
+    return Tally(f"{key}/{counter.key}", saved)
 
 
-def _clearable(view: View, keep: int) -> list[ToolResult]:
-    """Return all results but the newest `keep` that a stub may replace, oldest first."""
-    results = [item for item in view if isinstance(item, ToolResult)]
-    pending = _beside_pending_calls(view)
-    return [result for result in results[: len(results) - keep] if _is_clearable(view, result, pending)]
+class _Replaceable(NamedTuple):
+    """A result that a stub can replace: its number from the newest on, and the tokens that saves."""
+
+    number: int
+    item: ToolResult
+    saved: int
 
 
-def _is_clearable(view: View, result: ToolResult, pending: set[str] | None = None) -> bool:
-    """Whether a result is neither masked nor pinned nor in the group of a pending call."""
-    position = view.position(result.id)
-    if view.log.item(position) is not result or view.log.head(position) in view.shape.pins:
-        return False
-    return result.id not in (_beside_pending_calls(view) if pending is None else pending)
+def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
+    """Return the results that stubs can replace, oldest first.
 
-
-def _beside_pending_calls(view: View) -> set[str]:
-    heads = one_per_group(view.log, (view.position(call.id) for call in view.pending()))
-    return {view.log.item(position).id for head in heads for position in view.log.group(head, view.end)}
-
-
-def _saved(view: View, mask: Mask, counter: Counter) -> int:
-    """Return the tokens that a mask saves; negative if the stub is longer than the result."""
-    result = view.get(mask.target)
-    assert isinstance(result, ToolResult)
-    stub = msgspec.structs.replace(result, content=mask.stub)
-    return shown_tokens(view, result, counter) - counter.count(stub)
+    Those that are masked, pinned or in the group of a pending call stay.
+    """
+    found: list[_Replaceable] = []
+    left, number, log = view.counted(savings), 0, view.log
+    stays = {*view.shape.pins, *one_per_group(log, view.open_calls())}
+    results = (item for item in reversed(view) if isinstance(item, ToolResult))
+    while left > 0:
+        result = next(results)
+        saved, position = shown_tokens(view, result, savings), view.position(result.id)
+        if saved and log.item(position) is result and log.head(position) not in stays:
+            found.append(_Replaceable(number, result, saved))
+        left, number = left - saved, number + 1
+    return found[::-1]
 
 
 def shown_tokens(view: View, item: Item, counter: Counter) -> int:
@@ -229,32 +210,28 @@ def read_back(pool: Pool, handle: str, counter: Counter, tokens: int, start: int
     A wrong handle or start is a mistake of the model, and is answered in words.
     """
     whole(tokens, "tokens", least=1)
-    if not isinstance(handle, str) or handle not in pool:  # pyright: ignore[reportUnnecessaryIsInstance]
-        named = repr(cut(handle) if isinstance(handle, str) else handle)  # pyright: ignore
-        return f"Nothing is kept under the handle {cut(named)}, or no longer."
-    if not isinstance(start, int) or isinstance(start, bool) or start < 0:  # pyright: ignore
-        return f"start is the number of a character, 0 or more, and not {cut(repr(start))}."
+    if handle not in pool:
+        return f"Nothing is kept under the handle {cut(handle)!r}, or no longer."
     text = note_text(pool.get(handle).content)
-    if start >= len(text):
+    if not 0 <= start < len(text):
         return f"There are {len(text)} characters: none from {start} on."
-    return _piece(text, start, lambda piece: counter.count(ToolResult("c", "read_back", piece)) <= tokens)
 
-
-def _piece(text: str, start: int, fits: Callable[[str], bool]) -> str:
-    def beginning(length: int) -> str:
+    def piece(length: int) -> str:
         stop = start + length
         if stop == len(text):
             return text[start:]
         return f"{text[start:stop]}\n[characters {start} to {stop} of {len(text)}; go on with start={stop}]"
 
-    rest = len(text) - start
-    reach = min(_FIRST_PIECE, rest)
-    while reach < rest and fits(beginning(reach)):
-        reach = min(2 * reach, rest)
-    if fits(beginning(reach)):
-        return beginning(reach)
+    def is_too_long(length: int) -> bool:
+        return counter.count(ToolResult("c", "read_back", piece(length))) > tokens
+
+    reach = min(_FIRST_PIECE, len(text) - start)
+    while reach < len(text) - start and not is_too_long(reach):
+        reach = min(2 * reach, len(text) - start)
+    if not is_too_long(reach):
+        return piece(reach)
     # Tokens nearly always grow with the text. The length that is found does fit, even if a longer one would.
-    length = bisect_left(range(reach), True, key=lambda length: not fits(beginning(length))) - 1
+    length = bisect_left(range(reach), True, key=is_too_long) - 1
     if length < 1:
         raise InvalidLimit("there are too few tokens to read anything")
-    return beginning(length)
+    return piece(length)

@@ -1,8 +1,6 @@
 """Summaries in place of old items: what to summarize, and the prompt for the model that writes it."""
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -10,13 +8,14 @@ from quire.compactors.plan import Plan, Request, Room
 from quire.compactors.results import shown_tokens
 from quire.compactors.truncate import Extent, Limits, Unit, cut_to_floor
 from quire.errors import InvalidValue, Irreducible
-from quire.items import Audio, File, Image, Item, Message, Note, Part, Span, Summary, ToolCall, ToolResult
+from quire.items import Audio, File, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
 from quire.state import (
-    EDIT,
     View,
     checked_view,
+    groups,
     instructions,
     is_user_message,
+    largest_sum,
     spans_over,
     structural,
     view_after,
@@ -36,8 +35,8 @@ _USUAL_SIZE = 2_048
 _LEAST_READ = 4_096
 """Tokens that every model can read."""
 
-_LONGEST_OUTPUT, _LONGEST_MESSAGE = 1_000, 8_000
-"""Characters of a call, a result or a note, and of a message, that a summarizer reads."""
+_LONGEST = 8_000
+"""Characters of a message that a summarizer reads; of a call, a result or a note an eighth of that."""
 
 _INSTRUCTIONS = """\
 You write the memory of a conversation that is about to be shortened. Whoever goes on with it reads your text
@@ -54,35 +53,26 @@ Files and ids: paths, addresses, names, ids and handles, letter for letter.
 Rules to keep: what the user wants done or avoided from now on."""
 
 
-class Stretch(NamedTuple):
-    """Items to be summarized, and the spans that the summary covers."""
-
-    items: tuple[Item, ...]
-    spans: tuple[Span, ...]
-
-
 class Summarize(Limits, frozen=True, kw_only=True):
     """Requests a summary of the oldest turns once the view is above the ceiling; it leads to the floor.
 
     An earlier summary is folded in. If there is more than the writer can read at once, several requests are
     made, the oldest items first. The requested `size` is smaller where there is less room. If no summary
     makes the view smaller, or there is no writer, there is no plan. If the messages or turns that stay are
-    above the room, it goes by tokens. The last `keep_turns` turns stay, whatever the floor. `guidance` is
-    added to the default prompt. A custom `prompt` contains `{conversation}`.
+    above the room, it goes by tokens. `guidance` is added to the default prompt. A custom `prompt` contains
+    `{conversation}`.
     """
 
     name = "summarize"
 
     unit: Unit = "messages"
     size: int = _USUAL_SIZE
-    keep_turns: int = 0
     guidance: str | None = None
     prompt: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole(self.size, "size", least=1)
-        whole(self.keep_turns, "keep_turns", least=0)
         if self.prompt is not None and self.guidance is not None:
             raise InvalidValue("guidance is for the default prompt; put it into the custom prompt")
         if self.prompt is not None and CONVERSATION not in self.prompt:
@@ -90,59 +80,34 @@ class Summarize(Limits, frozen=True, kw_only=True):
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a request for a summary that leads to the floor, or None up to the ceiling."""
-        extent = self.extent(room)
+        extent, counter = self.extent(room), room.counter
         held = checked_view(view).tokens(extent.counter)
         if held <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
             return None
         most = extent.floor // 2 if self.unit == "tokens" else self.size
-        most = most if room.reads is None else min(most, room.reads // 4)
-        size, items = self._chosen(view, extent, min(self.size, max(most, 1)))
-        if self.keep_turns:
-            items = self._before_kept_turns(view, extent, size, items)
-        before = view.tokens(room.counter)
-        stretch = Stretch(tuple(items), spans_over(view, items))
-        size, after = _size_and_after(view, stretch, size, min(room.tokens, before - 1), room.counter)
+        size, items = self._chosen(view, extent, max(min(self.size, most, _reads(room) // 4), 1))
+        before = view.tokens(counter)
+        size, after = _size_and_after(view, items, size, min(room.tokens, before - 1), counter)
         if after > room.tokens and self.unit != "tokens":
             return replace(self, unit="tokens", floor=None, ceiling=None).plan(view, room)
+        part = self._readable(items, room, size)
+        if len(part) < len(items):
+            size, after = _size_and_after(view, part, size, before - 1, counter)
         if after >= before:
             return None
-        plan = Plan(self.name, self.excess(held, extent), before, after)
-        return self._with_request(plan, view, room, stretch, size)
+        request = self._request(view, room, part, size)._replace(is_part=len(part) < len(items))
+        return Plan(self.name, self.excess(held, extent), before, after, request=request)
 
-    def plan_for(
-        self,
-        view: View,
-        room: Room,
-        stretch: Stretch,
-        reason: str = "it was asked for",
-        size: int | None = None,
-    ) -> Plan:
-        """Return a request for a summary of a stretch, whether or not it is due or shorter."""
-        size, after = _size_and_after(view, stretch, size or self.size, room.tokens, room.counter)
-        request = self._request(view, room, stretch, size)._replace(asked_for=True)
-        return Plan(self.name, reason, view.tokens(room.counter), after, request=request)
+    def plan_for(self, view: View, room: Room, items: Sequence[Item]) -> Plan:
+        """Return a request for a summary of certain items, whether or not it is due or shorter."""
+        size, after = _size_and_after(view, items, self.size, room.tokens, room.counter)
+        request = self._request(view, room, items, size)._replace(asked_for=True)
+        return Plan(self.name, "it was asked for", view.tokens(room.counter), after, request=request)
 
-    def _with_request(self, plan: Plan, view: View, room: Room, stretch: Stretch, size: int) -> Plan | None:
-        """Return the plan with a request about as much of the stretch as the writer can read at once."""
-        frame = summary_prompt((), size, self.guidance, self.prompt)
-        for items in _readable_parts(view, stretch.items, room, size, frame):
-            if len(items) == len(stretch.items):
-                return plan._replace(request=self._request(view, room, stretch, size))
-            part = Stretch(tuple(items), spans_over(view, items))
-            part_size, after = _size_and_after(view, part, size, plan.before - 1, room.counter)
-            if after < plan.before:
-                request = self._request(view, room, part, part_size)._replace(is_part=True)
-                return plan._replace(after=after, request=request)
-        return None
-
-    def _request(self, view: View, room: Room, stretch: Stretch, size: int) -> Request:
-        ids = tuple(item.id for item in stretch.items)
-        prompt: tuple[Item, ...] = ()
-        for shorter in (1, 2, 4, 8, 16, 32, 64):  # long texts are shortened until the writer can read all
-            prompt = summary_prompt(stretch.items, size, self.guidance, self.prompt, shorter=shorter)
-            if _is_readable(sum(map(room.counter.count, prompt)), room, size):
-                break
-        return Request(prompt, size, stretch.spans, ids, view.revision, room)
+    def _request(self, view: View, room: Room, items: Sequence[Item], size: int) -> Request:
+        prompt = summary_prompt(items, size, self.guidance, self.prompt, longest=_longest(room))
+        ids = tuple(item.id for item in items)
+        return Request(prompt, size, spans_over(view, items), ids, view.revision, room)
 
     def _chosen(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
         """Return what to summarize to reach the floor, and the size: smaller if there is no room for it."""
@@ -164,26 +129,39 @@ class Summarize(Limits, frozen=True, kw_only=True):
                 error.parts,
             ) from None
 
-    def _before_kept_turns(self, view: View, extent: Extent, size: int, chosen: list[Item]) -> list[Item]:
-        """Return what was chosen without the turns to be kept, if that is enough."""
-        old = old_turns(view, self.keep_turns)
-        ids = {item.id for item in old.items} if old is not None else set[str]()
-        if all(item.id in ids for item in chosen):
-            return chosen
-        if old is None or _after(view, old, size, extent.counter) > extent.ceiling:
-            raise Irreducible(
-                f"with the last {self.keep_turns} turns more than {extent.ceiling:,} {self.unit} stay",
-                tuple(item.id for item in view if item.id not in ids),
-            )
-        return list(old.items)
+    def _readable(self, items: Sequence[Item], room: Room, size: int) -> Sequence[Item]:
+        """Return what the writer can read at once: all, or the oldest groups, up to where a turn begins."""
+        counter, several = room.counter, groups(items)
+        counted = sum(map(counter.count, summary_prompt((), size, self.guidance, self.prompt)))
+        first = next(n for n, group in enumerate(several, 1) if not isinstance(group.items[0], Summary))
+        reach = 0
+        for group in several:
+            lines = filter(None, (item_text(item, _longest(room)) for item in group.items))
+            counted += sum(counter.count(Message("user", line)) for line in lines)
+            if reach >= first and counter.total(counted) + size > _reads(room):
+                break
+            reach += 1
+        if reach == len(several):
+            return items
+        turns = (n for n in range(reach, first - 1, -1) if is_user_message(several[n].items[0]))
+        part = {item.id for group in several[: next(turns, reach)] for item in group.items}
+        return [item for item in items if item.id in part]
+
+
+def _reads(room: Room) -> int:
+    """Return how many tokens the writer of summaries can read at once."""
+    return max(room.tokens, _LEAST_READ) if room.reads is None else room.reads
+
+
+def _longest(room: Room) -> int:
+    return min(2 * _reads(room), _LONGEST)
 
 
 def _extent_for_cut(view: View, folded: Sequence[Item], size: int, extent: Extent) -> Extent:
     """Return the limits for a plain cut: without the summaries that are folded, with the one to come."""
-    counter = extent.counter
-    held = view.counted(counter)
-    lighter = held - sum(shown_tokens(view, item, counter) for item in folded)
-    freed = counter.total(held) - counter.total(lighter) - _summary_tokens(counter, size)
+    framing = extent.counter.count(Summary(_PLACEHOLDER))
+    freed = sum(shown_tokens(view, item, extent.counter) for item in folded)
+    freed -= framing + size if framing else 0  # messages and turns do not count summaries
     return extent._replace(floor=extent.floor + freed, ceiling=extent.ceiling + freed)
 
 
@@ -207,61 +185,20 @@ def _may_be_summarized(view: View, item: Item) -> bool:
 
 
 def _size_and_after(
-    view: View, stretch: Stretch, size: int, tokens: int, counter: Counter
+    view: View, items: Sequence[Item], size: int, tokens: int, counter: Counter
 ) -> tuple[int, int]:
-    """Return the size to request for a stretch, and the tokens shown with a summary of that size.
+    """Return the size to request, and the tokens shown with a summary of that size in place of some items.
 
     It is at most half of what there is room for: some models write more than they are asked for.
     """
-    left = view_after(view, (Summary(_PLACEHOLDER, stretch.spans),)).counted(counter)
-    most = bisect_right(range(2 * size + 1), tokens, key=lambda words: counter.total(left + words)) - 1
-    requested = min(size, max((most + 1) // 2, 1))
+    left = view_after(view, (Summary(_PLACEHOLDER, spans_over(view, items)),)).counted(counter)
+    most = largest_sum(min(tokens, counter.total(left + 2 * size)), counter)
+    requested = min(size, max((most - left + 1) // 2, 1))
     return requested, counter.total(left + requested)
 
 
-def _after(view: View, stretch: Stretch, size: int, counter: Counter) -> int:
-    """Return the count with a summary of the full size in place of a stretch."""
-    left = view_after(view, (Summary(_PLACEHOLDER, stretch.spans),)).counted(counter)
-    return counter.total(left - counter.count(Summary(_PLACEHOLDER)) + _summary_tokens(counter, size))
-
-
-def _summary_tokens(counter: Counter, size: int) -> int:
-    framing = counter.count(Summary(_PLACEHOLDER))
-    return framing + size if framing else 0
-
-
-def _readable_parts(
-    view: View, items: Sequence[Item], room: Room, size: int, frame: Sequence[Item]
-) -> Iterator[Sequence[Item]]:
-    """Yield all items if the writer can read them at once; else the oldest of them, then more and more.
-
-    The first part ends where a turn begins, if it can. It consists of whole groups.
-    """
-    reach, counted = 0, sum(map(room.counter.count, frame))
-    for item in items:
-        line = item_text(item)
-        counted += room.counter.count(Message("user", line)) if line else 0
-        if not _is_readable(counted, room, size):
-            break
-        reach += 1
-    if reach < len(items):
-        heads = [view.log.head(view.position(item.id)) for item in items]
-        last = {head: index for index, head in enumerate(heads) if head != EDIT}
-        ends = [last.get(head, index) for index, head in enumerate(heads)]
-        first = min(end for end, item in zip(ends, items, strict=True) if not isinstance(item, Summary)) + 1
-        turns = (n for n in range(min(reach, len(items) - 1), first - 1, -1) if is_user_message(items[n]))
-        for stop in range(next(turns, max(reach, first)), len(items)):
-            yield [item for end, item in zip(ends[:stop], items, strict=False) if end < stop]
-    yield items
-
-
-def _is_readable(counted: int, room: Room, size: int) -> bool:
-    reads = max(room.tokens, _LEAST_READ) if room.reads is None else room.reads
-    return room.counter.total(counted) + size <= reads
-
-
-def old_turns(view: View, keep: int) -> Stretch | None:
-    """Return all before the last `keep` turns, if there is anything to summarize.
+def old_turns(view: View, keep: int) -> tuple[Item, ...]:
+    """Return all before the last `keep` turns that can be summarized; nothing if only summaries can.
 
     Earlier summaries are part of it. Instructions, pins, pending calls and the last user message are not.
     """
@@ -269,7 +206,7 @@ def old_turns(view: View, keep: int) -> Stretch | None:
     shown = list(checked_view(view))
     users = [index for index, item in enumerate(shown) if is_user_message(item)]
     if len(users) <= keep:
-        return None
+        return ()
     cut = users[-keep] if keep else len(shown)
     recent = {item.id for item in (*shown[cut:], shown[users[-1]])}
     stays: set[str] = set()
@@ -278,9 +215,7 @@ def old_turns(view: View, keep: int) -> Stretch | None:
         if group.pending or ids & recent:
             stays |= ids
     old = [item for item in shown[:cut] if item.id not in stays and _may_be_summarized(view, item)]
-    if all(isinstance(item, Summary) for item in old):
-        return None
-    return Stretch(tuple(old), spans_over(view, old))
+    return () if all(isinstance(item, Summary) for item in old) else tuple(old)
 
 
 def summary_prompt(
@@ -289,13 +224,13 @@ def summary_prompt(
     guidance: str | None = None,
     prompt: str | None = None,
     *,
-    shorter: int = 1,
+    longest: int = _LONGEST,
 ) -> tuple[Item, ...]:
     """Return the messages that ask for a summary of items in at most `size` tokens.
 
-    Long texts are cut to the usual length divided by `shorter`.
+    Texts are cut to the `longest` number of characters.
     """
-    text = transcript_text(items, shorter=shorter)
+    text = transcript_text(items, longest)
     if prompt is not None:
         return (Message("user", prompt.replace(CONVERSATION, text)),)
     closing = f"Write at most {size} tokens, and nothing but the summary."
@@ -303,21 +238,21 @@ def summary_prompt(
     return (Message("system", system), Message("user", f"<conversation>\n{text}\n</conversation>"))
 
 
-def transcript_text(items: Iterable[Item], *, shorter: int = 1) -> str:
+def transcript_text(items: Iterable[Item], longest: int = _LONGEST) -> str:
     """Return items as text, one line each, without instructions and reasoning."""
-    return "\n".join(filter(None, (item_text(item, shorter) for item in items)))
+    return "\n".join(filter(None, (item_text(item, longest) for item in items)))
 
 
-def item_text(item: Item, shorter: int = 1) -> str:
+def item_text(item: Item, longest: int = _LONGEST) -> str:
     """Return one item as text; empty for instructions, reasoning and the like."""
-    output, message = _LONGEST_OUTPUT // shorter, _LONGEST_MESSAGE // shorter
+    output = longest // 8
     match item:
         case Message():
             parts = () if instructions(item) else (part_text(part).strip() for part in item.parts)
-            text = _shortened(" ".join(filter(None, parts)), message)
+            text = _shortened(" ".join(filter(None, parts)), longest)
             return f"{item.role}: {text}" if text else ""
         case Summary():
-            return f"[earlier summary] {item.text if shorter == 1 else _shortened(item.text, message)}"
+            return f"[earlier summary] {item.text}"
         case ToolCall():
             return f"[call of {item.name}] {_shortened(item.arguments, output)}"
         case ToolResult():

@@ -5,7 +5,7 @@ beginning stays the same. A window that slides by one message changes the beginn
 deep cut does so once in a long while.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -23,36 +23,32 @@ Size = int | float
 """A whole number of tokens, or a fraction of the room from 0.0 to 1.0."""
 
 
-class Messages:
-    """Counts messages, calls, results and notes.
+class Tally:
+    """A counter whose total is the sum of a function of items."""
 
-    Instructions and summaries do not count, because they never go; nor does reasoning, which goes with its
-    reply.
-    """
-
-    key = "quire.messages"
+    def __init__(self, key: str, count: Callable[[Item], int]) -> None:
+        self.key = key
+        self._count = count
 
     def count(self, item: Item) -> int:
-        """Return 1 or 0."""
-        return int(not (structural(item) or isinstance(item, Reasoning | Unknown)))
+        """Return what the function returns, as a number."""
+        return int(self._count(item))
 
     def total(self, counted: int) -> int:
-        """Return the sum."""
+        """Return the sum itself."""
         return counted
 
 
-class Turns:
-    """Counts user messages, each of which begins a turn."""
+def _is_counted(item: Item) -> bool:
+    # Instructions and summaries never go, and reasoning goes with its reply.
+    return not (structural(item) or isinstance(item, Reasoning | Unknown))
 
-    key = "quire.turns"
 
-    def count(self, item: Item) -> int:
-        """Return 1 or 0."""
-        return int(is_user_message(item))
+MESSAGES = Tally("quire.messages", _is_counted)
+"""Counts messages, calls, results and notes, and not instructions, summaries and reasoning."""
 
-    def total(self, counted: int) -> int:
-        """Return the sum."""
-        return counted
+TURNS = Tally("quire.turns", is_user_message)
+"""Counts user messages, each of which begins a turn."""
 
 
 class Extent(NamedTuple):
@@ -63,7 +59,7 @@ class Extent(NamedTuple):
     counter: Counter
 
 
-_COUNTERS: dict[str, Counter] = {"messages": Messages(), "turns": Turns()}
+_COUNTERS: dict[str, Counter] = {"messages": MESSAGES, "turns": TURNS}
 _DEFAULTS: dict[str, tuple[Size, Size]] = {"tokens": (0.4, 1.0), "messages": (10, 20), "turns": (5, 10)}
 
 
@@ -77,21 +73,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.unit not in _DEFAULTS:
             raise InvalidValue(f"the unit must be one of {', '.join(_DEFAULTS)}, not {self.unit!r}")
-        for field, default in zip(("floor", "ceiling"), _DEFAULTS[self.unit], strict=True):
-            size = getattr(self, field)
-            if size is None:
-                msgspec.structs.force_setattr(self, field, default)
-            elif self.unit == "tokens":
-                checked_size(size, f"the {field}")
-            else:
-                whole(size, f"the {field}", least=1)
         floor, ceiling = self._sizes()
+        for size, what in ((floor, "the floor"), (ceiling, "the ceiling")):
+            if self.unit == "tokens":
+                checked_size(size, what)
+            else:
+                whole(size, what, least=1)
         if type(floor) is type(ceiling) and floor > ceiling:
             raise InvalidLimit(f"the floor of {floor:,} is above the ceiling of {ceiling:,}")
 
     def _sizes(self) -> tuple[Size, Size]:
-        assert self.floor is not None and self.ceiling is not None
-        return self.floor, self.ceiling
+        floor, ceiling = _DEFAULTS[self.unit]
+        return (
+            floor if self.floor is None else self.floor,
+            ceiling if self.ceiling is None else self.ceiling,
+        )
 
     def extent(self, room: Room) -> Extent:
         """Return the limits in numbers for one room."""

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from quire.compactors import (
-    RATIOS,
+    RATES,
     Cascade,
     ClearToolResults,
     Compactor,
     Plan,
     Planner,
+    Rates,
     Request,
     Room,
     Summarize,
     TruncateOldest,
     checked_compactor,
-    rates_of,
     record,
 )
 from quire.context.context import Context
@@ -32,7 +32,7 @@ from quire.items import Item, Message, Summary
 from quire.providers import Provider, provider_for
 from quire.sections import Ask, History, Settings
 from quire.state import Pool, Transcript, checked_items, is_output
-from quire.tokens import Budget, Counter, Definition, Prices, schema_tokens, whole
+from quire.tokens import Budget, Counter, Definition, schema_tokens, whole
 
 KEEP_ALL = "keep-all"
 _CHOICE = (ClearToolResults(), TruncateOldest())
@@ -105,9 +105,8 @@ class Replay(NamedTuple):
         """The number of compactions."""
         return sum(call.compacted for call in self.calls)
 
-    def bill(self, prices: Prices = RATIOS) -> float:
+    def bill(self, rates: Rates = RATES) -> float:
         """Return the cost of all input and summaries; by default one token of input costs 1."""
-        rates = rates_of(prices)
         sent = sum(
             rates.read * call.cached + rates.write * (call.tokens - call.cached) for call in self.calls
         )

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Chat, model_of
 from quire.bridges.autonomy.sections import HISTORY, Messages, Reads
-from quire.compactors import CONVERSATION, Messages as Counted, Room, Summarize
+from quire.compactors import CONVERSATION, MESSAGES, Room, Summarize
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import Item, Summary
 from quire.models import AnyModel
@@ -21,7 +21,6 @@ from quire.state import View
 from quire.tokens import MOST, counter_for
 
 FLOOR, CEILING, SIZE = 10, 20, 2048
-_COUNTER = Counted()
 _ROOM = Room(MOST, counter_for("unknown"))
 """There is room for all: it is the number of messages that counts. By tokens a summary is to be worth it."""
 
@@ -82,7 +81,7 @@ class SummarizedHistorySection(Reads, History):
         view = ask.view()
         if _summary_in(view) is not None:
             self._hits += 1
-        elif view.tokens(_COUNTER) > self._ceiling:
+        elif view.tokens(MESSAGES) > self._ceiling:
             self._misses += 1
         return await super().items(ask)
 

@@ -129,10 +129,10 @@ class ChatContext(Reading, Adding):
         """
         transcript = self._kept.transcript
         old = old_turns(transcript.view, keep_recent_turns)
-        if old is None:
+        if not old:
             return self
         plan = Summarize().plan_for(transcript.view, Room(MOST, self._kept.counter), old)
-        text = await self._gist(llm, old.items)
+        text = await self._gist(llm, old)
         if text and transcript is self._kept.transcript:
             record(transcript, plan, text=text)
         return self
