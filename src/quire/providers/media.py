@@ -18,6 +18,9 @@ PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 
 PDF = "application/pdf"
 
+ABILITIES: dict[type[Media], str] = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
+"""What a model must take for media to be sent to it."""
+
 _PDF_MARK = b"%PDF-"
 _PDF_FRONT = 1024
 """Bytes within which a PDF begins: some programs put a few in front of it, and all readers skip them."""
@@ -220,7 +223,8 @@ def described(part: Media, more: str = "") -> str:
     at = f" at {part.url}" if part.url and not part.url.startswith("data:") else ""
     if isinstance(part, Audio):
         length = f", {part.seconds:g} s" if part.seconds else ""
-        return part.transcript or f"[audio{length}{at}{more}]"
+        said = (part.transcript or "").strip()
+        return said or f"[audio{length}{at}{more}]"
     if isinstance(part, File):
         return f"[file{' ' + part.name if part.name else ''}{at}{more}]"
     return f"[image{at}{more}]"

@@ -286,7 +286,7 @@ def from_tool(name: str) -> str:
 
 def failed_text(text: str) -> str:
     """The result of a failed call on a wire without a field for it; a text that says so itself stays."""
-    return text if text[:5].lower() == "error" else FAILED + text
+    return text if text == NO_RESULT or text[:5].lower() == "error" else FAILED + text
 
 
 def failed_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -7,14 +7,30 @@ writer of a wire, so that one more item costs one more item.
 from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
-from quire.items import ConfigChange, Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
-from quire.providers.draft import Draft
-from quire.providers.media import Media, as_text, is_garbled, replaced
+from msgspec.structs import replace
+
+from quire.items import (
+    MAX_DEPTH,
+    Audio,
+    ConfigChange,
+    Item,
+    Message,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    parts_of,
+)
+from quire.providers.draft import Draft, content_for_model
+from quire.providers.media import Media, as_text, is_garbled, replaced, split
 from quire.providers.profiles import Profile
+from quire.providers.rules import FROM_ASSISTANT, NO_RESULT, from_tool, tagged_instructions
 from quire.providers.types import CachePlan
-from quire.providers.values import Json
+from quire.providers.values import Json, nests_deeper, object_in
 from quire.state import MASKED, answered, answers, merge_of
 
 Output = Message | Reasoning | ToolCall
@@ -37,9 +53,15 @@ class Reply(NamedTuple):
 
 
 class Writer:
-    """Writes the turns of one wire into a draft. Lists that were handed out are never changed."""
+    """Writes the turns of one wire into a draft. Lists that were handed out are never changed.
+
+    What all wires do is here. A wire says how parts, instructions, replies and results look.
+    """
 
     __slots__ = ("draft", "profile", "tool_names")
+
+    deepest: ClassVar[int] = MAX_DEPTH
+    """How many levels the arguments of a call may have."""
 
     def __init__(self, draft: Draft, profile: Profile) -> None:
         self.draft = draft
@@ -59,21 +81,114 @@ class Writer:
         """
         raise NotImplementedError
 
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model."""
-        raise NotImplementedError
-
-    def instruct(self, item: Message | ConfigChange) -> None:
-        """Write instructions, at the start or in the middle."""
-        raise NotImplementedError
-
-    def reply(self, reply: Reply) -> None:
-        """Write a turn of the model and the results of its calls."""
-        raise NotImplementedError
-
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         raise NotImplementedError
+
+    # --- the steps that all wires share ------------------------------------------------------------------
+
+    def user(self, item: Message | Note | Summary) -> None:
+        """Write an item that is addressed to the model."""
+        self._note_state(item)
+        parts = self.input_parts(item, parts_of(content_for_model(item)))
+        if parts:
+            self._say(parts)
+
+    def instruct(self, item: Message | ConfigChange) -> None:
+        """Write instructions, or tagged text of the user where the wire has no place for them."""
+        self._note_state(item)
+        text = self.draft.instructions(item)
+        if self._is_empty(text):
+            self.draft.note_empty(item)
+        elif reason := self._instruct(item, text):
+            self.draft.note(item, "instructions_as_text", reason)
+            self._say([self._text_part(tagged_instructions(text))])
+
+    def reply(self, reply: Reply) -> None:
+        """Write a turn of the model, the results of its calls, and the media that neither can carry."""
+        calls, found = reply.calls, reply.results
+        outputs = [self._spoken(one) if isinstance(one, Message) else one for one in reply.outputs]
+        results = [result or self._missing(call) for call, result in zip(calls, found, strict=True)]
+        self._reply(outputs, calls, results)
+        for output in outputs:
+            if isinstance(output, Message):
+                self._move_media(output, FROM_ASSISTANT)
+        for call, result in zip(calls, results, strict=True):
+            self._move_media(result, from_tool(call.name))
+
+    def _note_state(self, item: Item) -> None:
+        """Note the loss of state beside a message that is not the model's: no wire takes it back."""
+        if isinstance(item, Message) and item.state is not None:
+            self.draft.usable_blocks(item)
+
+    def _spoken(self, item: Message) -> Message:
+        """A message of the model with the transcripts of what it said aloud; no wire takes that back."""
+        if isinstance(item.content, str):
+            return item
+        parts = tuple(part.transcript or part if isinstance(part, Audio) else part for part in item.parts)
+        if parts == item.parts:
+            return item
+        self.draft.note(item, "media_as_text", "a recording of the model is its transcript here")
+        return replace(item, content=parts)
+
+    def _missing(self, call: ToolCall) -> ToolResult:
+        self.draft.note(call, "result_added", "the call has no result")
+        return ToolResult(call.call_id, call.name, NO_RESULT, is_error=True)
+
+    def _move_media(self, item: Message | ToolResult, heading: str) -> None:
+        """Write the media of an item that only a turn of the user can carry."""
+        if isinstance(item.content, str):
+            return
+        media = [part for part in split(item.parts)[1] if not self._keeps(item, part)]
+        if media:
+            self.draft.note(item, "media_moved", "only the user sends such media here")
+            self._say(self.input_parts(item, (heading, *media)))
+
+    # --- what a wire says --------------------------------------------------------------------------------
+
+    def _say(self, parts: list[Json]) -> None:
+        """Write parts of the user."""
+        raise NotImplementedError
+
+    def _instruct(self, item: Item, text: str) -> str | None:
+        """Write instructions; returns why they cannot be written as such."""
+        raise NotImplementedError
+
+    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+        """Write a turn of the model, and a result for each call."""
+        raise NotImplementedError
+
+    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+        """Whether media stay in a message of the model or in a result."""
+        return False
+
+    def _text_part(self, text: str) -> Json:
+        raise NotImplementedError
+
+    def _media_part(self, item: Item, part: Media) -> Json | None:
+        """Media as the wire carries them; None if it cannot."""
+        raise NotImplementedError
+
+    def _part_text(self, part: Part) -> str | None:
+        """The text of a part that is written as text."""
+        return as_text(part)
+
+    def _is_empty(self, text: str) -> bool:
+        """Whether the wire refuses a text, or the text says nothing."""
+        return not text
+
+    def _stands(self, prefix: str) -> bool:
+        """Whether a digest is that of what precedes the reply to be written."""
+        return self.draft.stands(prefix)
+
+    # --- thoughts, calls and parts -----------------------------------------------------------------------
+
+    def _thoughts(self, item: Reasoning) -> list[Json]:
+        """The raw blocks of a thought, if they may go back."""
+        if item.state is None or not item.state.data:
+            self.draft.note_thoughts(item, "only what a service wants back goes back to it")
+            return []
+        return self.draft.usable_blocks(item, self._stands)
 
     def tool_name(self, call: ToolCall) -> str:
         """The wire's name for the tool of a call."""
@@ -84,31 +199,33 @@ class Writer:
                 self.draft.note(call, "name_renamed", f"the tool's name is {given!r} here")
         return given
 
+    def arguments(self, call: ToolCall) -> Json:
+        """The arguments of a call as an object, which holds any text that is none."""
+        text = call.arguments
+        given = object_in(text) if text and not text.isspace() else {}
+        if given is None or nests_deeper(text, self.deepest):
+            self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
+            return {"arguments": text}
+        names = self.draft.parameters.get(call.name)
+        return {names.get(name, name): value for name, value in given.items()} if names else given
+
     def input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
         """Parts as the user may send them, without empty texts; media that cannot be carried become text."""
-        return [written for part in parts if (written := self._input_part(item, part))]
+        written = [one for part in parts if (one := self._input_part(item, part))]
+        if len(written) < max(len(parts), 1):
+            self.draft.note_empty(item)
+        return written
 
     def _input_part(self, item: Item, part: Part) -> Json | None:
         text = self._part_text(part)
         if text is not None or isinstance(part, str):
-            return self._text_part(text) if text else None
-        written = self._media_part(part)
+            return None if text is None or self._is_empty(text) else self._text_part(text)
+        written = self._media_part(item, part)
         if written is not None:
             return written
         text, reason = replaced(part)
         self.draft.note(item, "media_as_text", reason)
         return self._text_part(text)
-
-    def _part_text(self, part: Part) -> str | None:
-        """The text of a part that is written as text."""
-        return as_text(part)
-
-    def _text_part(self, text: str) -> Json:
-        raise NotImplementedError
-
-    def _media_part(self, part: Media) -> Json | None:
-        """Media as the wire carries them; None if it cannot."""
-        raise NotImplementedError
 
 
 class LateResult(Exception):

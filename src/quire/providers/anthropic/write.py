@@ -4,38 +4,26 @@ What one side says in a row is one message. Instructions at the start are apart 
 """
 
 from collections.abc import Iterable, Sequence
+from operator import is_
 from typing import Any, NamedTuple, Self
 
 import msgspec
-from msgspec.structs import replace
 
-from quire.items import (
-    ConfigChange,
-    File,
-    Image,
-    Item,
-    Message,
-    Note,
-    Part,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
+from quire.items import File, Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.anthropic.cache import End, mark
-from quire.providers.draft import Digest, Draft, content_for_model
+from quire.providers.draft import Digest, Draft
 from quire.providers.media import (
+    ABILITIES,
     PDF,
     PICTURES,
+    Media,
     as_text,
     base64_of,
     begun,
+    described,
     file_id,
-    file_text,
     inline_bytes,
     media_type,
-    replaced,
     sound_type,
     split,
 )
@@ -46,16 +34,13 @@ from quire.providers.rules import (
     BLANK_THOUGHT,
     CALL_IDS,
     CONTINUE,
-    FROM_ASSISTANT,
-    NO_RESULT,
     TOOL_NAMES,
-    from_tool,
     tagged_instructions,
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, anthropic_tools
-from quire.providers.turns import Marks, Output, PlainTurns, Reply, Writer, plain_turns
-from quire.providers.values import Json, fields_in, object_in
+from quire.providers.turns import Marks, Output, PlainTurns, Writer, plain_turns
+from quire.providers.values import Json, object_in
 from quire.tokens import NO_OUTPUT, size_of
 
 _ROLES = ("user", "assistant")
@@ -68,10 +53,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Held(NamedTuple):
-    """An image or a document that was written, and whose it is; it may have to go."""
+    """An image or a document that was written, whose it is, and the text that replaces it over a limit."""
 
     block: Json
     item: Item
+    text: str
     is_large: bool
     weight: int
 
@@ -79,19 +65,18 @@ class _Held(NamedTuple):
 class MessagesWriter(Writer):
     """Writes messages of content blocks.
 
-    Instructions in the middle apply from the end of the user's turn on. They are kept with that turn, under
-    `then`, and become a message of their own in the payload.
+    Instructions in the middle are a system message at the end of the user's turn: the API takes it only after
+    a message of the user and before one of the model.
     """
 
-    __slots__ = ("_has_orders", "_media", "_orders", "_stable_system", "_system", "_tools")
+    __slots__ = ("_media", "_orders", "_stable_system", "_system", "_tools")
 
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
         self._tools = tools
         self._system: list[Json] = []
         self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
-        self._orders: tuple[Item, ...] = ()  # instructions that end the turn of the user at hand
-        self._has_orders = False  # whether any turn has such instructions
+        self._orders: tuple[Item, ...] = ()  # those of the system message at the end that are in their place
         self._media: list[_Held] = []  # in the order of the messages
         self._seed()
 
@@ -119,7 +104,7 @@ class MessagesWriter(Writer):
     def _append_plainly(self, role: str, blocks: list[Json]) -> bool:
         """Write blocks of text or calls, if that is a matter of adding them at the end."""
         messages = self.draft.messages
-        if self._orders or (blocks[0]["type"] == "text" and blocks[0]["text"].isspace()):
+        if self._last_role() == "system" or (blocks[0]["type"] == "text" and blocks[0]["text"].isspace()):
             return False
         if not messages or messages[-1]["role"] != role:
             if not messages and role == "assistant":
@@ -155,66 +140,15 @@ class MessagesWriter(Writer):
         self.draft.messages.append({"role": "user", "content": answers})
         return True
 
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model."""
-        if isinstance(item, Message):
-            self.draft.usable_blocks(item)  # no state of the user goes back here
-        blocks = self._content_blocks(item, content_for_model(item))
-        if blocks:
-            self._say(blocks)
-
-    def instruct(self, item: Message | ConfigChange) -> None:
-        """Write instructions: apart from the messages at the start, later where they stand."""
-        text, messages = self.draft.instructions(item), self.draft.messages
-        if _is_blank(text):
-            self.draft.note_empty(item)
-        elif not messages:
-            self._system.append({"type": "text", "text": text})
-            self._seed()
-        elif not self.profile.mid_instructions:
-            self.draft.note(item, "instructions_as_text", "the model takes instructions at the start only")
-            self._say([{"type": "text", "text": tagged_instructions(text)}])
-        else:
-            if self._awaits_user():
-                messages.append({"role": "user", "content": []})
-            self.draft.open_message().setdefault("then", []).append({"type": "text", "text": text})
-            self._orders, self._has_orders = (*self._orders, item), True
-
-    def reply(self, reply: Reply) -> None:
-        """Write a turn of the model and the results of its calls."""
-        outputs, calls, results = reply
-        ids: list[str] = []
-        moved: list[Json] = []
-        written: list[tuple[Output, Json]] = []
-        for output in outputs:
-            if isinstance(output, ToolCall):
-                block = self._call(output)
-                ids.append(block["id"])
-                written.append((output, block))
-            elif isinstance(output, Reasoning):
-                written += [(output, block) for block in self._thoughts(output)]
-            else:
-                blocks, media = self._text_blocks(output)
-                written += [(output, block) for block in blocks]
-                moved += media
-        blocks = self._ordered(written)
-        if calls and self.profile.wants_thoughts != "no" and not any(map(_is_thinking, blocks)):
-            blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
-        if blocks:
-            self._answer(blocks)
-        given = self._results(calls, results, ids) + moved
-        if given:
-            self._say(given)
-
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
-        self._close_orders()
-        if self._awaits_user():
+        self._place_orders()
+        if self._last_role() in (None, "assistant"):
             self.draft.note(None, "turn_added", "the user speaks last here")
-            self.draft.messages.append(_user_turn(CONTINUE))
-        turns = self._fitted(self.draft.messages)
+            self._say([self._text_part(CONTINUE)])
+        messages = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
-        payload["messages"] = self._spread(turns)
+        payload["messages"] = messages
         if self._tools:
             payload["tools"] = self._tools.copy()
         elif self.tool_names:
@@ -223,73 +157,75 @@ class MessagesWriter(Writer):
             payload["tools"] = _stand_ins(self.tool_names.values())
             payload["tool_choice"] = {"type": "none"}
         if marks:
-            end = self._slow_end(turns)
+            end = self._slow_end(messages)
             mark(payload, end, self._stable_system, marks.plan, self.profile.cache_minimum)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
 
-    def _awaits_user(self) -> bool:
-        messages = self.draft.messages
-        return not messages or messages[-1]["role"] == "assistant"
+    def _last_role(self) -> str | None:
+        return self.draft.messages[-1]["role"] if self.draft.messages else None
 
-    def _say(self, blocks: list[Json]) -> None:
-        if self._awaits_user():
-            self.draft.messages.append({"role": "user", "content": blocks})
+    def _say(self, parts: list[Json]) -> None:
+        messages, last = self.draft.messages, self._last_role()
+        if last == "user":
+            self.draft.open_message()["content"].extend(parts)
             return
-        for order in self._orders:
-            self.draft.note(order, "instructions_moved", "they apply from the end of the user's turn on")
+        if last == "system":
+            for order in self._orders:
+                self.draft.note(order, "instructions_moved", "they apply from the end of the user's turn on")
+            self._orders = ()
+            messages.insert(-1, {"role": "user", "content": parts})
+            self.draft.own = len(messages)
+        else:
+            messages.append({"role": "user", "content": parts})
+
+    def _instruct(self, item: Item, text: str) -> str | None:
+        messages, block = self.draft.messages, self._text_part(text)
+        if not messages:
+            self._system.append(block)
+            self._seed()
+            return None
+        if not self.profile.mid_instructions:
+            return "the model takes instructions at the start only"
+        if self._last_role() != "system":
+            messages.append({"role": "system", "content": []})
+        self.draft.open_message()["content"].append(block)
+        self._orders += (item,)
+        return None
+
+    def _place_orders(self) -> None:
+        """Instructions before which the user said nothing become text of the user."""
+        messages = self.draft.messages
+        if self._last_role() == "system" and messages[-2]["role"] == "assistant":
+            for order in self._orders:
+                self.draft.note(order, "instructions_as_text", "they follow a turn of the user here")
+            texts = [tagged_instructions(block["text"]) for block in messages[-1]["content"]]
+            messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
+            self.draft.own = len(messages)
         self._orders = ()
-        self.draft.open_message()["content"].extend(blocks)
 
     def _answer(self, blocks: list[Json]) -> None:
-        messages = self.draft.messages
-        if messages and messages[-1]["role"] == "assistant":
+        messages, last = self.draft.messages, self._last_role()
+        if last == "assistant":
             self.draft.open_message()["content"].extend(blocks)
             return
-        if not messages:
+        if last is None:
             self.draft.note(None, "turn_added", "the user speaks first here")
-            messages.append(_user_turn(BEGIN))
-        self._close_orders()
+            self._say([self._text_part(BEGIN)])
+        self._place_orders()
         messages.append({"role": "assistant", "content": blocks})
 
-    def _close_orders(self) -> None:
-        """Note of instructions in a turn where the user says nothing how they are written."""
-        for order in self._orders:
-            if not self.draft.messages[-1]["content"]:
-                reason = "instructions follow a turn of the user here, and there is none"
-                self.draft.note(order, "instructions_as_text", reason)
-        self._orders = ()
-
-    def _spread(self, turns: list[Json]) -> list[Json]:
-        """Turns as messages, in a list of their own: instructions that end a turn of the user stand alone."""
-        if not self._has_orders:
-            return turns.copy()
-        messages: list[Json] = []
-        for turn in turns:
-            if "then" not in turn:
-                messages.append(turn)
-            elif turn["content"]:
-                messages.append({"role": "user", "content": turn["content"]})
-                messages.append({"role": "system", "content": turn["then"]})
-            else:
-                texts = [tagged_instructions(block["text"]) for block in turn["then"]]
-                blocks = [{"type": "text", "text": text} for text in texts]
-                messages.append({"role": "user", "content": blocks})
-        return messages
-
-    def _slow_end(self, turns: list[Json]) -> End | None:
+    def _slow_end(self, messages: list[Json]) -> End | None:
         """The last block before the volatile items, as a place in the payload."""
         settled = self.draft.settled
         if not settled:
             return None
-        last, count = settled[-1], len(settled) - 1
-        before = self._spread(turns[:count])
-        if last is self.draft.messages[count]:
-            before += self._spread([turns[count]])
-        elif length := min(len(last["content"]), len(turns[count]["content"])):
-            return End(len(before), length - 1)
-        return End(len(before) - 1, len(before[-1]["content"]) - 1) if before else None
+        place, length = len(settled) - 1, len(settled[-1]["content"])
+        if messages[place]["role"] != settled[-1]["role"]:  # instructions that moved to a later place
+            place -= 1
+            length = len(messages[place]["content"])
+        return End(place, length - 1)
 
     def _seed(self) -> None:
         """Begin the digest with what precedes all messages."""
@@ -300,227 +236,168 @@ class MessagesWriter(Writer):
 
     # --- outputs of the model ----------------------------------------------------------------------------
 
+    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+        blocks = self._ordered(outputs)
+        wants_thoughts = self.profile.wants_thoughts != "no"
+        if calls and wants_thoughts and not any(map(_is_thinking, blocks)):
+            blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
+        if blocks:
+            self._answer(blocks)
+        if calls:
+            ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
+            self._say([self._result(result, call_id) for result, call_id in zip(results, ids, strict=True)])
+
+    def _ordered(self, outputs: list[Output]) -> list[Json]:
+        """The blocks of a turn in their order, with text before the first call.
+
+        With text after a call, the API has missed the results of the call. Thinking stays between calls; it
+        is left out where nothing follows it, or where something before it in the turn is left out or moved.
+        """
+        before: list[tuple[Output, Json]] = []
+        since: list[tuple[Output, Json]] = []  # from the first call on
+        is_changed = False
+        for output in outputs:
+            if isinstance(output, ToolCall):
+                since.append((output, self._call(output)))
+                continue
+            blocks = self._thoughts(output) if isinstance(output, Reasoning) else self._texts(output)
+            if not _is_paired(blocks):
+                self.draft.note(output, "reasoning_left_out", "a server tool's call or result is missing")
+                is_changed = True
+            elif blocks and not _is_thinking(blocks[0]):
+                if since and not is_changed:
+                    self.draft.note(output, "text_moved", "no text may follow a call here")
+                is_changed = is_changed or bool(since)
+                before += [(output, block) for block in blocks]
+            elif blocks and is_changed:
+                self.draft.note(output, "state_stale", "what came before it in its reply has changed")
+            else:
+                (since or before).extend((output, block) for block in blocks)
+        written = before + since
+        while written and _is_thinking(written[-1][1]):
+            item, _ = written.pop()
+            self.draft.note(item, "reasoning_left_out", "nothing was said or called after it")
+        return [block for _, block in written]
+
     def _stands(self, prefix: str) -> bool:
         return self.draft.stands(prefix, merges=True)
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
-        """The raw blocks of thinking, or of tools that the service ran, if they may go back."""
-        if item.state is None or not item.state.data:
-            self.draft.note(item, "reasoning_left_out", "it has no state that can be sent back")
-            return []
-        blocks = [_sendable(block) for block in self.draft.usable_blocks(item, self._stands)]
+        blocks = [_sendable(block) for block in super()._thoughts(item)]
         if any(block.get("signature") == "" for block in blocks) and not self.profile.unsigned_thinking:
             self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
             return []
         return blocks
 
-    def _text_blocks(self, item: Message) -> tuple[list[Json], list[Json]]:
-        """The text of a message of the model, and its media, which only a turn of the user can carry."""
-        blocks = self.draft.usable_blocks(item, self._stands)
-        if blocks:
-            return [_sendable(block) for block in blocks if not _is_blank(block["text"])], []
+    def _texts(self, item: Message) -> list[Json]:
+        """The text of a message of the model."""
+        raw = [_sendable(block) for block in self.draft.usable_blocks(item, self._stands)]
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
-        written = [{"type": "text", "text": text} for text in texts if not _is_blank(text)]
-        media = split(item.parts)[1]
-        if len(written) < len(texts) or not (written or media):
+        blocks = raw or [self._text_part(text) for text in texts]
+        written = [block for block in blocks if not self._is_empty(block["text"])]
+        if len(written) < len(blocks) or not item.parts:
             self.draft.note_empty(item)
-        if not media:
-            return written, []
-        self.draft.note(item, "media_moved", "only turns of the user carry media here")
-        return written, self.input_parts(item, (FROM_ASSISTANT, *media))
+        return written
 
     def _call(self, call: ToolCall) -> Json:
         self.draft.usable_blocks(call, self._stands)  # no fields of it go back here
-        given = {} if not call.arguments or call.arguments.isspace() else object_in(call.arguments)
-        if given is None:
-            self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
-            given = {"arguments": call.arguments}
-        elif names := self.draft.parameters.get(call.name):
-            given = {names.get(name, name): value for name, value in given.items()}
-        name, call_id = self.tool_name(call), self.draft.call_id(call)
-        return {"type": "tool_use", "id": call_id, "name": name, "input": given}
+        given, name = self.arguments(call), self.tool_name(call)
+        return {"type": "tool_use", "id": self.draft.call_id(call), "name": name, "input": given}
 
-    def _ordered(self, written: list[tuple[Output, Json]]) -> list[Json]:
-        """The blocks of a turn in their order, with text before the first call.
+    def _result(self, result: ToolResult, call_id: str) -> Json:
+        """A result; the API takes nothing but text in one that is an error."""
+        parts = (split(result.parts)[0],) if result.is_error else result.parts
+        blocks = self.input_parts(result, parts)
+        is_text = len(blocks) == 1 and blocks[0]["type"] == "text"
+        content = blocks[0]["text"] if is_text else blocks or NO_OUTPUT
+        block: Json = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        return {**block, "is_error": True} if result.is_error else block
 
-        With text after a call, the API has missed the results of the call. Thinking stays between calls. Left
-        out are halves of server tool pairs, and thinking that nothing follows.
-        """
-        before: list[tuple[Output, Json]] = []
-        since: list[tuple[Output, Json]] = []  # from the first call on
-        is_moved = False
-        for item, block in self._paired(written):
-            if block["type"] == "tool_use" or (since and _is_thinking(block) and not is_moved):
-                since.append((item, block))
-            elif since and _is_thinking(block):
-                self.draft.note(item, "state_stale", "what was said before it had to be moved")
-            else:
-                before.append((item, block))
-                if since and not is_moved:
-                    is_moved = True
-                    self.draft.note(item, "text_moved", "no text may follow a call here")
-        blocks = before + since
-        while blocks and _is_thinking(blocks[-1][1]):
-            item, _ = blocks.pop()
-            self.draft.note(item, "reasoning_left_out", "nothing was said or called after it")
-        return [block for _, block in blocks]
+    # --- parts -------------------------------------------------------------------------------------------
 
-    def _paired(self, written: list[tuple[Output, Json]]) -> list[tuple[Output, Json]]:
-        """Blocks without those of a server tool whose call or result is missing."""
-        whole = _whole_pairs([block for _, block in written if is_server_block(block["type"])])
-        kept: list[tuple[Output, Json]] = []
-        has_gap = False
-        for item, block in written:
-            if is_server_block(block["type"]) and id(block) not in whole:
-                self.draft.note(item, "reasoning_left_out", "a server tool's call or result is missing")
-                has_gap = True
-            elif has_gap and _is_thinking(block):
-                self.draft.note(item, "state_stale", "what came before it in its reply is left out")
-            else:
-                kept.append((item, block))
-        return kept
+    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+        return isinstance(item, ToolResult) and not item.is_error
 
-    # --- results and parts -------------------------------------------------------------------------------
+    def _is_empty(self, text: str) -> bool:
+        return not text or text.isspace()
 
-    def _results(self, calls: list[ToolCall], results: list[ToolResult | None], ids: list[str]) -> list[Json]:
-        """A block for each call, in their order, then the media that had to be moved."""
-        written: list[Json] = []
-        moved: list[Json] = []
-        for call, result, call_id in zip(calls, results, ids, strict=True):
-            block: Json = {"type": "tool_result", "tool_use_id": call_id}
-            if result is None:
-                self.draft.note(call, "result_added", "the call has no result")
-                written.append({**block, "content": NO_RESULT, "is_error": True})
-                continue
-            blocks = self._content_blocks(result, result.content)
-            # The API takes nothing but text in a result that is an error.
-            media = [one for one in blocks if result.is_error and one["type"] != "text"]
-            inside = [one for one in blocks if not result.is_error or one["type"] == "text"]
-            alone = inside[0]["text"] if len(inside) == 1 and inside[0]["type"] == "text" else None
-            block["content"] = alone or inside or NO_OUTPUT
-            written.append({**block, "is_error": True} if result.is_error else block)
-            if media:
-                self.draft.note(result, "media_moved", "a failed call gives text only here")
-                moved += [{"type": "text", "text": from_tool(call.name)}, *media]
-        return written + moved
+    def _text_part(self, text: str) -> Json:
+        return {"type": "text", "text": text}
 
-    def _content_blocks(self, item: Item, content: str | tuple[Part, ...]) -> list[Json]:
-        """A content as blocks, without blank texts, which the API refuses."""
-        parts = parts_of(content)
-        blocks = self.input_parts(item, parts)
-        if len(blocks) < max(len(parts), 1):
-            self.draft.note_empty(item)
-        return blocks
-
-    def _input_part(self, item: Item, part: Part) -> Json | None:
-        text = part if isinstance(part, str) else file_text(part)
-        if text is not None and _is_blank(text):
+    def _media_part(self, item: Item, part: Media) -> Json | None:
+        if not isinstance(part, Image | File) or ABILITIES[type(part)] not in self.profile.media:
             return None
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
-        data = inline_bytes(part) if part.data is None else None
-        if data is not None:  # of a `data:` address
-            part = replace(part, url=None, data=data, media_type=media_type(part))
-        block = None
-        if isinstance(part, Image):
-            block = self._image(item, part)
-        elif isinstance(part, File):
-            block = self._document(item, part, text)
-        if block is not None:
-            return block
-        is_at_hand = self.profile.fetches or part.data is not None
-        why = "cannot be carried" if is_at_hand else "is not at hand, and nothing is fetched here"
-        words, reason = replaced(part, why)
-        self.draft.note(item, "media_as_text", reason)
-        return {"type": "text", "text": f"[{type(part).__name__.lower()}]" if _is_blank(words) else words}
-
-    def _image(self, item: Item, part: Image) -> Json | None:
-        limits, data, side = self.profile.images, part.data, _longer_side(part)
-        source = self._remote_source(part)
-        if "image_input" not in self.profile.media:
+        data, limits = inline_bytes(part), self.profile.images
+        side = _longer_side(part, data) if isinstance(part, Image) else 0
+        source = self._remote_source(part) if data is None else self._inline_source(part, data)
+        if source is None or side > (limits.side or side):
             return None
-        if source is None or (source["type"] == "url" and sound_type(part) not in (*PICTURES, None)):
-            seen = begun(data) if data is not None else None
-            kind = seen if seen in PICTURES else sound_type(part)
-            if data is None or kind not in PICTURES or side > (limits.side or side):
-                return None
-            if limits.bytes and len(data) * 4 // 3 > limits.bytes:
-                return None
-            source = {"type": "base64", "media_type": kind, "data": base64_of(data)}
-        return self._hold({"type": "image", "source": source}, item, side > (limits.many_side or side))
+        block: Json = {"type": "image" if isinstance(part, Image) else "document", "source": source}
+        if isinstance(part, File) and part.name and not part.name.isspace():
+            block["title"] = part.name
+        is_large = side > (limits.many_side or side)
+        self._media.append(_Held(block, item, described(part), is_large, len(source.get("data", ""))))
+        return block
 
-    def _document(self, item: Item, part: File, text: str | None) -> Json | None:
-        source = self._remote_source(part)
-        if "pdf_input" not in self.profile.media:
-            return None if text is None else {"type": "text", "text": as_text(part)}
-        if text is not None:
-            source = {"type": "text", "media_type": "text/plain", "data": text}
-        elif part.data is not None:
-            if sound_type(part) != PDF or len(part.data) * 4 // 3 >= self.profile.largest_request:
-                return None
-            source = {"type": "base64", "media_type": PDF, "data": base64_of(part.data)}
-        elif source is None or (source["type"] == "url" and not _seems_pdf(part)):
+    def _inline_source(self, part: Image | File, data: bytes) -> Json | None:
+        is_image = isinstance(part, Image)
+        kind = begun(data) if is_image else sound_type(part)
+        most = self.profile.images.bytes if is_image else self.profile.largest_request
+        if kind not in (PICTURES if is_image else (PDF,)) or len(data) * 4 // 3 > (most or len(data) * 2):
             return None
-        block: Json = {"type": "document", "source": source}
-        return self._hold(block if _is_blank(part.name or "") else {**block, "title": part.name}, item, False)
+        return {"type": "base64", "media_type": kind, "data": base64_of(data)}
 
     def _remote_source(self, part: Image | File) -> Json | None:
         """The source of media that the service fetches, or knows by an id."""
-        known, url = file_id(part, ANTHROPIC), part.url or ""
-        if part.data is not None or not self.profile.fetches:
+        known, url, kind = file_id(part, ANTHROPIC), part.url or "", media_type(part)
+        if not self.profile.fetches:
             return None
         if known is not None:
             return {"type": "file", "file_id": known}
-        return {"type": "url", "url": url} if url.lower().startswith(("https://", "http://")) else None
-
-    def _hold(self, block: Json, item: Item, is_large: bool) -> Json:
-        self._media.append(_Held(block, item, is_large, len(block["source"].get("data", ""))))
-        return block
+        if isinstance(part, Image):
+            is_read = kind is None or kind in PICTURES
+        else:
+            path = part.name or url.partition("?")[0].partition("#")[0]
+            is_read = kind == PDF or (kind is None and path.lower().endswith(".pdf"))
+        is_address = url.lower().startswith(("https://", "http://"))
+        return {"type": "url", "url": url} if is_read and is_address else None
 
     # --- limits of a request -----------------------------------------------------------------------------
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
-        """The turns without media over the limits of a request, nor thinking bound to what changed."""
-        changed = 0 if self.tool_names and not self._tools else len(turns)  # stand-ins precede all messages
-        if gone := self._excess_images():
-            reason = "there are more images, or larger ones, than one request takes"
-            turns, changed = self._without_media(turns, gone, reason, changed)
-        media = [held for held in self._media if held not in gone]
-        if sum(held.weight for held in media) > _HEAVY:
-            size = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
-            excess, heavy = _stepped(size, self.profile.largest_request), list[_Held]()
-            for held in media:
-                if excess > 0 and held.weight:
-                    excess -= held.weight
-                    heavy.append(held)
-            reason = "the media have more bytes than one request takes"
-            turns, changed = self._without_media(turns, heavy, reason, changed)
-        return self._without_thinking(turns, changed) if self.profile.bound_thinking else turns
+        """Copies of the turns without media over the limits, nor thinking bound to what changed."""
+        gone = self._excess_media(turns)
+        for item in {held.item.id: held.item for held in gone}.values():
+            self.draft.note(item, "media_as_text", "one request takes no more media, or no larger ones")
+        texts = {id(held.block): self._text_part(held.text) for held in gone}
+        fitted = [_without_media(turn, texts) for turn in turns] if texts else turns.copy()
+        if not self.profile.bound_thinking:
+            return fitted
+        changed = (place for place, turn in enumerate(turns) if fitted[place] is not turn)
+        start = (
+            0 if self.tool_names and not self._tools else next(changed, len(turns))
+        )  # stand-ins come first
+        return self._without_thinking(fitted, start)
 
-    def _excess_images(self) -> list[_Held]:
-        """The oldest images over the limits: of too many, and of many with a large one among them."""
+    def _excess_media(self, turns: list[Json]) -> list[_Held]:
+        """The oldest media over the limits: too many images, a large one among many, too many bytes."""
         limits = self.profile.images
         images = [held for held in self._media if held.block["type"] == "image"]
-        gone = _stepped(len(images), limits.count) if limits.count else 0
-        large = [place for place, held in enumerate(images) if held.is_large]
-        if limits.many and len(images) - gone > limits.many and large and large[-1] >= gone:
+        count = _stepped(len(images), limits.count)
+        large = max((place for place, held in enumerate(images) if held.is_large), default=-1)
+        if large >= count:
             # They go until no more than many are left, or none of those left is large.
-            gone = max(gone, min(_stepped(len(images), limits.many), large[-1] + 1))
-        return images[:gone]
-
-    def _without_media(
-        self, turns: list[Json], gone: list[_Held], reason: str, changed: int
-    ) -> tuple[list[Json], int]:
-        """Copies of the turns with text for some media, and the first turn that changed."""
-        for item in {held.item.id: held.item for held in gone}.values():
-            self.draft.note(item, "media_as_text", reason)
-        blocks, turns = {id(held.block) for held in gone}, turns.copy()
-        for place, turn in enumerate(turns):
-            content = [_without_block(block, blocks) for block in turn["content"]]
-            if any(one is not other for one, other in zip(content, turn["content"], strict=True)):
-                turns[place] = {**turn, "content": content}
-                changed = min(changed, place)
-        return turns, changed
+            count = max(count, min(_stepped(len(images), limits.many), large + 1))
+        gone = images[:count]
+        if sum(held.weight for held in self._media) > _HEAVY:
+            size = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
+            size -= sum(held.weight for held in gone)
+            excess, kept = _stepped(size, self.profile.largest_request), {id(held) for held in gone}
+            for held in self._media:
+                if excess > 0 and held.weight and id(held) not in kept:
+                    excess -= held.weight
+                    gone.append(held)
+        return gone
 
     def _without_thinking(self, turns: list[Json], start: int) -> list[Json]:
         """The turns without thinking from a place on: what came before it changed."""
@@ -541,10 +418,6 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> MessagesWriter:
     return MessagesWriter(draft, profile, anthropic_tools(tools, draft, profile))
 
 
-def _is_blank(text: str) -> bool:
-    return not text or text.isspace()
-
-
 def _is_thinking(block: Json) -> bool:
     return block["type"] in _THINKING
 
@@ -557,61 +430,43 @@ def _sendable(block: Json) -> Json:
     return kept
 
 
-def _whole_pairs(blocks: list[Json]) -> set[int]:
-    """The identities of the blocks of server tools that have both a call and a result.
-
-    A call that a program of the model made goes with that program's own pair.
-    """
-    calls: dict[str, Json] = {}
-    results: dict[str, Json] = {}
+def _is_paired(blocks: list[Json]) -> bool:
+    """Whether each call of a server tool has its result after it, and each result its call."""
+    waiting: list[str] = []
     for block in blocks:
         if block["type"] in SERVER_CALLS:
-            calls.setdefault(block["id"], block)
-        elif block["tool_use_id"] in calls:
-            results.setdefault(block["tool_use_id"], block)
-    pairs = [block for key in results for block in (calls[key], results[key])]
-    programs = {None, *results}
-    return {id(block) for block in pairs if fields_in(block.get("caller")).get("tool_id") in programs}
-
-
-def _user_turn(text: str) -> Json:
-    return {"role": "user", "content": [{"type": "text", "text": text}]}
+            waiting.append(block["id"])
+        elif is_server_block(block["type"]):
+            if block["tool_use_id"] not in waiting:
+                return False
+            waiting.remove(block["tool_use_id"])
+    return not waiting
 
 
 def _stand_ins(names: Iterable[str]) -> list[Json]:
     """Definitions for tools that a history speaks of and that are not offered now."""
-    empty: Json = {
-        "description": "Not at hand any more.",
-        "input_schema": {"type": "object", "properties": {}},
-    }
-    return [{"name": name, **empty} for name in sorted(names)]
+    schema: Json = {"type": "object", "properties": {}}
+    about: Json = {"description": "Not at hand any more.", "input_schema": schema}
+    return [{"name": name, **about} for name in sorted(names)]
 
 
-def _stepped(count: int, most: int) -> int:
+def _stepped(count: int, most: int | None) -> int:
     """How much of the oldest goes: in steps, so that not every new image changes what came before."""
+    if most is None:
+        return 0
     step = max(most // _STEPS, 1)
     return min(count, -(-max(count - most, 0) // step) * step)
 
 
-def _without_block(block: Json, gone: set[int]) -> Json:
-    """A block, or text for it if it is among these media."""
-    if id(block) in gone:
-        kind, url, title = block["type"], block["source"].get("url"), block.get("title")
-        name = "image" if kind == "image" else f"file {title}" if title else "file"
-        return {"type": "text", "text": f"[{name} at {url}]" if url else f"[{name}]"}
-    inner = block.get("content")
-    if block["type"] == "tool_result" and isinstance(inner, list) and any(id(part) in gone for part in inner):  # pyright: ignore
-        return {**block, "content": [_without_block(part, gone) for part in inner]}  # pyright: ignore
-    return block
+def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
+    """A message or a result with texts for some of its blocks."""
+    content = holder.get("content")
+    if not isinstance(content, list):
+        return holder
+    found = [texts.get(id(block)) or _without_media(block, texts) for block in content]
+    return holder if all(map(is_, found, content)) else {**holder, "content": found}
 
 
-def _seems_pdf(part: File) -> bool:
-    """Whether the file at an address is a PDF, as far as can be told."""
-    path = (part.url or "").partition("?")[0].partition("#")[0]
-    is_named = part.media_type is None and (part.name or path).lower().endswith(".pdf")
-    return media_type(part) == PDF or is_named
-
-
-def _longer_side(part: Image) -> int:
+def _longer_side(part: Image, data: bytes | None) -> int:
     """The longer side in pixels; zero where nothing tells."""
-    return max((size_of(part.data) if part.data else None) or (part.width or 0, part.height or 0))
+    return max((size_of(data) if data else None) or (part.width or 0, part.height or 0))

@@ -6,40 +6,23 @@ refused when they do not come right after the user or after an answer.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from quire.items import (
-    ConfigChange,
-    Item,
-    Message,
-    Note,
-    Part,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
-from quire.providers.draft import Draft, content_for_model
+from quire.items import Item, Message, Part, Reasoning, ToolCall, ToolResult
+from quire.providers.draft import Draft
 from quire.providers.media import Media, as_text, inline_data, sound_type, split
 from quire.providers.profiles import Profile
 from quire.providers.rules import (
     BEGIN,
     CALL_IDS,
     CONTINUE,
-    FROM_ASSISTANT,
-    NO_RESULT,
     SIGNATURE_PLACEHOLDER,
     TOOL_NAMES,
-    from_tool,
-    tagged_instructions,
 )
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Marks, Output, PlainTurns, Reply, Writer, plain_turns
-from quire.providers.values import Json, nests_deeper
+from quire.providers.turns import Marks, Output, PlainTurns, Writer, plain_turns
+from quire.providers.values import Json, nests_deeper, object_in
 
 _ROLES = {"user": "user", "assistant": "model"}
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
@@ -64,21 +47,14 @@ _BY_ENDING = {
     **{kind: f"video/{kind}" for kind in ("mp4", "mpeg", "mov", "avi", "mpg", "webm", "wmv", "3gpp")},
     **{"jpg": "image/jpeg", "gif": "image/gif", "pdf": "application/pdf"},
 }
-_decode = msgspec.json.Decoder().decode
-
-
-class _Moved(NamedTuple):
-    """Media that go to a content of the user, with a heading."""
-
-    item: Item
-    heading: str
-    media: list[Media]
 
 
 class ContentWriter(Writer):
     """Writes contents."""
 
     __slots__ = ("_config",)
+
+    deepest = _DEEPEST
 
     def __init__(self, draft: Draft, profile: Profile, config: Json) -> None:
         super().__init__(draft, profile)
@@ -106,8 +82,13 @@ class ContentWriter(Writer):
     def _exchange_plainly(self, turns: PlainTurns) -> bool:
         """Write calls and their results, if nothing is to be repaired."""
         _, _, text, calls, results, _ = turns
-        names, given = self.tool_names, [_arguments(call.arguments) for call in calls]
-        if None in given or any(names.get(call.name) != call.name for call in calls):
+        names, given = self.tool_names, [object_in(call.arguments) for call in calls]
+        if any(
+            one is None or nests_deeper(call.arguments, _DEEPEST)
+            for one, call in zip(given, calls, strict=True)
+        ):
+            return False
+        if any(names.get(call.name) != call.name for call in calls):
             return False
         if not self.draft.takes_plainly(calls, names):
             return False
@@ -124,46 +105,6 @@ class ContentWriter(Writer):
             answers.append({"functionResponse": answer})
         self.draft.messages.append({"role": "user", "parts": answers})
         return True
-
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model."""
-        if isinstance(item, Message):
-            self.draft.usable_blocks(item)  # no state of the user goes back here
-        parts = self.input_parts(item, parts_of(content_for_model(item)))
-        if parts:
-            self.draft.messages.append({"role": "user", "parts": parts})
-        else:
-            self.draft.note_empty(item)
-
-    def instruct(self, item: Message | ConfigChange) -> None:
-        """Write instructions: at the start for the whole conversation, later as tagged text of the user."""
-        text, messages = self.draft.instructions(item), self.draft.messages
-        if not text:
-            self.draft.note_empty(item)
-        elif not messages or messages[-1]["role"] == _SYSTEM:
-            messages.append({"role": _SYSTEM, "parts": [{"text": text}]})
-        else:
-            self.draft.note(item, "instructions_as_text", "this wire has instructions at the start only")
-            messages.append({"role": "user", "parts": [{"text": tagged_instructions(text)}]})
-
-    def reply(self, reply: Reply) -> None:
-        """Write a turn of the model and the results of its calls."""
-        outputs, calls, results = reply
-        parts, moved = self._model_parts(outputs)
-        if parts:
-            self._speak(parts)
-        if calls:
-            made = [part["functionCall"] for part in parts if "functionCall" in part]
-            answers: list[Json] = []
-            for call, result, given in zip(calls, results, made, strict=True):
-                answer, left = self._answer(call, result, given)
-                answers.append({"functionResponse": answer})
-                if left and result is not None:
-                    moved.append(_Moved(result, from_tool(call.name), left))
-            self.draft.messages.append({"role": "user", "parts": answers})
-        for item, heading, media in moved:
-            self.draft.note(item, "media_moved", "only the user sends such media here")
-            self.draft.messages.append({"role": "user", "parts": self.input_parts(item, (heading, *media))})
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
@@ -182,7 +123,25 @@ class ContentWriter(Writer):
         config |= {name: _copied(value) for name, value in self._config.items()}
         return {"contents": contents, "config": config} if config else {"contents": contents}
 
-    # --- outputs of the model ----------------------------------------------------------------------------
+    # --- turns -------------------------------------------------------------------------------------------
+
+    def _say(self, parts: list[Json]) -> None:
+        self.draft.messages.append({"role": "user", "parts": parts})
+
+    def _instruct(self, item: Item, text: str) -> str | None:
+        messages = self.draft.messages
+        if messages and messages[-1]["role"] != _SYSTEM:
+            return "this wire has instructions at the start only"
+        messages.append({"role": _SYSTEM, "parts": [{"text": text}]})
+        return None
+
+    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+        parts = self._model_parts(outputs)
+        if parts:
+            self._speak(parts)
+        if calls:
+            made = [part["functionCall"] for part in parts if "functionCall" in part]
+            self._say([self._answer(result, call) for result, call in zip(results, made, strict=True)])
 
     def _speak(self, parts: list[Json]) -> None:
         messages = self.draft.messages
@@ -191,76 +150,54 @@ class ContentWriter(Writer):
             return
         if not messages or messages[-1]["role"] == _SYSTEM:
             self.draft.note(None, "turn_added", "a conversation begins with the user")
-            messages.append({"role": "user", "parts": [{"text": BEGIN}]})
+            self._say([{"text": BEGIN}])
         messages.append({"role": "model", "parts": parts})
 
-    def _model_parts(self, outputs: list[Output]) -> tuple[list[Json], list[_Moved]]:
-        """The parts of a turn in their order, and the media that it cannot carry."""
+    # --- outputs of the model ----------------------------------------------------------------------------
+
+    def _model_parts(self, outputs: list[Output]) -> list[Json]:
+        """The parts of a turn in their order; thoughts alone are left out."""
         parts: list[Json] = []
-        moved: list[_Moved] = []
         has_called = False
         for output in outputs:
             if isinstance(output, ToolCall):
                 parts.append(self._call(output, is_first=not has_called))
                 has_called = True
-            elif isinstance(output, Reasoning):
-                parts += self._thoughts(output)
             else:
-                said, media = self._text_parts(output)
-                parts += said
-                if media:
-                    moved.append(_Moved(output, FROM_ASSISTANT, media))
-        if parts and all("thought" in part for part in parts):
-            for output in outputs:
-                if isinstance(output, Reasoning):
-                    self.draft.note(output, "reasoning_left_out", "nothing that was said goes with it")
-            return [], moved
-        return parts, moved
-
-    def _raw_parts(self, item: Output) -> list[Json]:
-        """The raw parts of an item's state, if they may go back."""
-        if item.state is None or not item.state.data:
-            return []
-        return self.draft.usable_blocks(item, self._stands)
+                parts += self._thoughts(output) if isinstance(output, Reasoning) else self._texts(output)
+        if not all("thought" in part for part in parts):
+            return parts
+        for output in outputs if parts else ():
+            if isinstance(output, Reasoning):
+                self.draft.note(output, "reasoning_left_out", "nothing that was said goes with it")
+        return []
 
     def _stands(self, prefix: str) -> bool:
         return self.draft.stands(prefix, merges=True, from_nothing=True)
 
-    def _thoughts(self, item: Reasoning) -> list[Json]:
-        parts = self._raw_parts(item)
-        if not parts and (item.state is None or not item.state.data):
-            self.draft.note_thoughts(item, "thoughts go back only if they are signed")
-        return parts
-
-    def _text_parts(self, item: Message) -> tuple[list[Json], list[Media]]:
-        """The parts of a message of the model, and the media that it cannot carry."""
+    def _texts(self, item: Message) -> list[Json]:
+        """The text of a message of the model, the images that it drew, and their signatures."""
         parts: list[Json] = []
-        media: list[Media] = []
-        is_lost = False
-        for raw, part in self._paired(item):
+        for raw, part in self._signed(item):
             signature = raw.get("thoughtSignature")
             written = {"text": ""} if signature and part == "" else _spoken_part(part)
-            if written is None and not isinstance(part, str) and as_text(part) is None:
-                media.append(part)
             if signature and (written is None or (not isinstance(part, str) and "text" in written)):
-                signature, is_lost = None, True  # a file, or media that are moved
-            if written is not None:
-                parts.append(written | ({"thoughtSignature": signature} if signature else {}))
-        if is_lost:
-            self.draft.note(item, "state_stale", "what it signed cannot be sent as it was")
+                self.draft.note(item, "state_stale", "what it signed cannot be sent as it was")
+            elif signature and written is not None:
+                written["thoughtSignature"] = signature
+            parts += [written] if written is not None else []
         if self.profile.signs_text:
             self._sign(item, parts)
-        if not parts and not media:
-            self.draft.note(item, "empty_left_out", "it has no content")
-        return parts, media
+        if not parts and not any(item.parts):
+            self.draft.note_empty(item)
+        return parts
 
-    def _paired(self, item: Message) -> list[tuple[Json, Part]]:
+    def _signed(self, item: Message) -> list[tuple[Json, Part]]:
         """The parts of a message, each with the raw part that it came in; texts are split as they came."""
-        raw = self._raw_parts(item)
-        if not raw:
-            return [({}, part) for part in item.parts]
-        if len(raw) == 1 and "text" not in raw[0]:
-            return [(raw[0], part) for part in item.parts[:1]] + [({}, part) for part in item.parts[1:]]
+        raw = self.draft.usable_blocks(item, self._stands)
+        first: Json = raw[0] if raw else {}
+        if len(raw) <= 1 and "text" not in first:
+            return [({} if place else first, part) for place, part in enumerate(item.parts)]
         media = iter([part for part in item.parts if not isinstance(part, str)])
         return [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
 
@@ -274,11 +211,8 @@ class ContentWriter(Writer):
             self.draft.note(item, "state_foreign", "a placeholder stands for this model's signature")
 
     def _call(self, call: ToolCall, *, is_first: bool) -> Json:
-        raw, name = self._raw_parts(call), self.tool_name(call)
-        arguments = _arguments(call.arguments)
-        if arguments is None:
-            self.draft.note(call, "arguments_repaired", "the arguments are no JSON object")
-            arguments = {"arguments": call.arguments}
+        raw = self.draft.usable_blocks(call, self._stands)
+        name, arguments = self.tool_name(call), self.arguments(call)
         part: Json = {"functionCall": {"id": self.draft.call_id(call), "name": name, "args": arguments}}
         signature = raw[0].get("thoughtSignature") if raw else None
         if is_signature(signature):
@@ -297,27 +231,28 @@ class ContentWriter(Writer):
             self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
         part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
 
-    def _answer(self, call: ToolCall, result: ToolResult | None, given: Json) -> tuple[Json, list[Media]]:
-        """The answer to a call, and the media that it cannot carry."""
-        answer: Json = {"id": given["id"], "name": given["name"]}
-        if result is None:
-            self.draft.note(call, "result_added", "the call has no result")
-            answer["response"] = {"error": NO_RESULT}
-            return answer, []
-        text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
+    def _answer(self, result: ToolResult, call: Json) -> Json:
+        text = split(result.parts)[0]
+        answer: Json = {"id": call["id"], "name": call["name"]}
         answer["response"] = {"error" if result.is_error else "output": text}
-        nested = [(part, _answer_part(part) if self.profile.nests_media else None) for part in media]
-        carried = [written for _, written in nested if written]
-        if carried:
-            answer["parts"] = carried
-        return answer, [part for part, written in nested if written is None]
+        media = [part for part in result.parts if not isinstance(part, str) and self._keeps(result, part)]
+        if media:
+            answer["parts"] = [_inline_part(part) for part in media]
+        return {"functionResponse": answer}
 
     # --- parts -------------------------------------------------------------------------------------------
 
     def _text_part(self, text: str) -> Json:
         return {"text": text}
 
-    def _media_part(self, part: Media) -> Json | None:
+    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+        kind = _type_of(part) or ""
+        is_kept = kind.startswith("image/")
+        if isinstance(item, ToolResult):
+            is_kept = self.profile.nests_media and kind in _IN_ANSWERS
+        return is_kept and _inline_part(part) is not None
+
+    def _media_part(self, item: Item, part: Media) -> Json | None:
         return _inline_part(part) or self._address_part(part)
 
     def _address_part(self, part: Media) -> Json | None:
@@ -340,28 +275,12 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _arguments(text: str) -> Json | None:
-    """The arguments of a call as an object; None if they are none, or nest too deeply."""
-    if not text or text.isspace():
-        return {}
-    try:
-        value: Any = _decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and not nests_deeper(text, _DEEPEST) else None  # pyright: ignore
-
-
 def _spoken_part(part: Part) -> Json | None:
     """A part as the model may have said it: text, or an image that it drew."""
     text = as_text(part)
     if text is not None or isinstance(part, str):
         return {"text": text} if text else None
     return _inline_part(part) if (_type_of(part) or "").startswith("image/") else None
-
-
-def _answer_part(part: Media) -> Json | None:
-    """A part as the answer to a call may hold it, if it may."""
-    return _inline_part(part) if _type_of(part) in _IN_ANSWERS else None
 
 
 def _inline_part(part: Media) -> Json | None:

@@ -16,44 +16,46 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
-    parts_of,
 )
-from quire.providers.draft import Draft, content_for_model
-from quire.providers.media import PDF, PICTURES, Media, file_id, inline_data, media_type, sound_type, split
+from quire.providers.draft import Draft
+from quire.providers.media import (
+    ABILITIES,
+    PDF,
+    PICTURES,
+    Media,
+    file_id,
+    inline_data,
+    media_type,
+    sound_type,
+    split,
+)
 from quire.providers.profiles import Profile
 from quire.providers.rules import (
     BLANK_THOUGHT,
     CALL_IDS,
     CONTINUE,
-    FROM_ASSISTANT,
-    NO_RESULT,
     OPENAI_TOOL_CALL_COUNT,
     SIGNATURE_PLACEHOLDER,
     SPEAKER_NAMES,
     TOOL_NAMES,
     UNDERSTOOD,
     failed_text,
-    from_tool,
-    tagged_instructions,
 )
-from quire.providers.state import OPENAI, SIGNATURE_FIELDS, THOUGHT_FIELDS, unpack
+from quire.providers.state import OPENAI, SIGNATURE_FIELDS, unpack
 from quire.providers.tools import Tool, chat_tools
-from quire.providers.turns import Marks, Output, Reply, Writer, plain_turns
+from quire.providers.turns import Marks, Output, Writer, plain_turns
 from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
-_ABILITIES = {Image: "image_input", Audio: "audio_input", File: "pdf_input"}
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
 _BREAKPOINT = "prompt_cache_breakpoint"
-_SIGNATURE_IN_ID = "__thought__"
-"""LiteLLM puts a signature into the id of a call, after this, for clients that keep nothing else."""
 
 
 class OpenAIWriter(Writer):
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
 
-    __slots__ = ("_roles", "_takes_arguments", "_tools")
+    __slots__ = ("_roles", "_tools")
 
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
@@ -62,44 +64,16 @@ class OpenAIWriter(Writer):
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
         self._tools = tools
-        self._takes_arguments = bool if profile.is_openai else is_object_text
         self._roles = {"user": "user", "assistant": "assistant"}
         if profile.instructions_anywhere:
             self._roles |= dict.fromkeys(("system", "developer"), profile.instructions)
-
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model."""
-        content = content_for_model(item)
-        if isinstance(content, str) and content:
-            self._say(content)
-            return
-        parts = self.input_parts(item, parts_of(content))
-        if not parts:
-            self.draft.note_empty(item)
-        else:
-            is_text = len(parts) == 1 and parts[0]["type"] == self.text_type
-            self._say(parts[0]["text"] if is_text else parts)
-
-    def instruct(self, item: Message | ConfigChange) -> None:
-        """Write instructions where they stand, or in one message at the start where no others are taken."""
-        text, messages, profile = self.draft.instructions(item), self.draft.messages, self.profile
-        if not text:
-            self.draft.note_empty(item)
-        elif profile.instructions == "user":
-            self._say_instructions(item, text, "the model takes no instructions of their own")
-        elif profile.instructions_anywhere or not messages:
-            messages.append({"role": profile.instructions, "content": text})
-        elif len(messages) == 1 and messages[0].get("role") == profile.instructions:
-            self.draft.open_message()["content"] += f"\n\n{text}"
-        else:
-            self._say_instructions(item, text, "the model takes instructions at the start only")
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         messages, profile = self.draft.messages, self.profile
         if not messages or self._lacks_user(messages[-1].get("role")):
             self.draft.note(None, "turn_added", "there was nothing to answer")
-            self._say(CONTINUE)
+            self._say([self._text_part(CONTINUE)])
         if marks and profile.breakpoints:
             self._mark({min(marks.static, len(messages)), min(marks.slow, len(messages))})
         payload: dict[str, Any] = {self.history: messages}
@@ -109,19 +83,6 @@ class OpenAIWriter(Writer):
             # A digest, since the key may be an address with somebody's name.
             payload["prompt_cache_key"] = sha256(marks.plan.key.encode()).hexdigest()[:32]
         return payload
-
-    def _say(self, content: str | list[Json]) -> None:
-        self.draft.messages.append({"role": "user", "content": content})
-
-    def _say_instructions(self, item: Item, text: str, reason: str) -> None:
-        self.draft.note(item, "instructions_as_text", reason)
-        self._say(tagged_instructions(text))
-
-    def _say_media(self, item: Item, media: Sequence[Media], heading: str) -> None:
-        """Media that only a message of the user can carry, right after where they were."""
-        if media:
-            self.draft.note(item, "media_moved", "only messages of the user carry media here")
-            self._say(self.input_parts(item, (heading, *media)))
 
     def _lacks_user(self, last: str | None) -> bool:
         """Whether a strict service has nothing to answer after a role."""
@@ -134,15 +95,26 @@ class OpenAIWriter(Writer):
         profile = self.profile
         return not (self.draft.ids.is_branch or profile.answers_results or profile.instructions == "user")
 
-    def _arguments(self, call: ToolCall) -> str:
-        """The arguments of a call. Many services refuse a history with arguments that are no object."""
-        text, verbatim = call.arguments, self.profile.is_openai
-        if not text or (text.isspace() and not verbatim):
-            return "{}"
-        if verbatim or is_object_text(text):
-            return text
-        self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
-        return json_text({"arguments": text}, "arguments")
+    def _say(self, parts: list[Json]) -> None:
+        is_text = len(parts) == 1 and parts[0]["type"] == self.text_type
+        self.draft.messages.append({"role": "user", "content": parts[0]["text"] if is_text else parts})
+
+    def _instruct(self, item: Item, text: str) -> str | None:
+        messages, role = self.draft.messages, self.profile.instructions
+        if role == "user":
+            return "the model takes no instructions of their own"
+        if self.profile.instructions_anywhere or not messages:
+            messages.append({"role": role, "content": text})
+        elif len(messages) == 1 and messages[0].get("role") == role:
+            self.draft.open_message()["content"] += f"\n\n{text}"
+        else:
+            return "the model takes instructions at the start only"
+        return None
+
+    def _arguments_text(self, call: ToolCall) -> str:
+        """The arguments of a call: many services refuse a history with arguments that are no object."""
+        text = call.arguments
+        return text if is_object_text(text) else json_text(self.arguments(call), "arguments")
 
     def _custom_input(self, call: ToolCall, kind: Any, custom: str) -> str | None:
         """The text of a call of a tool that takes any text; None for a call of a function."""
@@ -152,11 +124,8 @@ class OpenAIWriter(Writer):
         self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
         return None
 
-    def _output_text(self, call: ToolCall, result: ToolResult | None) -> str:
+    def _output_text(self, result: ToolResult) -> str:
         """The text of a result."""
-        if result is None:
-            self.draft.note(call, "result_added", "the call has no result")
-            return NO_RESULT
         text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
         if not text and not media:
             self.draft.note_empty(result)
@@ -164,12 +133,6 @@ class OpenAIWriter(Writer):
 
     def _text_part(self, text: str) -> Json:
         return {"type": self.text_type, "text": text}
-
-    def _media_part(self, part: Media) -> Json | None:
-        return self._media_block(part) if _ABILITIES[type(part)] in self.profile.media else None
-
-    def _media_block(self, part: Media) -> Json | None:
-        raise NotImplementedError
 
     def _marked_field(self, message: Json) -> str | None:
         """The field of a message that holds input blocks, which alone can be marked."""
@@ -203,14 +166,14 @@ class ChatWriter(OpenAIWriter):
             return start
         messages, roles, names = self.draft.messages, self._roles, self.tool_names
         takes_calls = self.profile.wants_thoughts == "no" and not self.profile.signs_calls
-        takes_plainly, takes_arguments = self.draft.takes_plainly, self._takes_arguments
+        takes_plainly = self.draft.takes_plainly
         for turns in plain_turns(items, start, stop, roles):
             start, said, text, calls, results, end = turns
             if said:
                 messages += [{"role": roles[item.role], "content": item.content} for item in said]
             if not (calls and takes_calls and len(calls) <= _MOST_CALLS):
                 break
-            if not takes_plainly(calls, names, takes_arguments):
+            if not takes_plainly(calls, names, is_object_text):
                 break
             written: list[Json] = []
             for call in calls:
@@ -227,78 +190,84 @@ class ChatWriter(OpenAIWriter):
         """Write an item that is addressed to the model, with the name of its speaker."""
         place = len(self.draft.messages)
         super().user(item)
-        self._name_speaker(item, max(place, len(self.draft.messages) - 1))
+        self._name_speaker(item, place)
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Write instructions, with the name of their speaker."""
         place = len(self.draft.messages)
         super().instruct(item)
-        self._name_speaker(item, max(place, len(self.draft.messages) - 1))
+        self._name_speaker(item, place)
 
-    def reply(self, reply: Reply) -> None:
-        """Write a turn of the model and the results of its calls."""
-        outputs, calls, _ = reply
-        # State is good for what precedes the whole reply, so it is looked at before anything is written.
-        fields = [self._state_fields(output, bool(calls)) for output in outputs]
-        if calls:
-            self._call(reply, fields)
+    def _say(self, parts: list[Json]) -> None:
+        messages = self.draft.messages
+        if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
+            self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
+            messages.append({"role": "assistant", "content": UNDERSTOOD})
+        super()._say(parts)
+
+    def _name_speaker(self, item: Item, place: int) -> None:
+        """Put the name of the speaker on the message that was written from a place on, if there is one."""
+        state = item.state if isinstance(item, Message) else None
+        fields = unpack(state) if state is not None and state.provider == OPENAI else []
+        name = text_in(fields[0].get("name")) if fields else ""
+        if not name or place >= len(self.draft.messages):
             return
-        held: list[tuple[Output, Json]] = []  # thoughts, until the message that they go with
-        for output, beside in zip(outputs, fields, strict=True):
-            if not isinstance(output, Message):
-                held += [(output, beside)] if beside else []
-            elif self._speak(output, held[-1][1] if held else {}) and held:
-                held.pop()
-        for thought, _ in held:
-            self.draft.note(thought, "reasoning_left_out", "what it led to is not there")
+        if not self.profile.takes_all:
+            self.draft.note(item, "fields_left_out", "the service may refuse the name of a speaker")
+            return
+        if not SPEAKER_NAMES.takes(name):
+            self.draft.note(item, "name_renamed", "a speaker's name has other characters here")
+            name = SPEAKER_NAMES.renamed(name)
+        self.draft.messages[place]["name"] = name
 
-    def _speak(self, item: Message, fields: Json) -> bool:
-        """Write a message of the model with the fields beside it; whether there was text to write."""
+    # --- outputs of the model ----------------------------------------------------------------------------
+
+    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+        """One message with the texts, the calls and the last thoughts of a reply, then the results."""
+        # State is good for what precedes the whole reply, so it is looked at before anything is written.
+        fields = [self._fields(output, has_calls=bool(calls)) for output in outputs]
+        signs = [one for one, output in zip(fields, outputs, strict=True) if isinstance(output, ToolCall)]
+        said = [output for output in outputs if isinstance(output, Message)]
+        text = "\n".join(filter(None, map(self._text, said)))
+        beside = self._last_thoughts(outputs, fields, has_message=bool(text or calls))
         messages, place = self.draft.messages, len(self.draft.messages)
-        text, media = (item.content, []) if isinstance(item.content, str) else split(item.parts)
-        # A recording of the model goes back by its id.
-        is_recording = len(media) == 1 and isinstance(media[0], Audio) and self.profile.takes_all
-        recording = file_id(media[0], OPENAI) if is_recording else None
-        if recording is not None:
-            messages.append({"role": "assistant", "content": text or None, "audio": {"id": recording}})
-        elif text:
-            messages.append({"role": "assistant", "content": text})
-        elif not media:
-            self.draft.note_empty(item)
-        is_written = len(messages) > place
-        if is_written and (beside := self._wanted_fields(fields, has_calls=False)):
-            messages[place] = _with_fields(messages[place], beside)
-        if is_written:
+        for start in range(0, len(calls) or bool(text), _MOST_CALLS):
+            some = slice(start, start + _MOST_CALLS)
+            message: Json = {"role": "assistant", "content": text or None}
+            written = self._tool_calls(calls[some], signs[some]) if calls else []
+            if calls:
+                message["tool_calls"] = written
+            messages.append(_with_fields(message, self._wanted_fields(beside, has_calls=bool(calls))))
+            for result, call in zip(results[some], written, strict=True):
+                output = self._output_text(result)
+                messages.append({"role": "tool", "tool_call_id": call["id"], "content": output})
+            text, beside = "", {}
+        for item in said:
             self._name_speaker(item, place)
-        if recording is None:
-            self._say_media(item, media, FROM_ASSISTANT)
-        return is_written
 
-    def _state_fields(self, output: Output, has_calls: bool) -> Json:
+    def _text(self, item: Message) -> str:
+        if not any(item.parts):
+            self.draft.note_empty(item)
+        return split(item.parts)[0]
+
+    def _fields(self, output: Output, *, has_calls: bool) -> Json:
         """The fields that go back beside a thought or a call."""
-        if isinstance(output, Message):
-            return {}
-        state, profile, draft = output.state, self.profile, self.draft
-        if isinstance(output, Reasoning) and (not state or not state.data or state.provider != OPENAI):
-            draft.note_thoughts(output, "this wire carries only what a service of its own wants back")
-            return {}
-        noted = len(draft.downgrades)
-        blocks = draft.usable_blocks(output)
-        if not blocks:
-            is_stale = any(loss.change == "state_stale" for loss in draft.downgrades[noted:])
-            return _stand_ins(output) if is_stale and has_calls else {}
-        if isinstance(output, ToolCall):
-            return blocks[0] if profile.takes_thoughts or "type" in blocks[0] else {}
-        fields = {
-            name: value for name, value in blocks[0].items() if name != "content" or profile.takes_chunks
-        }
-        if not profile.takes_thoughts or not fields:
-            draft.note(output, "reasoning_left_out", "the model gives no such thoughts, and takes none")
-            return {}
-        if not has_calls and profile.thoughts_with_calls_only:
-            draft.note(output, "thoughts_left_out", "its service takes them back only beside calls")
-            return {}
-        return fields
+        if not isinstance(output, Reasoning):
+            return next(iter(self.draft.usable_blocks(output)), {})
+        fields = next(iter(self._thoughts(output)), {})
+        profile = self.profile
+        if not fields or (profile.takes_thoughts and (has_calls or not profile.thoughts_with_calls_only)):
+            return fields
+        self.draft.note(output, "thoughts_left_out", "its service takes none back, or only beside calls")
+        return {}
+
+    def _last_thoughts(self, outputs: list[Output], fields: list[Json], *, has_message: bool) -> Json:
+        """The fields of the one message of a reply: of several thoughts the last."""
+        pairs = zip(outputs, fields, strict=True)
+        found = [(item, beside) for item, beside in pairs if beside and isinstance(item, Reasoning)]
+        for thought, _ in found[:-1] if has_message else found:
+            self.draft.note(thought, "reasoning_left_out", "no message goes with it, or later thoughts do")
+        return found[-1][1] if found else {}
 
     def _wanted_fields(self, fields: Json, *, has_calls: bool) -> Json:
         """The fields beside a message: its thoughts, or a blank where its service refuses one without.
@@ -309,43 +278,9 @@ class ChatWriter(OpenAIWriter):
         wants = self.profile.wants_thoughts
         if wants == "no" or (wants == "calls" and not has_calls):
             return fields
-        if self.profile.one_thought_name and "reasoning" in fields:
-            return {"reasoning_content": fields["reasoning"] or BLANK_THOUGHT, **fields}
-        if fields.keys() & {*THOUGHT_FIELDS, "reasoning_details"}:
+        if fields.keys() & {"reasoning_content", "reasoning_details"}:
             return fields
-        return {"reasoning_content": BLANK_THOUGHT, **fields}
-
-    def _call(self, reply: Reply, fields: list[Json]) -> None:
-        """Write calls with the text around them, then their results, then the media of both."""
-        outputs, calls, results = reply
-        said = [output for output in outputs if isinstance(output, Message)]
-        text = "\n".join(split(item.parts)[0] for item in said)
-        beside = self._wanted_fields(self._last_thoughts(outputs, fields), has_calls=True)
-        signs = [sign for output, sign in zip(outputs, fields, strict=True) if isinstance(output, ToolCall)]
-        messages, place = self.draft.messages, len(self.draft.messages)
-        for start in range(0, len(calls), _MOST_CALLS):
-            some = slice(start, start + _MOST_CALLS)
-            written = self._tool_calls(calls[some], signs[some])
-            message: Json = {"role": "assistant", "content": text or None, "tool_calls": written}
-            messages.append(_with_fields(message, beside))
-            for call, result, given in zip(calls[some], results[some], written, strict=True):
-                output = self._output_text(call, result)
-                messages.append({"role": "tool", "tool_call_id": given["id"], "content": output})
-            text, beside = "", self._wanted_fields({}, has_calls=True)
-        for item in said:
-            self._name_speaker(item, place)
-            self._say_media(item, split(item.parts)[1], FROM_ASSISTANT)
-        for call, result in zip(calls, results, strict=True):
-            if result is not None and not isinstance(result.content, str):
-                self._say_media(result, split(result.parts)[1], from_tool(call.name))
-
-    def _last_thoughts(self, outputs: list[Output], fields: list[Json]) -> Json:
-        """The fields of the one message with the calls: of several thoughts the last."""
-        pairs = zip(outputs, fields, strict=True)
-        found = [(item, beside) for item, beside in pairs if beside and isinstance(item, Reasoning)]
-        for thought, _ in found[:-1]:
-            self.draft.note(thought, "reasoning_left_out", "there are later thoughts on the same message")
-        return found[-1][1] if found else {}
+        return {"reasoning_content": fields.get("reasoning") or BLANK_THOUGHT, **fields}
 
     def _tool_calls(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
         """Calls of one message, each with its signature; the first has one where the service wants it."""
@@ -356,38 +291,18 @@ class ChatWriter(OpenAIWriter):
         return [self._tool_call(call, sign) for call, sign in zip(calls, signs, strict=True)]
 
     def _tool_call(self, call: ToolCall, sign: Json) -> Json:
-        text = self._custom_input(call, sign.get("type"), "custom")
-        call_id = self.draft.call_id(call, call.call_id.partition(_SIGNATURE_IN_ID)[0])
+        text, call_id = self._custom_input(call, sign.get("type"), "custom"), self.draft.call_id(call)
         beside = {name: sign[name] for name in SIGNATURE_FIELDS if isinstance(sign.get(name), dict)}
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
             return {"id": call_id, "type": "custom", "custom": {"name": call.name, "input": text}, **beside}
-        function = {"name": self.tool_name(call), "arguments": self._arguments(call)}
+        function = {"name": self.tool_name(call), "arguments": self._arguments_text(call)}
         return {"id": call_id, "type": "function", "function": function, **beside}
 
-    def _say(self, content: str | list[Json]) -> None:
-        messages = self.draft.messages
-        if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
-            self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
-            messages.append({"role": "assistant", "content": UNDERSTOOD})
-        super()._say(content)
-
-    def _name_speaker(self, item: Item, place: int) -> None:
-        """Put the name of the speaker on the message at a place, if there is one."""
-        fields = self.draft.usable_blocks(item) if isinstance(item, Message) and item.state else []
-        name = text_in(fields[0].get("name")) if fields else ""
-        if not name or place >= len(self.draft.messages):
-            return
-        if not self.profile.takes_all:
-            self.draft.note(item, "fields_left_out", "whoever serves the model may refuse a speaker's name")
-            return
-        if not SPEAKER_NAMES.takes(name):
-            self.draft.note(item, "name_renamed", "a speaker's name has other characters here")
-            name = SPEAKER_NAMES.renamed(name)
-        self.draft.messages[place]["name"] = name
-
-    def _media_block(self, part: Media) -> Json | None:
+    def _media_part(self, item: Item, part: Media) -> Json | None:
         data, kind = inline_data(part), sound_type(part)
+        if ABILITIES[type(part)] not in self.profile.media:
+            return None
         if isinstance(part, Audio):
             form = _AUDIO_FORMATS.get(media_type(part) or "") if data else None
             return {"type": "input_audio", "input_audio": {"data": data, "format": form}} if form else None
@@ -397,9 +312,8 @@ class ChatWriter(OpenAIWriter):
                 return {"type": "file", "file": {"file_id": known}}
             file = {"filename": part.name or "document.pdf", "file_data": f"data:{PDF};base64,{data}"}
             return {"type": "file", "file": file} if data is not None and kind == PDF else None
-        is_inline = data is not None and kind in PICTURES
-        url = f"data:{kind};base64,{data}" if is_inline else part.url or ""
-        if not is_inline and not url.startswith(("http://", "https://")):
+        url = image_url(part)
+        if url is None:
             return None
         shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
         return {"type": "image_url", "image_url": shown}
@@ -432,6 +346,14 @@ def _unmarked(message: Any) -> Any:
     return message
 
 
+def image_url(part: Image) -> str | None:
+    """The address of an image, or its bytes as one; None if it is no picture that the wires take."""
+    data, kind, url = inline_data(part), sound_type(part), part.url or ""
+    if data is not None and kind in PICTURES:
+        return f"data:{kind};base64,{data}"
+    return url if url.startswith(("http://", "https://")) else None
+
+
 def is_object_text(arguments: str) -> bool:
     """Whether arguments are a JSON object; most that are not show it by their last character."""
     return arguments.rstrip().endswith("}") and object_in(arguments) is not None
@@ -444,17 +366,3 @@ def _with_fields(message: Json, fields: Json) -> Json:
     text = message.get("content")
     said = [{"type": "text", "text": text}] if text else []
     return {**message, **fields, "content": [*fields["content"], *said]}
-
-
-def _stand_ins(output: Reasoning | ToolCall) -> Json:
-    """What goes back for fields that may not, so that a message with calls is not refused."""
-    fields: Json = next(iter(unpack(output.state)), {})  # pyright: ignore
-    blanks = {name: BLANK_THOUGHT for name in THOUGHT_FIELDS if name in fields}
-    signed = {name: _unsigned(fields_in(fields[name])) for name in SIGNATURE_FIELDS if name in fields}
-    return blanks | signed
-
-
-def _unsigned(value: Json) -> Json:
-    """An object with the placeholder for each signature in it, and nothing else."""
-    held = {name: _unsigned(fields_in(inner)) for name, inner in value.items() if isinstance(inner, dict)}
-    return held | ({"thought_signature": SIGNATURE_PLACEHOLDER} if "thought_signature" in value else {})

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
 from quire.providers.media import (
+    ABILITIES,
     PDF,
-    PICTURES,
     Media,
     as_text,
     file_id,
@@ -15,15 +15,14 @@ from quire.providers.media import (
     sound_type,
     split,
 )
-from quire.providers.openai_chat.write import OpenAIWriter
+from quire.providers.openai_chat.write import OpenAIWriter, image_url, is_object_text
 from quire.providers.profiles import Profile
-from quire.providers.rules import CALL_IDS, FROM_ASSISTANT, TOOL_NAMES, failed_parts, failed_text
+from quire.providers.rules import CALL_IDS, TOOL_NAMES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.tools import Tool, responses_tools
-from quire.providers.turns import Output, Reply, plain_turns
+from quire.providers.turns import Output, plain_turns
 from quire.providers.values import Json
 
-_ADDRESSES = ("http://", "https://")
 _JSON_FILE = "application/json"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _FILE_ENDINGS = {
@@ -60,7 +59,7 @@ class ResponsesWriter(OpenAIWriter):
                 message: Json = {"type": "message"} if item.role == "assistant" else {}
                 message["role"], message["content"] = roles[item.role], item.content
                 messages.append(message)
-            if not calls or not self.draft.takes_plainly(calls, names, self._takes_arguments):
+            if not calls or not self.draft.takes_plainly(calls, names, is_object_text):
                 break
             if text:
                 messages.append({"type": "message", "role": "assistant", "content": text})
@@ -74,33 +73,21 @@ class ResponsesWriter(OpenAIWriter):
             start = end
         return start
 
-    def reply(self, reply: Reply) -> None:
-        """Write a turn of the model and the results of its calls."""
+    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+        raw = self._state_blocks(outputs)
+        written = [
+            (output, blocks)
+            for output, state in zip(outputs, raw, strict=True)
+            if (blocks := self._blocks(output, state))
+        ]
+        while written and written[-1][1][-1].get("type") == "reasoning":
+            self.draft.note(written.pop()[0], "reasoning_left_out", "what it led to is not there")
         messages = self.draft.messages
-        held: list[tuple[Item, list[Json]]] = []  # reasoning, until what it led to is written
-        moved: list[tuple[Message, list[Media]]] = []
-        called: list[Json] = []
-        for output, blocks in zip(reply.outputs, self._state_blocks(reply.outputs), strict=True):
-            if isinstance(output, Message):
-                blocks, media = self._message(output, blocks)
-                moved.append((output, media))
-            elif isinstance(output, ToolCall):
-                blocks = [self._call(output, blocks)]
-                called += blocks
-            if held and blocks and str(blocks[0].get("type")).endswith("_output"):
-                self.draft.note(output, "reasoning_left_out", "what it answers is not there")
-                continue
-            held += [(output, blocks)] if blocks else []
-            if blocks and blocks[-1].get("type") != "reasoning":
-                messages.extend(block for _, some in held for block in some)
-                held.clear()
-        for reasoning, _ in held:
-            self.draft.note(reasoning, "reasoning_left_out", "what it led to is not there")
-        for call, result, written in zip(reply.calls, reply.results, called, strict=True):
-            answer: Json = {"type": f"{written['type']}_output", "call_id": written["call_id"]}
-            messages.append({**answer, "output": self._output(call, result)})
-        for message, media in moved:
-            self._say_media(message, media, FROM_ASSISTANT)
+        messages.extend(block for _, blocks in written for block in blocks)
+        made = [blocks[0] for output, blocks in written if isinstance(output, ToolCall)]
+        for result, call in zip(results, made, strict=True):
+            answer: Json = {"type": f"{call['type']}_output", "call_id": call["call_id"]}
+            messages.append({**answer, "output": self._output(result)})
 
     def _state_blocks(self, outputs: list[Output]) -> list[list[Json]]:
         """What goes back of the state of each output, looked at before anything is written.
@@ -108,43 +95,40 @@ class ResponsesWriter(OpenAIWriter):
         Items that the service made are refused without the reasoning that led to them: they go back only
         with all reasoning of the reply.
         """
-        found = [self._blocks(output) for output in outputs]
-        thoughts = [
-            blocks for item, blocks in zip(outputs, found, strict=True) if isinstance(item, Reasoning)
-        ]
-        if all(thoughts):
+        found = [self._state(output) for output in outputs]
+        pairs = list(zip(outputs, found, strict=True))
+        if all(blocks for output, blocks in pairs if isinstance(output, Reasoning)):
             return found
-        for place, output in enumerate(outputs):
-            blocks = found[place]
+        for output, blocks in pairs:
             if isinstance(output, Reasoning) and blocks and blocks[0].get("type") != "reasoning":
                 self.draft.note(output, "reasoning_left_out", "the reasoning that led to it is not sent")
-                found[place] = []
+                blocks.clear()
         return found
 
-    def _blocks(self, output: Output) -> list[Json]:
+    def _state(self, output: Output) -> list[Json]:
         if not isinstance(output, Reasoning):
             return self.draft.usable_blocks(output, lambda _: True)  # a phase is true whatever came before
-        if output.state is None or not output.state.data:
-            self.draft.note(output, "reasoning_left_out", "this wire carries only encrypted reasoning")
-            return []
-        blocks = self.draft.usable_blocks(output)
+        blocks = self._thoughts(output)
         ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
         if [self.draft.ids.give(one) for one in ids] != ids:
             self.draft.note(output, "state_foreign", "the same state was sent before")
             return []
         return blocks
 
-    def _message(self, message: Message, blocks: list[Json]) -> tuple[list[Json], list[Media]]:
-        """The text of a message of the model, and the media that it cannot hold here."""
-        text, media = (message.content, []) if isinstance(message.content, str) else split(message.parts)
-        if not text:
-            if not media:
-                self.draft.note_empty(message)
-            return [], media
+    def _blocks(self, output: Output, raw: list[Json]) -> list[Json]:
+        if isinstance(output, Reasoning):
+            return raw
+        return [self._call(output, raw)] if isinstance(output, ToolCall) else self._message(output, raw)
+
+    def _message(self, message: Message, raw: list[Json]) -> list[Json]:
+        """The text of a message of the model."""
+        text = split(message.parts)[0]
+        if not any(message.parts):
+            self.draft.note_empty(message)
         # OpenAI takes a message without a type, other servers of this wire do not.
         written: Json = {"type": "message", "role": "assistant", "content": text}
-        phase = blocks[0].get("phase") if blocks else None
-        return [written | {"phase": phase} if phase else written], media
+        phase = raw[0].get("phase") if raw else None
+        return [written | {"phase": phase} if phase else written] if text else []
 
     def _call(self, call: ToolCall, blocks: list[Json]) -> Json:
         raw = blocks[0] if blocks else {}
@@ -154,36 +138,37 @@ class ResponsesWriter(OpenAIWriter):
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
             return {"type": "custom_tool_call", "call_id": call_id, "name": call.name, "input": text, **more}
-        name, arguments = self.tool_name(call), self._arguments(call)
+        name, arguments = self.tool_name(call), self._arguments_text(call)
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, **more}
 
-    def _output(self, call: ToolCall, result: ToolResult | None) -> str | list[Json]:
-        if result is None or isinstance(result.content, str) or not split(result.parts)[1]:
-            return self._output_text(call, result)
+    def _output(self, result: ToolResult) -> str | list[Json]:
+        if not split(result.parts)[1]:
+            return self._output_text(result)
         return self.input_parts(result, failed_parts(result.parts) if result.is_error else result.parts)
+
+    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+        return isinstance(item, ToolResult)
 
     def _part_text(self, part: Part) -> str | None:
         # A JSON file is one that this wire takes.
         return None if isinstance(part, File) and media_type(part) == _JSON_FILE else as_text(part)
 
-    def _media_block(self, part: Media) -> Json | None:
+    def _media_part(self, item: Item, part: Media) -> Json | None:
         known, data, kind = file_id(part, OPENAI), inline_data(part), sound_type(part)
-        url = part.url if part.url and part.url.startswith(_ADDRESSES) else None
-        if isinstance(part, Image):
-            if known is not None:
-                return {"type": "input_image", "file_id": known, "detail": part.detail}
-            if data is not None:
-                url = f"data:{kind};base64,{data}" if kind in PICTURES else None
-            return {"type": "input_image", "image_url": url, "detail": part.detail} if url else None
-        if isinstance(part, Audio):
+        if isinstance(part, Audio) or ABILITIES[type(part)] not in self.profile.media:
             return None
+        if isinstance(part, Image):
+            source = {"image_url": image_url(part)} if known is None else {"file_id": known}
+            return {"type": "input_image", **source, "detail": part.detail} if any(source.values()) else None
         if known is not None:
             return {"type": "input_file", "file_id": known}
-        if data is not None and kind in _FILE_ENDINGS:
-            name = part.name or f"document.{_FILE_ENDINGS[kind]}"
-            return {"type": "input_file", "filename": name, "file_data": f"data:{kind};base64,{data}"}
+        if data is not None:
+            name = part.name or f"document.{_FILE_ENDINGS.get(kind or '')}"
+            file = {"type": "input_file", "filename": name, "file_data": f"data:{kind};base64,{data}"}
+            return file if kind in _FILE_ENDINGS else None
         is_read = kind is None or kind in _FILE_ENDINGS or kind.startswith("text/")
-        return {"type": "input_file", "file_url": url} if url and data is None and is_read else None
+        is_address = (part.url or "").startswith(("http://", "https://"))
+        return {"type": "input_file", "file_url": part.url} if is_read and is_address else None
 
     def _marked_field(self, message: Json) -> str | None:
         if message.get("type") in ("function_call_output", "custom_tool_call_output"):
