@@ -105,16 +105,24 @@ def test_a_late_result_takes_the_place_of_the_neutral_one(wire: str) -> None:
 
 
 @on_each_wire
-def test_text_after_a_call_without_a_result_stands_after_the_neutral_result(wire: str) -> None:
-    text = text_of(wire, ask, look, Message("assistant", "I gave up."), Message("user", "Pity."))
-    assert text.index("interrupted") < text.index("I gave up.")
+def test_a_result_that_comes_after_the_model_went_on_is_left_out(wire: str) -> None:
+    provider = PROVIDERS[wire]
+    transcript = Transcript(
+        [ask, look, Message("user", "Well?"), Message("assistant", "Hm."), Message("user", "So?")]
+    )
+    before = provider.render(transcript.view, model=MODELS[wire])
+    transcript.append(found)
+    after = provider.render(transcript.view, model=MODELS[wire])
+    assert after.payload == before.payload and "result_left_out" in changes(after)
 
 
 @on_each_wire
-def test_a_volatile_result_is_paired_too(wire: str) -> None:
-    rendered = PROVIDERS[wire].render([ask, look, found], model=MODELS[wire], plan=CachePlan(slow=2))
-    assert calls_and_results(wire, rendered.payload) == (["c1"], ["c1"])
-    assert "interrupted" not in json.dumps(rendered.payload)
+def test_what_is_merged_from_a_child_stands_after_the_result_of_the_call_that_started_it(wire: str) -> None:
+    merged = {"quire.merged": "m"}
+    child = ToolCall("c1", "dig", "{}", extras=merged), ToolResult("c1", "dig", "sand", extras=merged)
+    for items in ((ask, look, *child, found), (ask, look, child[0], found, child[1])):
+        text = text_of(wire, *items, Message("user", "So?"))
+        assert text.index("rain") < text.index("dig") < text.index("sand")
 
 
 @on_each_wire

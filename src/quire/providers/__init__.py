@@ -20,7 +20,7 @@ from quire.providers.media import (
     described as described,
     media_type as media_type,
 )
-from quire.providers.names import Aliases as Aliases
+from quire.providers.names import may_be_renamed as may_be_renamed
 from quire.providers.openai_chat import OpenAIChat
 from quire.providers.openai_chat.read import chunk_of as chunk_of
 from quire.providers.openai_chat.write import without_breakpoints as without_breakpoints

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from quire.providers.names import Alphabet, Counted, Exact, alphabet
+from quire.providers.names import Alphabet, alphabet
 from quire.tokens import UNKNOWN, ImageLimits, ModelFacts, bare_name, facts_for
 
 Cloud = Literal["bedrock", "vertex"]
@@ -22,8 +22,8 @@ _GATEWAY = re.compile(r"[/:]")
 _THOUGHTS_WITH_CALLS_ONLY = re.compile(r"deepseek-(?:reasoner|r1)")
 _UNSIGNED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-_])?mimo)(?![a-z])")
 
-_NINE_LETTERS = Exact(re.compile("[a-zA-Z0-9]{9}"), 9)
-_READ_IDS = Counted(*alphabet(64, r"[!-~]"))
+_NINE_LETTERS = Alphabet(re.compile("[a-zA-Z0-9]{9}"), 9, is_fixed=True)
+_READ_IDS = alphabet(64, r"[!-~]")
 
 MEDIA = frozenset(("image_input", "pdf_input", "audio_input"))
 

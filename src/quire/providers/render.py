@@ -11,7 +11,7 @@ from quire.errors import InvalidValue, WrongType
 from quire.items import KINDS, Item
 from quire.providers.profiles import Profile, profile_for
 from quire.providers.tools import Tool, read_tools
-from quire.providers.turns import LateResult, Marks, Turns, Writer, results_by_call
+from quire.providers.turns import Marks, Turns, Writer
 from quire.providers.types import CachePlan, Rendered, refuse_losses
 from quire.state import Scroll, View, keep_memo, memos
 from quire.tokens import Definition
@@ -61,15 +61,8 @@ def render(
     boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
     job = _Job(begin, wire, scroll, profile_for(wire, model), read_tools(tools), boundary)
     static = _static_messages(job, plan.static) if plan and plan.static else 0
-    try:
-        turns = _settled(job)
-    except LateResult:
-        turns = _begun(job, boundary)
-    try:
-        rendered = _finished(turns, job, plan, static)
-    except LateResult:
-        # A volatile item answers a call that was closed. The draft knows nothing of it, and may go on.
-        rendered = _finished(_begun(job, len(scroll)), job, plan, static)
+    turns = _settled(job)
+    rendered = _finished(turns, job, plan, static)
     if scroll.view is not None and boundary <= scroll.settled:
         keep_memo(scroll.view, job.key, _Kept(scroll, job.tools, turns, boundary))
     if strict:
@@ -87,7 +80,8 @@ def _settled(job: _Job) -> Turns:
     """All turns up to the boundary, going on from a draft where there is one."""
     kept = _taken(job)
     if kept is None:
-        turns = Turns(_writer(job))
+        turns = Turns(job.begin(job.profile, job.tools))
+        turns.writer.draft.edited = job.scroll.was_edited
         turns.feed(job.scroll[: job.boundary])
     else:
         turns, added = kept
@@ -115,37 +109,23 @@ def _same_tools(some: list[Tool], others: list[Tool]) -> bool:
     return some is others or [tool.exact for tool in some] == [tool.exact for tool in others]
 
 
-def _begun(job: _Job, seen: int) -> Turns:
-    """All turns up to the boundary from the start, knowing the results among the first `seen` items."""
-    turns = Turns(_writer(job), results_by_call(job.scroll[:seen]), seen)
-    turns.feed(job.scroll[: job.boundary])
-    return turns
-
-
-def _writer(job: _Job) -> Writer:
-    writer = job.begin(job.profile, job.tools)
-    writer.draft.edited = job.scroll.was_edited
-    return writer
-
-
 def _static_messages(job: _Job, count: int) -> int:
     """How many messages the static items become; they are few, so they are written once more to see."""
-    items = job.scroll[:count]
-    turns = Turns(job.begin(job.profile, job.tools), results_by_call(items))
-    turns.feed(items)
+    turns = Turns(job.begin(job.profile, job.tools))
+    turns.feed(job.scroll[:count])
     turns.close()
     return len(turns.writer.draft.messages)
 
 
 def _finished(turns: Turns, job: _Job, plan: CachePlan | None, static: int) -> Rendered:
     main = turns.writer
-    if main.draft.digest.is_wanted and main.draft.messages:
-        main.draft.digest.advance(main.draft.messages, len(main.draft.messages) - 1)
+    if main.draft.digest.is_wanted:
+        main.draft.digest.advance(main.draft.messages, main.draft.turn_start() - 1)
     writer = main.branch()
     rest, draft = turns.branch(writer), writer.draft
     rest.close()
     draft.settle()
-    slow = draft.stable
+    slow = len(draft.settled)
     if job.boundary < len(job.scroll):
         rest.feed(job.scroll[job.boundary :])
         rest.close()
@@ -154,7 +134,7 @@ def _finished(turns: Turns, job: _Job, plan: CachePlan | None, static: int) -> R
 
     def digest() -> str:
         main.draft.digest.is_wanted = True  # a hint for later renderings; the draft may be in other hands
-        messages = draft.written(sent) if job.profile.bound_thinking else draft.settled
+        messages = draft.messages[:sent] if job.profile.bound_thinking else draft.settled
         return draft.digest.of(messages, len(messages))
 
     own = {tool: {name: own for own, name in names.items()} for tool, names in draft.parameters.items()}

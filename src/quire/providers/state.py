@@ -34,12 +34,12 @@ that digest is unchanged; otherwise the item is written without it, and a downgr
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from quire.items import Message, Opaque, Reasoning, ToolCall
-from quire.providers.types import Answer, Change
+from quire.providers.types import Answer
 from quire.providers.values import Json, decoded, entries_in, fields_in, json_text, text_in
 from quire.tokens import bare_name
 
@@ -100,27 +100,6 @@ def unpack(state: Opaque | None) -> list[Json]:
 def is_server_block(kind: str) -> bool:
     """Whether an Anthropic block is of a tool that the service ran."""
     return kind in SERVER_CALLS or (kind.endswith("_tool_result") and kind != "tool_result")
-
-
-def misfit(
-    state: Opaque, wire: str, model: str | None, is_standing: Callable[[str], bool], doubt: str | None
-) -> tuple[Change, str] | None:
-    """Why a state may not be sent to a model now; None if it may.
-
-    `is_standing` says whether a digest is that of what precedes the item; `doubt` is a reason found before.
-    """
-    if state.provider != wire:
-        return "state_foreign", f"made by {state.provider}"
-    if state.model == ANY_MODEL:
-        return None
-    if not same_model(state.model, model or ""):
-        maker = state.model or "a model that was not named"
-        return "state_foreign", f"made by {maker}, and this is for {model or 'a model that is not named'}"
-    if doubt is not None:
-        return "state_stale", doubt
-    if state.prefix is not None and not is_standing(state.prefix):
-        return "state_stale", "what came before it has changed since"
-    return None
 
 
 def same_model(one: str, other: str) -> bool:

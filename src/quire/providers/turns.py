@@ -4,9 +4,8 @@ The wires differ in form; in this they are alike. `Turns` takes items one by one
 writer of a wire, so that one more item costs one more item.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from msgspec.structs import replace
@@ -31,8 +30,9 @@ from quire.providers.profiles import Profile
 from quire.providers.rules import FROM_ASSISTANT, NO_RESULT, from_tool, tagged_instructions
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, nests_deeper, object_in
-from quire.state import MASKED, answered, answers, merge_of
+from quire.state import MASKED, answered, is_output, merge_of
 
+Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
 
 
@@ -58,7 +58,7 @@ class Writer:
     What all wires do is here. A wire says how parts, instructions, replies and results look.
     """
 
-    __slots__ = ("draft", "profile", "tool_names")
+    __slots__ = ("draft", "profile", "tool_names", "writes_plainly")
 
     deepest: ClassVar[int] = MAX_DEPTH
     """How many levels the arguments of a call may have."""
@@ -67,6 +67,7 @@ class Writer:
         self.draft = draft
         self.profile = profile
         self.tool_names: dict[str, str] = {}  # wire names of the tools called so far
+        self.writes_plainly = True  # whether plain turns need nothing added
 
     def branch(self) -> Self:
         """A copy to be finished; both go on by themselves."""
@@ -74,10 +75,14 @@ class Writer:
         twin.draft, twin.tool_names = self.draft.branch(), self.tool_names.copy()
         return twin
 
-    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Write common turns from `start` on; returns the place of the first item that was not written.
+    def plain_messages(self, said: Sequence[Message]) -> None:
+        """Write messages of the user and the model, each a text that is not blank, without state."""
+        raise NotImplementedError
 
-        At `stop` there is a message that is not the model's, so every turn before it is complete.
+    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
+        """Write calls after a text, and results that are texts.
+
+        Returns False, with nothing written, if the calls cannot be written as they are.
         """
         raise NotImplementedError
 
@@ -177,10 +182,6 @@ class Writer:
         """Whether the wire refuses a text, or the text says nothing."""
         return not text
 
-    def _stands(self, prefix: str) -> bool:
-        """Whether a digest is that of what precedes the reply to be written."""
-        return self.draft.stands(prefix)
-
     # --- thoughts, calls and parts -----------------------------------------------------------------------
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
@@ -188,7 +189,7 @@ class Writer:
         if item.state is None or not item.state.data:
             self.draft.note_thoughts(item, "only what a service wants back goes back to it")
             return []
-        return self.draft.usable_blocks(item, self._stands)
+        return self.draft.usable_blocks(item)
 
     def tool_name(self, call: ToolCall) -> str:
         """The wire's name for the tool of a call."""
@@ -228,210 +229,145 @@ class Writer:
         return self._text_part(text)
 
 
-class LateResult(Exception):
-    """A result came for a call that had been closed without one: begin again, knowing it."""
-
-
 class Turns:
-    """Groups items into turns. `results` are results by the position of their call, as far as known before.
+    """Groups items into turns, in the order of their arrival.
 
-    They are those among the first `seen` items, found by `results_by_call`.
+    - What a model said, thought and called in a row is one reply. A result or any input ends it.
+    - A result belongs to an open call of the reply at hand. All else that arrives while a call is open waits
+      for its result, since the model is asked only afterwards: what a user says meanwhile, and what was
+      merged from a child that a tool started.
+    - Once the model speaks again, each open call gets a result that says there is none. A result that comes
+      later is left out: the model went on without it, and what was sent stays as it is.
     """
 
-    __slots__ = ("_answered", "_closed", "_position", "_reply", "_results", "_seen", "_taken", "writer")
+    __slots__ = ("_is_over", "_reply", "_waiting", "writer")
 
-    def __init__(
-        self, writer: Writer, results: dict[int, tuple[int, ToolResult]] | None = None, seen: int = 0
-    ) -> None:
+    def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self._results = results or {}
-        self._seen = seen
-        self._taken = {position for position, _ in self._results.values()}
-        self._position = 0
         self._reply: Reply | None = None  # the reply at hand
-        self._answered = False  # whether a result came since the reply began
-        self._closed: set[str] = set()  # ids of calls that were closed without a result
+        self._is_over = False  # whether anything but output came since the reply began
+        self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
 
     def branch(self, writer: Writer) -> "Turns":
         """A copy that goes on with another writer."""
         twin = Turns(writer)
-        twin._results, twin._taken, twin._position = self._results, self._taken, self._position
-        twin._seen, twin._answered, twin._closed = self._seen, self._answered, self._closed.copy()
+        twin._is_over, twin._waiting = self._is_over, self._waiting.copy()
         if self._reply is not None:
-            twin._reply = Reply(*(list(part) for part in self._reply))  # type: ignore[arg-type]
+            outputs, calls, results = self._reply
+            twin._reply = Reply(outputs.copy(), calls.copy(), results.copy())
         return twin
 
     def feed(self, items: Sequence[Item]) -> None:
-        """Take more items: common turns many at a time, all others one by one."""
-        first, whole = self._position, _last_break(items)
-        index = 0
+        """Take more items: plain turns many at a time, all others one by one."""
+        index, stop = 0, _last_break(items) if self.writer.writes_plainly else 0
         while index < len(items):
-            if index < whole and self._reply is None:
-                index = self.writer.plain(items, index, whole)
-                self._position = first + index
+            if index < stop and self._reply is None:
+                index = _write_plainly(self.writer, items, index, stop)
             self._take(items[index])
             index += 1
-            self._position += 1
 
     def close(self) -> None:
-        """Hand over the reply at hand."""
-        reply, self._reply = self._reply, None
-        if reply is not None:
-            for part in _parts(reply) if None in reply.results else (reply,):
-                self._write(part)
+        """Write the reply at hand, and what waits for it."""
+        while self._reply is not None:
+            self._write_reply(self._reply)
 
-    def _take(self, item: Item) -> None:
-        match item:
-            case Message():
-                self._take_message(item)
-            case ToolCall():
-                self._take_call(item)
-            case ToolResult():
-                self._take_result(item)
-            case Reasoning():
-                self._open(item).outputs.append(item)
-            case Note() | Summary():
-                self.close()
-                self.writer.user(item)
-            case ConfigChange() if item.instructions:
-                self.close()
-                self.writer.instruct(item)
-            case _:
-                reason = "a record for the program, without text for a model"
-                self.writer.draft.note(item, "not_rendered", reason)
-
-    def _write(self, reply: Reply) -> None:
-        if None in reply.results:
-            pairs = zip(reply.calls, reply.results, strict=True)
-            self._closed.update(call.call_id for call, result in pairs if result is None)
+    def _write_reply(self, reply: Reply) -> None:
         draft = self.writer.draft
         draft.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
         self.writer.reply(reply)
         draft.masked = False
+        waiting, self._waiting, self._reply = self._waiting, [], None
+        for item in waiting:
+            self._take(item)
 
-    def _take_message(self, item: Message) -> None:
-        self._note_garbled(item)
-        if item.role == "assistant":
-            self._open(item).outputs.append(item)
+    def _take(self, item: Item) -> None:
+        reply = self._reply
+        if reply is not None and None in reply.results and not self._concerns(reply, item):
+            self._is_over = True
+            self._waiting.append(item)
             return
-        self.close()
-        if item.role == "user":
-            self.writer.user(item)
-        else:
-            self.writer.instruct(item)
+        if isinstance(item, Message | ToolResult) and not isinstance(item.content, str):
+            self._note_garbled(item)
+        match item:
+            case Message(role="assistant") | ToolCall() | Reasoning():
+                self._take_output(item)
+            case ToolResult():
+                self._take_result(item)
+            case Message() | Note() | Summary():
+                self._take_input(item)
+            case ConfigChange() if item.instructions:
+                self._take_input(item)
+            case _:
+                reason = "a record for the program, without text for a model"
+                self.writer.draft.note(item, "not_rendered", reason)
 
-    def _take_call(self, item: ToolCall) -> None:
-        outputs, calls, results = self._open(item)
-        outputs.append(item)
-        calls.append(item)
-        known = self._results.get(self._position)
-        results.append(known[1] if known else None)
+    def _concerns(self, reply: Reply, item: Item) -> bool:
+        """Whether an item answers an open call of a reply, or is the next output of its model."""
+        if isinstance(item, ToolResult):
+            return _place_of(reply, item) is not None
+        return is_output(item) and merge_of(item) in (None, merge_of(reply.outputs[-1]))
+
+    def _take_output(self, item: Output) -> None:
+        if self._reply is None or self._is_over or not _joins(self._reply.outputs, item):
+            self.close()
+            self._reply, self._is_over = Reply([], [], []), False
+        self._reply.outputs.append(item)
+        if isinstance(item, ToolCall):
+            self._reply.calls.append(item)
+            self._reply.results.append(None)
 
     def _take_result(self, item: ToolResult) -> None:
-        self._note_garbled(item)
-        if self._position in self._taken:
-            self._end_outputs()
+        self._is_over = True
+        place = None if self._reply is None else _place_of(self._reply, item)
+        if self._reply is None or place is None:
+            reason = f"no open call {item.call_id!r} for this result"
+            self.writer.draft.note(item, "result_left_out", reason)
             return
-        waiting = self._waiting(item.call_id) if self._position >= self._seen else []
-        index = answered([call for _, call in waiting], item) if waiting else -1
-        is_sure = index >= 0 and _belongs(waiting[index][1], item)
-        if item.call_id in self._closed and not is_sure and self._position >= self._seen:
-            raise LateResult
-        if self._reply is not None and index >= 0:
-            self._reply.results[waiting[index][0]] = item
-            self._answered = True
-            return
-        self._end_outputs()
-        reason = f"no open call {item.call_id!r} for this result"
-        self.writer.draft.note(item, "result_left_out", reason)
+        self._reply.results[place] = item
+        if self._waiting and None not in self._reply.results:
+            self._write_reply(self._reply)
 
-    def _open(self, item: Output) -> Reply:
-        """The reply that an output belongs to: the one at hand, or a new one."""
-        if self._reply is None or not self._joins(self._reply, item):
-            self.close()
-            self._reply = Reply([], [], [])
-            self._answered = False
-        return self._reply
-
-    def _joins(self, reply: Reply, item: Output) -> bool:
-        """Whether an output is of the reply at hand: not after a result, nor of another agent or answer.
-
-        Two messages in a row are two replies, and thoughts open a reply of their own after a lone message.
-        """
-        last = reply.outputs[-1]
-        if self._answered or last.agent_id != item.agent_id:
-            return False
-        if type(last) is Message and (
-            type(item) is Message or (type(item) is Reasoning and len(reply.outputs) == 1)
-        ):
-            return False
-        return not _of_two_answers(reply.outputs, item)
-
-    def _waiting(self, call_id: str) -> list[tuple[int, ToolCall]]:
-        """The calls of the reply at hand that wait for a result under an id, with their places."""
-        if self._reply is None:
-            return []
-        pairs = enumerate(zip(self._reply.calls, self._reply.results, strict=True))
-        return [(at, call) for at, (call, result) in pairs if result is None and call.call_id == call_id]
-
-    def _end_outputs(self) -> None:
-        """A result ends the outputs before it, whichever call it is for."""
-        self._answered = True
-        if self._reply is not None and not self._reply.calls and type(self._reply.outputs[-1]) is Message:
-            self.close()
+    def _take_input(self, item: Input) -> None:
+        self.close()
+        if isinstance(item, ConfigChange) or (isinstance(item, Message) and item.role != "user"):
+            self.writer.instruct(item)
+        else:
+            self.writer.user(item)
 
     def _note_garbled(self, item: Message | ToolResult) -> None:
-        if type(item.content) is not str and any(map(is_garbled, item.parts)):
+        if any(map(is_garbled, item.parts)):
             reason = "a text file is not UTF-8, and letters of it are replaced"
             self.writer.draft.note(item, "media_as_text", reason)
 
 
-PlainTurns = tuple[int, Sequence[Message], str | None, Sequence[ToolCall], Sequence[ToolResult], int]
-"""The place after some text messages, these, the text of the reply after them, its calls, their results, and
-the place after those."""
+def _place_of(reply: Reply, result: ToolResult) -> int | None:
+    """The place of the open call that a result answers."""
+    pairs = enumerate(zip(reply.calls, reply.results, strict=True))
+    places = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
+    index = answered([reply.calls[at] for at in places], result)
+    return None if index < 0 else places[index]
 
 
-def plain_turns(items: Sequence[Item], start: int, stop: int, roles: Container[str]) -> Iterator[PlainTurns]:
-    """Common turns, up to the first one with anything else: text messages, and calls with their results.
+def _joins(outputs: Sequence[Output], item: Output) -> bool:
+    """Whether an output belongs to the reply of those before it.
 
-    Nearly all of a history is of this kind. A writer that takes it here does without a function call for
-    each item. Where calls are empty, nothing more comes.
+    Another agent, and another prefix in the state, are of another reply. So is a message right after a
+    message: the first was sent by itself before. So are thoughts after a lone message: thoughts come first.
     """
-    while start < stop:
-        first = start
-        while start < stop and type(item := items[start]) is Message:
-            text = item.content
-            if type(text) is not str or not text or item.role not in roles or item.state is not None:
-                break
-            start += 1
-        said = cast("Sequence[Message]", items[first:start])
-        call = items[start]
-        last = said[-1] if said and said[-1].role == "assistant" else None
-        if type(call) is not ToolCall:
-            # What follows may end the text before it, unless it is a message.
-            kept = len(said) - (last is not None and type(call) is not Message)
-            yield first + kept, said[:kept], None, (), (), 0
-            return
-        spoken: str | None = None
-        if last is not None and call.agent_id == last.agent_id:
-            spoken, said = cast(str, last.content), said[:-1]
-        end, agent = start + 1, call.agent_id
-        while type(items[end]) is ToolCall and items[end].agent_id == agent:
-            end += 1
-        calls, results = items[start:end], items[end : end + end - start]
-        middle, start = first + len(said), end + len(results)
-        for call, result in zip(calls, results, strict=False):
-            if type(result) is not ToolResult or result.call_id != call.call_id:  # type: ignore[union-attr]
-                break
-            content = result.content
-            if type(content) is not str or not content or call.state is not None:  # type: ignore[union-attr]
-                break
-        else:
-            if len(results) == len(calls):
-                yield middle, said, spoken, calls, results, start  # type: ignore[misc]
-                continue
-        yield middle, said, None, (), (), 0
-        return
+    last = outputs[-1]
+    if last.agent_id != item.agent_id:
+        return False
+    if type(last) is Message and (type(item) is Message or (type(item) is Reasoning and len(outputs) == 1)):
+        return False
+    prefix = _prefix(item)
+    return prefix is None or all(_prefix(output) in (None, prefix) for output in outputs)
+
+
+def _prefix(output: Output) -> str | None:
+    return None if output.state is None or output.state.prefix == MASKED else output.state.prefix
+
+
+# --- plain turns -----------------------------------------------------------------------------------------
 
 
 def _last_break(items: Sequence[Item]) -> int:
@@ -443,48 +379,63 @@ def _last_break(items: Sequence[Item]) -> int:
     return 0
 
 
-def _parts(reply: Reply) -> Iterator[Reply]:
-    """A reply with calls that lack results, split before the first text after such calls.
+def _write_plainly(writer: Writer, items: Sequence[Item], start: int, stop: int) -> int:
+    """Write text messages, and calls with their results; returns the place of the first other item.
 
-    By then the payload may have been sent with results that were made up, and the text stands after those.
+    Nearly all of a history is of this kind, and one function call for each item would take four times as
+    long. A message of a user or of instructions is at `stop`.
     """
-    starts, is_waiting, has_result = [0], False, False
-    given = iter(reply.results)
-    for at, output in enumerate(reply.outputs):
-        if isinstance(output, ToolCall):
-            has_result = next(given) is not None or has_result
-            is_waiting = True
-        elif isinstance(output, Message) and is_waiting and not has_result:
-            starts.append(at)
-            is_waiting = False
-        elif starts[-1] == at - 1 > 0:
-            starts.append(at)  # nothing joins that text
-    results = iter(reply.results)
-    for start, stop in pairwise([*starts, len(reply.outputs)]):
-        outputs = reply.outputs[start:stop]
-        calls = [output for output in outputs if isinstance(output, ToolCall)]
-        yield Reply(outputs, calls, [next(results) for _ in calls])
+    while start < stop:
+        called = start
+        while called < stop and type(item := items[called]) is Message:
+            text = item.content
+            if type(text) is not str or not text or text.isspace() or item.state is not None:
+                break
+            if item.role != "user" and item.role != "assistant":
+                break
+            called += 1
+        end = called
+        while type(items[end]) is ToolCall:
+            end += 1
+        said = cast("Sequence[Message]", items[start:called])
+        spoken = said[-1] if said and said[-1].role == "assistant" else None
+        if called == end:
+            # What follows a text of the model may belong to it, unless it is a message.
+            start = called - (spoken is not None and type(items[called]) is not Message)
+            writer.plain_messages(said if start == called else said[:-1])
+            return start
+        writer.plain_messages(said if spoken is None else said[:-1])
+        start = called if spoken is None else called - 1
+        calls, results = items[called:end], items[end : 2 * end - called]
+        if not _are_plain(writer, spoken, calls, results):
+            return start
+        start = end + len(calls)
+    return start
 
 
-def _of_two_answers(outputs: Sequence[Output], other: Output) -> bool:
-    """Whether the state of an output says that it was made after another prefix than those before it."""
-    prefix = _prefix(other)
-    if prefix is None:
+def _are_plain(
+    writer: Writer, spoken: Message | None, calls: Sequence[Item], results: Sequence[Item]
+) -> bool:
+    """Write calls after a text, and their results, if no name, id, text or argument has to be changed."""
+    names, taken, takes = writer.tool_names, writer.draft.ids.taken, writer.draft.ids.alphabet.takes
+    ids: dict[str, str] = {}
+    agent = (spoken or calls[0]).agent_id
+    if len(calls) != len(results):
         return False
-    return next((found for output in reversed(outputs) if (found := _prefix(output))), prefix) != prefix
-
-
-def _prefix(output: Output) -> str | None:
-    prefix = output.state.prefix if output.state else None
-    return None if prefix == MASKED else prefix
-
-
-def results_by_call(items: Sequence[Item]) -> dict[int, tuple[int, ToolResult]]:
-    """For each answered call, by position: the position of its result, and the result."""
-    pairs = ((call, position, items[position]) for position, call in answers(items)[0].items())
-    return {call: (position, item) for call, position, item in pairs if isinstance(item, ToolResult)}
-
-
-def _belongs(call: ToolCall, result: ToolResult) -> bool:
-    """Whether a result is surely that of a call, and not of another one under the same id."""
-    return call.name == result.name and merge_of(call) == merge_of(result)
+    for call, result in zip(calls, results, strict=True):
+        if type(call) is not ToolCall or type(result) is not ToolResult or call.call_id != result.call_id:
+            return False
+        call_id, content = call.call_id, result.content
+        if type(content) is not str or not content or content.isspace():
+            return False
+        if call.state is not None or call.agent_id != agent or call.name not in names:
+            return False
+        if call_id in taken or not takes(call_id):
+            return False
+        ids[call_id] = call_id
+    text = None if spoken is None else cast("str", spoken.content)
+    plain = cast("Sequence[ToolCall]", calls), cast("Sequence[ToolResult]", results)
+    if len(ids) < len(calls) or not writer.plain_calls(text, *plain):
+        return False
+    taken.update(ids)
+    return True

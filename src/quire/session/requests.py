@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from quire.errors import QuireError
 from quire.items import Item, Note, ToolCall
-from quire.providers import Aliases, Parsed, Rendered, provider_for
+from quire.providers import Parsed, Rendered, provider_for
+from quire.session.aliases import Aliases
 from quire.session.building import Sent
 from quire.session.ledger import Ledger
 from quire.session.receipts import is_receipt

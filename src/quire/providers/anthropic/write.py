@@ -39,11 +39,10 @@ from quire.providers.rules import (
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, anthropic_tools
-from quire.providers.turns import Marks, Output, PlainTurns, Writer, plain_turns
+from quire.providers.turns import Marks, Output, Writer
 from quire.providers.values import Json, object_in
 from quire.tokens import NO_OUTPUT, size_of
 
-_ROLES = ("user", "assistant")
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _STEPS = 5
 _HEAVY = 8_000_000
@@ -78,6 +77,7 @@ class MessagesWriter(Writer):
         self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
         self._orders: tuple[Item, ...] = ()  # those of the system message at the end that are in their place
         self._media: list[_Held] = []  # in the order of the messages
+        self.writes_plainly = profile.wants_thoughts == "no" and not draft.parameters
         self._seed()
 
     def branch(self) -> Self:
@@ -87,57 +87,27 @@ class MessagesWriter(Writer):
         twin._stable_system = len(self._system)
         return twin
 
-    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Write common turns from `start` on."""
-        if self.draft.ids.is_branch:
-            return start
-        for turns in plain_turns(items, start, stop, _ROLES):
-            start, said, _, calls, _, end = turns
-            for place, item in enumerate(said):
-                if not self._append_plainly(item.role, [{"type": "text", "text": item.content}]):
-                    return start - len(said) + place
-            if not calls or not self._exchange_plainly(turns):
-                break
-            start = end
-        return start
+    def plain_messages(self, said: Sequence[Message]) -> None:
+        """Write texts of the user and the model."""
+        for item in said:
+            write = self._say if item.role == "user" else self._answer
+            write([{"type": "text", "text": item.content}])
 
-    def _append_plainly(self, role: str, blocks: list[Json]) -> bool:
-        """Write blocks of text or calls, if that is a matter of adding them at the end."""
-        messages = self.draft.messages
-        if self._last_role() == "system" or (blocks[0]["type"] == "text" and blocks[0]["text"].isspace()):
-            return False
-        if not messages or messages[-1]["role"] != role:
-            if not messages and role == "assistant":
-                return False
-            messages.append({"role": role, "content": blocks})
-            return True
-        if len(messages) <= self.draft.own:
-            return False
-        messages[-1]["content"] += blocks
-        return True
-
-    def _exchange_plainly(self, turns: PlainTurns) -> bool:
-        """Write calls and their results, if nothing is to be repaired."""
-        _, _, text, calls, results, _ = turns
-        names, given = self.tool_names, [object_in(call.arguments) for call in calls]
-        if None in given or self.profile.wants_thoughts != "no" or self.draft.parameters:
-            return False
-        if any(result.text.isspace() for result in results) or not self.draft.takes_plainly(calls, names):
-            return False
+    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
+        """Write calls after a text, and their results, if the arguments are objects."""
         blocks: list[Json] = [] if text is None else [{"type": "text", "text": text}]
-        for call, arguments in zip(calls, given, strict=True):
-            blocks.append(
-                {"type": "tool_use", "id": call.call_id, "name": names[call.name], "input": arguments}
-            )
-        if not self._append_plainly("assistant", blocks):
-            for call in calls:
-                del self.draft.ids.taken[call.call_id]
-            return False
+        for call in calls:
+            given = object_in(call.arguments)
+            if given is None:
+                return False
+            name = self.tool_names[call.name]
+            blocks.append({"type": "tool_use", "id": call.call_id, "name": name, "input": given})
+        self._answer(blocks)
         answers: list[Json] = []
         for result in results:
             block: Json = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content}
             answers.append({**block, "is_error": True} if result.is_error else block)
-        self.draft.messages.append({"role": "user", "content": answers})
+        self._say(answers)
         return True
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
@@ -279,9 +249,6 @@ class MessagesWriter(Writer):
             self.draft.note(item, "reasoning_left_out", "nothing was said or called after it")
         return [block for _, block in written]
 
-    def _stands(self, prefix: str) -> bool:
-        return self.draft.stands(prefix, merges=True)
-
     def _thoughts(self, item: Reasoning) -> list[Json]:
         blocks = [_sendable(block) for block in super()._thoughts(item)]
         if any(block.get("signature") == "" for block in blocks) and not self.profile.unsigned_thinking:
@@ -291,7 +258,7 @@ class MessagesWriter(Writer):
 
     def _texts(self, item: Message) -> list[Json]:
         """The text of a message of the model."""
-        raw = [_sendable(block) for block in self.draft.usable_blocks(item, self._stands)]
+        raw = [_sendable(block) for block in self.draft.usable_blocks(item)]
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
         blocks = raw or [self._text_part(text) for text in texts]
         written = [block for block in blocks if not self._is_empty(block["text"])]
@@ -300,7 +267,7 @@ class MessagesWriter(Writer):
         return written
 
     def _call(self, call: ToolCall) -> Json:
-        self.draft.usable_blocks(call, self._stands)  # no fields of it go back here
+        self.draft.usable_blocks(call)  # no fields of it go back here
         given, name = self.arguments(call), self.tool_name(call)
         return {"type": "tool_use", "id": self.draft.call_id(call), "name": name, "input": given}
 
@@ -414,7 +381,7 @@ class MessagesWriter(Writer):
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> MessagesWriter:
     """A writer with nothing written."""
-    draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC], TOOL_NAMES[ANTHROPIC])
+    draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC], TOOL_NAMES[ANTHROPIC], merges=True)
     return MessagesWriter(draft, profile, anthropic_tools(tools, draft, profile))
 
 

@@ -21,10 +21,9 @@ from quire.providers.rules import (
 )
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Marks, Output, PlainTurns, Writer, plain_turns
+from quire.providers.turns import Marks, Output, Writer
 from quire.providers.values import Json, nests_deeper, object_in
 
-_ROLES = {"user": "user", "assistant": "model"}
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
 _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
 
@@ -59,51 +58,29 @@ class ContentWriter(Writer):
     def __init__(self, draft: Draft, profile: Profile, config: Json) -> None:
         super().__init__(draft, profile)
         self._config = config
+        self.writes_plainly = not profile.signs_text
 
-    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Write common turns from `start` on."""
-        messages, profile = self.draft.messages, self.profile
-        if self.draft.ids.is_branch or profile.signs_text:
-            return start
-        for turns in plain_turns(items, start, stop, _ROLES):
-            start, said, _, calls, _, end = turns
-            for place, item in enumerate(said):
-                role = _ROLES[item.role]
-                if role == "model" and (not messages or messages[-1]["role"] != "user"):
-                    return start - len(said) + place
-                messages.append({"role": role, "parts": [{"text": item.content}]})
-            if not calls or not messages or messages[-1]["role"] != "user":
-                break
-            if not self._exchange_plainly(turns):
-                break
-            start = end
-        return start
+    def plain_messages(self, said: Sequence[Message]) -> None:
+        """Write texts of the user and the model."""
+        for item in said:
+            write = self._say if item.role == "user" else self._speak
+            write([{"text": item.content}])
 
-    def _exchange_plainly(self, turns: PlainTurns) -> bool:
-        """Write calls and their results, if nothing is to be repaired."""
-        _, _, text, calls, results, _ = turns
-        names, given = self.tool_names, [object_in(call.arguments) for call in calls]
-        if any(
-            one is None or nests_deeper(call.arguments, _DEEPEST)
-            for one, call in zip(given, calls, strict=True)
-        ):
-            return False
-        if any(names.get(call.name) != call.name for call in calls):
-            return False
-        if not self.draft.takes_plainly(calls, names):
-            return False
-        parts: list[Json] = [] if text is None else [{"text": text}]
-        for call, arguments in zip(calls, given, strict=True):
-            parts.append({"functionCall": {"id": call.call_id, "name": call.name, "args": arguments}})
-        if self.profile.signs_calls:
-            self._sign_call(calls[0], parts[len(parts) - len(calls)])
-        self.draft.messages.append({"role": "model", "parts": parts})
+    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
+        """Write calls after a text, and their results, if the arguments are objects."""
+        parts: list[Json] = []
         answers: list[Json] = []
         for call, result in zip(calls, results, strict=True):
+            arguments, name = object_in(call.arguments), self.tool_names[call.name]
+            if arguments is None or nests_deeper(call.arguments, _DEEPEST):
+                return False
+            parts.append({"functionCall": {"id": call.call_id, "name": name, "args": arguments}})
             response = {"error" if result.is_error else "output": result.content}
-            answer = {"id": call.call_id, "name": call.name, "response": response}
-            answers.append({"functionResponse": answer})
-        self.draft.messages.append({"role": "user", "parts": answers})
+            answers.append({"functionResponse": {"id": call.call_id, "name": name, "response": response}})
+        if self.profile.signs_calls:
+            self._sign_call(calls[0], parts[0])
+        self._speak(parts if text is None else [{"text": text}, *parts])
+        self._say(answers)
         return True
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
@@ -172,9 +149,6 @@ class ContentWriter(Writer):
                 self.draft.note(output, "reasoning_left_out", "nothing that was said goes with it")
         return []
 
-    def _stands(self, prefix: str) -> bool:
-        return self.draft.stands(prefix, merges=True, from_nothing=True)
-
     def _texts(self, item: Message) -> list[Json]:
         """The text of a message of the model, the images that it drew, and their signatures."""
         parts: list[Json] = []
@@ -194,7 +168,7 @@ class ContentWriter(Writer):
 
     def _signed(self, item: Message) -> list[tuple[Json, Part]]:
         """The parts of a message, each with the raw part that it came in; texts are split as they came."""
-        raw = self.draft.usable_blocks(item, self._stands)
+        raw = self.draft.usable_blocks(item)
         first: Json = raw[0] if raw else {}
         if len(raw) <= 1 and "text" not in first:
             return [({} if place else first, part) for place, part in enumerate(item.parts)]
@@ -211,7 +185,7 @@ class ContentWriter(Writer):
             self.draft.note(item, "state_foreign", "a placeholder stands for this model's signature")
 
     def _call(self, call: ToolCall, *, is_first: bool) -> Json:
-        raw = self.draft.usable_blocks(call, self._stands)
+        raw = self.draft.usable_blocks(call)
         name, arguments = self.tool_name(call), self.arguments(call)
         part: Json = {"functionCall": {"id": self.draft.call_id(call), "name": name, "args": arguments}}
         signature = raw[0].get("thoughtSignature") if raw else None
@@ -267,7 +241,8 @@ class ContentWriter(Writer):
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
     """A writer with nothing written."""
-    draft = Draft(GEMINI, profile.model, CALL_IDS[GEMINI], TOOL_NAMES[GEMINI])
+    ids, names = CALL_IDS[GEMINI], TOOL_NAMES[GEMINI]
+    draft = Draft(GEMINI, profile.model, ids, names, merges=True, answers_nothing=True)
     return ContentWriter(draft, profile, gemini_config(tools, draft, profile))
 
 

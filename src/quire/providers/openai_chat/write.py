@@ -43,7 +43,7 @@ from quire.providers.rules import (
 )
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS, unpack
 from quire.providers.tools import Tool, chat_tools
-from quire.providers.turns import Marks, Output, Writer, plain_turns
+from quire.providers.turns import Marks, Output, Writer
 from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
@@ -55,7 +55,7 @@ _BREAKPOINT = "prompt_cache_breakpoint"
 class OpenAIWriter(Writer):
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
 
-    __slots__ = ("_roles", "_tools")
+    __slots__ = ("_tools",)
 
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
@@ -64,9 +64,7 @@ class OpenAIWriter(Writer):
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
         self._tools = tools
-        self._roles = {"user": "user", "assistant": "assistant"}
-        if profile.instructions_anywhere:
-            self._roles |= dict.fromkeys(("system", "developer"), profile.instructions)
+        self.writes_plainly = not profile.answers_results and profile.wants_thoughts != "always"
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
@@ -89,11 +87,6 @@ class OpenAIWriter(Writer):
         if self.profile.answers_results and last == "assistant":
             return True
         return not self.profile.instructions_anywhere and last == self.profile.instructions
-
-    def _writes_plainly(self) -> bool:
-        # A branch has ids of its own and those given before it; common turns know only of the first.
-        profile = self.profile
-        return not (self.draft.ids.is_branch or profile.answers_results or profile.instructions == "user")
 
     def _say(self, parts: list[Json]) -> None:
         is_text = len(parts) == 1 and parts[0]["type"] == self.text_type
@@ -140,17 +133,19 @@ class OpenAIWriter(Writer):
 
     def _mark(self, ends: set[int]) -> None:
         """Put breakpoints at the ends of the static and of the slow part."""
-        messages, unmarked = self.draft.messages, self.draft.unmarked
-        for end in ends:
-            place = end - 1
-            while place >= 0 and self._marked_field(messages[place]) is None:
-                place -= 1
-            if place >= 0 and place not in unmarked and (field := self._marked_field(messages[place])):
-                message = unmarked[place] = messages[place]
-                content = message[field]
-                blocks = [self._text_part(content)] if isinstance(content, str) else content
-                marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
-                messages[place] = {**message, field: [*blocks[:-1], marked]}
+        messages = self.draft.messages
+        for place in {self._marked_place(end) for end in ends} - {-1}:
+            message = messages[place]
+            field = self._marked_field(message) or ""
+            content = message[field]
+            blocks = [self._text_part(content)] if isinstance(content, str) else content
+            marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
+            messages[place] = {**message, field: [*blocks[:-1], marked]}
+
+    def _marked_place(self, end: int) -> int:
+        """The last of the first `end` messages that can be marked; -1 if there is none."""
+        messages = self.draft.messages
+        return next((at for at in range(end - 1, -1, -1) if self._marked_field(messages[at])), -1)
 
 
 class ChatWriter(OpenAIWriter):
@@ -160,31 +155,26 @@ class ChatWriter(OpenAIWriter):
 
     history = "messages"
 
-    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Write common turns from `start` on."""
-        if self.profile.wants_thoughts == "always" or not self._writes_plainly():
-            return start
-        messages, roles, names = self.draft.messages, self._roles, self.tool_names
-        takes_calls = self.profile.wants_thoughts == "no" and not self.profile.signs_calls
-        takes_plainly = self.draft.takes_plainly
-        for turns in plain_turns(items, start, stop, roles):
-            start, said, text, calls, results, end = turns
-            if said:
-                messages += [{"role": roles[item.role], "content": item.content} for item in said]
-            if not (calls and takes_calls and len(calls) <= _MOST_CALLS):
-                break
-            if not takes_plainly(calls, names, is_object_text):
-                break
-            written: list[Json] = []
-            for call in calls:
-                function = {"name": names[call.name], "arguments": call.arguments}
-                written.append({"id": call.call_id, "type": "function", "function": function})
-            messages.append({"role": "assistant", "content": text, "tool_calls": written})
-            for result in results:
-                output = failed_text(result.text) if result.is_error else result.content
-                messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
-            start = end
-        return start
+    def plain_messages(self, said: Sequence[Message]) -> None:
+        """Write texts of the user and the model."""
+        self.draft.messages += [{"role": item.role, "content": item.content} for item in said]
+
+    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
+        """Write calls after a text, and their results, if the arguments are objects."""
+        if self.profile.signs_calls or self.profile.wants_thoughts != "no" or len(calls) > _MOST_CALLS:
+            return False
+        messages = self.draft.messages
+        written: list[Json] = []
+        for call in calls:
+            if not is_object_text(call.arguments):
+                return False
+            function = {"name": self.tool_names[call.name], "arguments": call.arguments}
+            written.append({"id": call.call_id, "type": "function", "function": function})
+        messages.append({"role": "assistant", "content": text, "tool_calls": written})
+        for result in results:
+            output = failed_text(result.text) if result.is_error else result.content
+            messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
+        return True
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model, with the name of its speaker."""

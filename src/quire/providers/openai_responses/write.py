@@ -20,7 +20,7 @@ from quire.providers.profiles import Profile
 from quire.providers.rules import CALL_IDS, TOOL_NAMES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.tools import Tool, responses_tools
-from quire.providers.turns import Output, plain_turns
+from quire.providers.turns import Output
 from quire.providers.values import Json
 
 _JSON_FILE = "application/json"
@@ -48,30 +48,28 @@ class ResponsesWriter(OpenAIWriter):
     history = "input"
     text_type = "input_text"
 
-    def plain(self, items: Sequence[Item], start: int, stop: int) -> int:
-        """Write common turns from `start` on."""
-        if not self._writes_plainly():
-            return start
-        messages, roles, names = self.draft.messages, self._roles, self.tool_names
-        for turns in plain_turns(items, start, stop, roles):
-            start, said, text, calls, results, end = turns
-            for item in said:
-                message: Json = {"type": "message"} if item.role == "assistant" else {}
-                message["role"], message["content"] = roles[item.role], item.content
-                messages.append(message)
-            if not calls or not self.draft.takes_plainly(calls, names, is_object_text):
-                break
-            if text:
-                messages.append({"type": "message", "role": "assistant", "content": text})
-            for call in calls:
-                function = {"type": "function_call", "call_id": call.call_id, "name": names[call.name]}
-                function["arguments"] = call.arguments
-                messages.append(function)
-            for result in results:
-                output = failed_text(result.text) if result.is_error else result.content
-                messages.append({"type": "function_call_output", "call_id": result.call_id, "output": output})
-            start = end
-        return start
+    def plain_messages(self, said: Sequence[Message]) -> None:
+        """Write texts of the user and the model."""
+        for item in said:
+            message: Json = {"type": "message"} if item.role == "assistant" else {}
+            message["role"], message["content"] = item.role, item.content
+            self.draft.messages.append(message)
+
+    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
+        """Write calls after a text, and their results, if the arguments are objects."""
+        if not all(is_object_text(call.arguments) for call in calls):
+            return False
+        messages = self.draft.messages
+        if text is not None:
+            messages.append({"type": "message", "role": "assistant", "content": text})
+        for call in calls:
+            call_id, name = call.call_id, self.tool_names[call.name]
+            made = {"type": "function_call", "call_id": call_id, "name": name, "arguments": call.arguments}
+            messages.append(made)
+        for result in results:
+            output = failed_text(result.text) if result.is_error else result.content
+            messages.append({"type": "function_call_output", "call_id": result.call_id, "output": output})
+        return True
 
     def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
         raw = self._state_blocks(outputs)
@@ -107,7 +105,7 @@ class ResponsesWriter(OpenAIWriter):
 
     def _state(self, output: Output) -> list[Json]:
         if not isinstance(output, Reasoning):
-            return self.draft.usable_blocks(output, lambda _: True)  # a phase is true whatever came before
+            return self.draft.usable_blocks(output, is_bound=False)  # a phase is true whatever came before
         blocks = self._thoughts(output)
         ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
         if [self.draft.ids.give(one) for one in ids] != ids:
