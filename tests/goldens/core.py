@@ -1,17 +1,13 @@
-"""How the golden corpora of items, tokens, state, compactors, sections and context are computed and compared.
+"""How the golden corpora of items, tokens, state, compactors, sections and context are computed.
 
-A row holds a category, an input and the expected output, all as JSON. Each category is one function here.
-Ids that the library makes up are written as `~1`, `~2` …, in the order in which they appear. Errors are
-written by their class.
+Each category of rows is one function here. Errors are written by their class.
 """
 
 import asyncio
 import json
-import lzma
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from quire import compactors, context, sections, state, tokens
@@ -35,7 +31,6 @@ from quire.tokens import counter_for
 Json = Any
 """A value that JSON can hold."""
 
-DATA = Path(__file__).parent / "data"
 CORPORA = ("codec", "tokens", "views", "plans", "contexts")
 MODELS = (
     *("gpt-5.6", "gpt-4.1-mini", "gpt-4o", "gpt-4", "o4-mini", "claude-sonnet-4-5", "claude-opus-4-8"),
@@ -60,22 +55,16 @@ FOUR = FourCharacters()
 
 
 class Run:
-    """One row while it is computed: the clock, and the ids that were seen."""
+    """One row while it is computed: the clock."""
 
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.seen: set[str] = set()
+    time = 0.0
 
     def ids(self, items: Iterable[Item]) -> list[str]:
-        ids = [item.id for item in items]
-        self.seen.update(ids)
-        return ids
+        return [item.id for item in items]
 
     def written(self, items: Iterable[Item]) -> Json:
         """Items as JSON values."""
-        several = list(items)
-        self.ids(several)
-        return json.loads(JSON.encode(several))
+        return json.loads(JSON.encode(list(items)))
 
     def grow(self, transcript: Transcript, raw: Sequence[Json]) -> Json:
         """Append items one by one; gives back the class of the error for each that was refused."""
@@ -125,7 +114,6 @@ def codec(run: Run, given: Json) -> Json:
     data: bytes = given["text"].encode() if "text" in given else b64decode(given["base64"])
     form = MSGPACK if given.get("msgpack") else JSON
     found = [form.decode_item(data)] if given.get("one") else form.decode(data)
-    run.seen.update(item.id for item in found if item.id.encode() not in data)
     return {
         "kinds": [kind_of(item) for item in found],
         "json": json.loads(JSON.encode(found)),
@@ -479,7 +467,6 @@ def contexts(run: Run, given: Json) -> Json:
     building = template_of(given["template"]).build(ask, counter=counter, output=given.get("output"))
     built = asyncio.run(building)
     receipt, plan = built.receipt, built.plan
-    run.seen.update(entry.item_id for entry in receipt.entries)
     return {
         "items": run.ids(built.items),
         "tokens": dict(built.tokens),
@@ -530,49 +517,8 @@ CATEGORIES: dict[str, Callable[[Run, Json], Json]] = {
 }
 
 
-def compute(row: Json) -> Json:
-    """The output of one row, as JSON values."""
+def compute(category: str, given: Json) -> Json:
+    """The output of one row."""
     run = Run()
     with use_clock(lambda: run.time):
-        found = attempt(CATEGORIES[row["category"]], run, row["input"])
-    text, known = json.dumps(found), json.dumps(row["input"])
-    long = (one for one in run.seen if len(one) > 15 and f'"{one}"' not in known)  # no other texts in them
-    made = sorted((one for one in long if one in text), key=text.index)
-    names = {one: f"~{number}" for number, one in enumerate(made, 1)}
-    for one in sorted(made, key=len, reverse=True):
-        text = text.replace(one, names[one])
-    return json.loads(text)
-
-
-def read_rows(corpus: str) -> list[Json]:
-    text = lzma.decompress((DATA / f"{corpus}.jsonl.xz").read_bytes()).decode()
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def write_rows(corpus: str, rows: Iterable[Json]) -> None:
-    text = "".join(f"{json.dumps(row, separators=(',', ':'))}\n" for row in rows)
-    (DATA / f"{corpus}.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
-
-
-Difference = tuple[str, Json, Json]
-"""Where two values differ, with every index left out, and both of them there."""
-
-
-def differences(expected: Json, found: Json, path: str) -> Iterator[Difference]:
-    """The places in which two values differ; of lists of different lengths, the lists."""
-    kinds: set[object] = {type(expected), type(found)}
-    if kinds == {dict} and expected.keys() == found.keys():
-        for key in expected:
-            yield from differences(expected[key], found[key], f"{path}.{key}")
-    elif kinds == {list} and len(expected) == len(found):
-        for one, other in zip(expected, found, strict=True):
-            yield from differences(one, other, f"{path}[]")
-    elif expected != found or len(kinds) > 1:
-        yield path, expected, found
-
-
-def changes(corpus: str) -> Iterator[tuple[int, Difference]]:
-    """Every difference between what a corpus holds and what is computed now, with the number of its row."""
-    for number, row in enumerate(read_rows(corpus)):
-        for found in differences(row["expected"], compute(row), row["category"]):
-            yield number, found
+        return attempt(CATEGORIES[category], run, given)

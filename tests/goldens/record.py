@@ -1,89 +1,60 @@
-"""Write golden corpora anew, or print how the present outcomes differ from them, by category.
+"""Record golden corpora anew, or print how the present outcomes differ from them, by category.
 
-    python -m tests.goldens.record providers                     # write all corpora of the package anew
-    python -m tests.goldens.record providers --diff              # differences by category, with one example
-    python -m tests.goldens.record providers --diff --corpus render --wire gemini --ignore prefix
-    python -m tests.goldens.record providers --diff --only 'changed payload.messages' --values
-    python -m tests.goldens.record providers --diff --only 'added downgrades' --show 2   # whole cases
-    python -m tests.goldens.record providers --case render-0123  # one row: its input and its outcomes
-    python -m tests.goldens.record providers --only state-data   # write only rows that differ in nothing else
+    python -m tests.goldens.record                        # record all corpora
+    python -m tests.goldens.record render views --diff    # differences of two corpora, with one example each
+    python -m tests.goldens.record providers --diff --ignore prefix --only 'gemini changed payload'
+    python -m tests.goldens.record tools --diff --only 'added downgrades' --show 2    # two whole rows of each
+    python -m tests.goldens.record --case render-0123     # one row: its input and its outcomes
+    python -m tests.goldens.record parse --only state-data  # record only rows that differ in nothing else
 
-`--only` and `--ignore` are regular expressions, searched in "wire kind path".
+`--only` and `--ignore` are regular expressions, searched in "wire kind path" or "category kind path".
 """
 
 import argparse
 import json
+import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-from tests.goldens.providers import CORPORA, Difference, Row, differences, outcome_of, read, write
+from tests.goldens.corpus import CORPORA, Difference, Row, differences, outcome_of, read, write
+from tests.goldens.providers import CORPORA as PROVIDERS
 
 _SHORT = 100
 
 
-class Group(NamedTuple):
-    """Differences of one category."""
-
-    title: str
-    found: list[Difference]
-
-
-def grouped(found: Iterator[Difference], *, values: bool = False) -> list[Group]:
-    """Differences by wire and category, the most frequent first."""
+def summary(corpus: str, matches: Callable[[Difference], bool] = lambda _: True, show: int = 0) -> list[str]:
+    """Lines that say by category how outcomes differ, the most frequent first; none if they do not."""
     groups = defaultdict[str, list[Difference]](list)
-    for one in found:
-        title = f"{one.wire} {one.category}"
-        groups[f"{title}: {_short(one.expected)} → {_short(one.found)}" if values else title].append(one)
-    return sorted((Group(*pair) for pair in groups.items()), key=lambda group: -len(group.found))
-
-
-def summary(
-    corpora: Sequence[str],
-    *,
-    most: int | None = None,
-    matches: Callable[[Difference], bool] = lambda _: True,
-    values: bool = False,
-    show: int = 0,
-) -> list[str]:
-    """Lines that say by category how outcomes differ; none if they do not."""
-    lines = list[str]()
-    for corpus in corpora:
-        groups = grouped(filter(matches, differences(corpus)), values=values)
-        rows = {one.row.name for group in groups for one in group.found}
-        if groups:
-            lines.append(f"{corpus}: {len(rows)} rows differ, in {len(groups)} ways")
-        for title, found in groups[:most]:
-            lines.append(f"{len(found):6} times {title}")
-            lines.append(f"         {_example(found[0])}")
-            cases = {one.row.name: one.row for one in found}
-            for row in list(cases.values())[:show]:
-                lines += case(corpus, row)
-        if most is not None and len(groups) > most:
-            lines.append(f"         … and {len(groups) - most} more; see tests/goldens/record.py")
+    for one in filter(matches, differences(read(corpus))):
+        groups[one.title].append(one)
+    rows = {one.row.name for found in groups.values() for one in found}
+    lines = [f"{corpus}: {len(rows)} rows differ, in {len(groups)} ways"] if groups else []
+    for title, found in sorted(groups.items(), key=lambda group: -len(group[1])):
+        lines += [f"{len(found):6} times {title}", f"         {_example(found[0])}"]
+        for row in list({one.row.name: one.row for one in found}.values())[:show]:
+            lines += case(row)
     return lines
 
 
-def case(corpus: str, row: Row) -> list[str]:
-    """All of one row: what is put in, what comes out, and where that differs from what is expected."""
-    told = [f"--- {row.name}: input", _long(row.input), "--- expected", _long(row.expected)]
-    found = outcome_of(corpus, row.input)
-    if found == row.expected:
-        return [*told, "--- the present outcome is the same"]
-    changes = (f"{one.kind} {one.path}: {_example(one)}" for one in differences(corpus, [row]))
-    return [*told, "--- present outcome", _long(found), "--- differences", *changes]
+def case(row: Row) -> list[str]:
+    """All of one row: its input, what is expected, and where the present outcome differs."""
+    parts = {"input": row.input, "expected": row.expected, "present": outcome_of(row)}
+    lines = [f"--- {row.name} {name}\n{json.dumps(value, indent=1)}" for name, value in parts.items()]
+    return [*lines, "--- differences", *(f"{one.kind} {_example(one)}" for one in differences([row]))]
 
 
 def record(corpus: str, matches: Callable[[Difference], bool]) -> str:
     """Write a corpus anew; a row that also differs otherwise than `matches` says is left as it is."""
-    rows, changed = list[Row](), 0
-    for row in read(corpus):
-        found = list(differences(corpus, [row]))
+    rows, changed = read(corpus), 0
+    for number, row in enumerate(rows):
+        found = list(differences([row]))
         if found and all(map(matches, found)):
-            row, changed = row._replace(expected=outcome_of(corpus, row.input)), changed + 1
-        rows.append(row)
-    return f"{corpus}: {len(rows)} rows, {changed} changed, {write(corpus, rows):,} bytes"
+            rows[number], changed = row._replace(expected=outcome_of(row)), changed + 1
+    if changed:
+        write(corpus, rows)
+    return f"{corpus}: {len(rows)} rows, {changed} changed"
 
 
 def _example(one: Difference) -> str:
@@ -95,49 +66,37 @@ def _short(value: Any) -> str:
     return ascii(text)[1:-1] if len(text) <= _SHORT else f"{ascii(text[:_SHORT])[1:-1]}… ({len(text)})"
 
 
-def _long(value: Any) -> str:
-    return json.dumps(value, indent=1, sort_keys=True)
-
-
-def _matching(options: argparse.Namespace) -> Callable[[Difference], bool]:
-    def matches(one: Difference) -> bool:
-        title = f"{one.wire} {one.category}"
-        if options.wire and options.wire != one.wire:
-            return False
-        wanted = not options.only or any(re.search(only, title) for only in options.only)
-        return wanted and not any(re.search(ignored, title) for ignored in options.ignore)
-
-    return matches
-
-
 def main() -> None:
     """Read the arguments, and print or write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("package", choices=["providers"])
-    parser.add_argument("--corpus", choices=CORPORA, help="one corpus instead of all")
+    parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=f"of {', '.join(CORPORA)}, or providers")
+    parser.add_argument("--corpus", action="append", default=[], choices=CORPORA, help="the same")
     parser.add_argument("--diff", action="store_true", help="print differences, write nothing")
-    parser.add_argument("--wire", help="only differences of one wire")
     parser.add_argument("--only", action="append", default=[], help="only categories that match")
     parser.add_argument("--ignore", action="append", default=[], help="no categories that match")
-    parser.add_argument("--values", action="store_true", help="make old and new value part of a category")
-    parser.add_argument("--show", type=int, default=0, help="print so many whole cases of each category")
-    parser.add_argument("--most", type=int, help="print at most so many categories of each corpus")
+    parser.add_argument("--show", type=int, default=0, help="print so many whole rows of each category")
     parser.add_argument("--case", help="print one row by its name")
     options = parser.parse_args()
-    corpora: list[str] = [options.corpus] if options.corpus else list(CORPORA)
+    logging.disable()
+
+    def matches(one: Difference) -> bool:
+        wanted = not options.only or any(re.search(only, one.title) for only in options.only)
+        return wanted and not any(re.search(ignored, one.title) for ignored in options.ignore)
+
     if options.case:
-        corpus = options.case.partition("-")[0]
-        rows = [row for row in read(corpus) if row.name == options.case]
-        print(*(line for row in rows for line in case(corpus, row)), sep="\n")
+        rows = [row for row in read(options.case.partition("-")[0]) if row.name == options.case]
+        print(*(line for row in rows for line in case(row)), sep="\n")
         return
-    matches = _matching(options)
-    if options.diff:
-        lines = summary(corpora, most=options.most, matches=matches, values=options.values, show=options.show)
-        print(*(lines or ["no differences"]), sep="\n")
-    else:
-        print(*(record(corpus, matches) for corpus in corpora), sep="\n")
+    named = options.corpus or [
+        corpus
+        for name in options.corpora or CORPORA
+        for corpus in (PROVIDERS if name == "providers" else [name])
+    ]
+    for corpus in named:
+        lines = summary(corpus, matches, options.show) if options.diff else [record(corpus, matches)]
+        print(*(lines or [f"{corpus}: no differences"]), sep="\n", flush=True)
 
 
 if __name__ == "__main__":
