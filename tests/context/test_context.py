@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from quire.compactors import Rates, Summarize, TruncateOldest, record
-from quire.context import POLICIES, Context, Replay, Template, diff, replay
+from quire.context import POLICIES, Context, Replay, Template, replay
 from quire.errors import InvalidValue, OverBudget, UnknownId, UnknownKey, WrongType
 from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
@@ -67,11 +67,9 @@ def test_sections_are_found_added_replaced_and_removed_by_name() -> None:
             lambda: Template(History(), budget=BUDGET).add(Input(), before="history", after="history"),
             InvalidValue,
         ),
-        (lambda: Template(History(), budget=cast(Any, 1_000)), WrongType),
         (lambda: Template(cast(Any, object()), budget=BUDGET), WrongType),
         (lambda: Template(History(), budget=Budget(window=9, shares={"histroy": Share()})), InvalidValue),
         (lambda: Template(Instructions("x", share=Share(maximum=5)), budget=BUDGET), InvalidValue),
-        (lambda: built(Template(budget=BUDGET), cast(Any, 5), FOUR), WrongType),
     ],
 )
 def test_wrong_arguments_are_refused(wrong: Callable[[], Any], error: type[Exception]) -> None:
@@ -116,11 +114,11 @@ def test_the_input_is_shown_once_and_a_missing_one_is_reported() -> None:
     assert any("'q2' is not shown" in line for line in absent.receipt.advice)
 
 
-def test_a_volatile_section_before_the_history_is_reported_with_its_cost() -> None:
+def test_a_volatile_section_before_the_history_is_reported() -> None:
     transcript = said("q1", "a1", "q2")
     early = Template(Custom("clock", clock), History(), budget=BUDGET, model="claude-sonnet-4-5")
     (advice,) = shown(early, transcript).receipt.advice
-    assert "'clock'" in advice and "3 tokens" in advice and "$0.0000" in advice
+    assert "'clock'" in advice and "3 tokens" in advice
     assert shown(early, transcript).plan.slow == 0
     assert shown(Template(History(), Custom("clock", clock), budget=BUDGET), transcript).receipt.advice == ()
 
@@ -148,22 +146,19 @@ def test_a_receipt_explains_every_item_and_what_changed() -> None:
     fates = {entry.item_id: (entry.fate, entry.rule) for entry in after.receipt.entries}
     assert fates["q1"] == ("summarised", "edit sum") and fates["a1"][0] == "pinned"
     assert fates["q2"] == ("hidden", "edit hide") and fates["a3"] == ("masked", "edit mask")
-    changes = {change.item_id: str(change) for change in diff(before, after)}
-    assert changes["q1"].startswith("q1: left out -> summarised") and "not there" in changes["sum"]
     with pytest.raises(UnknownId, match="no item 'nobody'"):
         after.explain("nobody")
     chosen = built(Template(History(turns=1), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR)
     assert chosen.explain("q3").rule == "not chosen"
 
 
-def test_a_receipt_is_a_table_and_a_page() -> None:
+def test_a_receipt_is_a_table() -> None:
     template = Template(Instructions("Be kind."), History(), budget=Budget(window=4))
     receipt = shown(template, said("q1", "a1", "q2", "a2", "q3"), tools=[{"name": "look"}]).receipt
     lines = str(receipt).splitlines()
     assert lines[0].split() == ["section", "tokens", "shown", "left", "out"]
     assert lines[-1].split() == ["in", "all", "3", "of", "4"]
     assert any(line.startswith("history") and "oldest left out" in line for line in lines)
-    assert "<td>history</td>" in receipt._repr_html_()  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("part", ["instructions", "tool definitions", "message", "pin", "result"])

@@ -493,8 +493,7 @@ def conversations(run: Run, given: Json) -> Json:
         except QuireError as error:
             told.append(type(error).__name__)
             continue
-        changed = 0 if previous is None else len(context.diff(previous, built))
-        told.append([len(built.items), built.shared, built.receipt.tokens, changed])
+        told.append([len(built.items), built.shared, built.receipt.tokens])
         previous = built
     return told
 

@@ -1,6 +1,6 @@
 """Contexts: what the model sees, from templates of sections, fitted into a budget, with a receipt."""
 
-from quire.context.context import Change, Context, diff, shared_prefix as shared_prefix
+from quire.context.context import Context, shared_prefix as shared_prefix
 from quire.context.fit import Fitted, fit
 from quire.context.piece import (
     Piece,
@@ -22,7 +22,6 @@ from quire.context.template import DEFAULT_MODEL as DEFAULT_MODEL, Template
 __all__ = [
     "POLICIES",
     "Call",
-    "Change",
     "Context",
     "Entry",
     "Fitted",
@@ -31,7 +30,6 @@ __all__ = [
     "Receipt",
     "Replay",
     "Template",
-    "diff",
     "fit",
     "gather",
     "replay",

@@ -1,13 +1,12 @@
-"""The context: what the model sees in one turn, and what changed between two."""
+"""The context: what the model sees in one turn."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
-from typing import NamedTuple
 
 from quire.compactors import Room
 from quire.context.fit import Fitted
 from quire.context.receipt import Entry, Receipt
-from quire.errors import UnknownKey, WrongType, cut
+from quire.errors import UnknownKey, cut
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.state import Scroll
@@ -102,29 +101,3 @@ def shared_prefix(earlier: Scroll, later: Scroll) -> int:
 def _common(one: Iterable[Item], other: Iterable[Item]) -> int:
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
-
-
-class Change(NamedTuple):
-    """One candidate whose entry changed; None if it was not a candidate."""
-
-    item_id: str
-    before: Entry | None
-    after: Entry | None
-
-    def __str__(self) -> str:
-        then = self.before.fate if self.before else "not there"
-        now = self.after.fate if self.after else "not there"
-        why = self.after.reason if self.after else "it is no candidate any more"
-        return f"{self.item_id}: {then} -> {now} ({why})"
-
-
-def diff(before: Context, after: Context) -> list[Change]:
-    """Return the candidates whose fate, section or size changed, in the order of the later context."""
-    for context in (before, after):
-        if not isinstance(context, Context):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"expected contexts, not {type(context).__name__}")
-    then = {entry.item_id: entry for entry in before.receipt.entries}
-    now = {entry.item_id: entry for entry in after.receipt.entries}
-    changes = [Change(item_id, then.get(item_id), entry) for item_id, entry in now.items()]
-    changes += [Change(item_id, entry, None) for item_id, entry in then.items() if item_id not in now]
-    return [change for change in changes if change.before != change.after]

@@ -5,8 +5,9 @@ others leave: their newest items in whole groups. Candidates are selected last.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from quire.compactors import Tally
 from quire.context.piece import Content, Piece
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item, ToolCall, ToolResult
@@ -69,18 +70,6 @@ def fit(
     return _Fit(pieces, budget, counter, {TOOLS: schemas, ANSWER: output}, count or counter.count).fitted()
 
 
-class Sums:
-    """A counter whose total is the sum of its counts, for parts of a request that is totalled as a whole."""
-
-    def __init__(self, key: str, count: Count) -> None:
-        self.key = key
-        self.count = count
-
-    def total(self, counted: int) -> int:
-        """Return the sum itself."""
-        return counted
-
-
 class Shown:
     """What one section shows, asked by id. A history is not copied."""
 
@@ -120,99 +109,46 @@ class _Fit:
         counter: Counter,
         beside: Mapping[str, int],
         count: Count,
-        *,
-        has_repeats: bool = False,
     ) -> None:
-        self._has_repeats = has_repeats
         self._pieces = pieces
         self._budget = budget
         self._counter = counter
         self._beside = beside
         self._count = count
-        self._sums = Sums(counter.key, count)
+        self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
-        # By identity: the pieces keep their contents alive for as long as this.
-        self._measured: dict[int, tuple[int, int]] = {}
+        self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
 
     def fitted(self) -> tuple[Fitted, ...]:
-        contents = _once([piece.content for piece in self._pieces])
-        sizes = [0 if isinstance(content, Candidates) else self._size(content) for content in contents]
-        left = self._room - sum(sizes)
-        if left >= 0 and all(self._is_within_maximum(index, size) for index, size in enumerate(sizes)):
-            found = [self._whole(index, content) for index, content in enumerate(contents)]
-            return tuple(self._with_candidates(found, {}))
-        repeats = any(one is not piece.content for one, piece in zip(contents, self._pieces, strict=True))
-        return self._without_repeats(contents) if repeats else tuple(self._cut_down())
+        found = [self._whole(index) for index in range(len(self._pieces))]
+        once = self._each_once(found)
+        is_within = all(self._is_within_maximum(index, one.counted) for index, one in enumerate(once))
+        if is_within and sum(one.counted for one in once) <= self._room:
+            return tuple(self._with_candidates(once, {}))
+        return tuple(self._cut_down(found))
 
-    def _without_repeats(self, contents: Sequence[Content]) -> tuple[Fitted, ...]:
-        """Fit pieces of which some have items in common.
-
-        A history has what no history before it has, and what must stay of it. Another section leaves out what
-        must stay of a history, and in the end what is shown elsewhere.
-        """
-        pieces, sure = list(self._pieces), set[str]()
-        for index in _by_precedence([piece.content for piece in pieces]):
-            piece = pieces[index]
-            if piece.is_elastic:
-                stays = {item.id for item in piece.protected()} - sure
-                kept = stays.union(item.id for item in contents[index])
-                if len(kept) < len(piece.content):
-                    items = tuple(item for item in piece.content if item.id in kept)
-                    pieces[index] = piece._replace(content=items, source=piece.origin)
-                sure |= stays
-        for index, piece in enumerate(pieces):
-            if piece.section.required and not piece.is_elastic:
-                left = tuple(item for item in piece.content if item.id not in sure)
-                pieces[index] = piece._replace(content=left)
-        fit = _Fit(pieces, self._budget, self._counter, self._beside, self._count, has_repeats=True)
-        fitted = zip(fit._cut_down(), self._pieces, strict=True)
-        return tuple(one._replace(piece=piece) for one, piece in fitted)
-
-    def _cut_down(self) -> list[Fitted]:
-        """Fit the pieces in less room than they need, each within its grant."""
-        elastic = [index for index, piece in enumerate(self._pieces) if piece.is_elastic]
-        required = {
-            index: piece.content
-            for index, piece in enumerate(self._pieces)
-            if piece.section.required and not piece.is_elastic
-        }
-        room = self._room - sum(map(self._size, required.values()))
-        if room >= 0:
-            try:
-                return self._shared(elastic, required, room, {})
-            except Irreducible:
-                pass  # what must stay of a history is more than its share, and comes before all shares
-        stays = {index: self._pieces[index].protected() for index in elastic}
-        cores = {i: sum(map(self._count, items)) + self._answers(i) for i, items in stays.items()}
+    def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
+        """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
+        kinds = [_kind_of(piece) for piece in self._pieces]
+        stays = {i: self._pieces[i].protected() for i, kind in enumerate(kinds) if kind == "elastic"}
+        cores = {i: sum(map(self._count, items)) + found[i].answers for i, items in stays.items()}
+        required = {i: found[i].counted for i, kind in enumerate(kinds) if kind == "required"}
+        room = self._room - sum(required.values())
         if sum(cores.values()) > room:
-            raise self._over({i: self._size(content) for i, content in required.items()} | cores, stays)
-        return self._shared(elastic, required, room, cores)
-
-    def _shared(
-        self,
-        elastic: Sequence[int],
-        required: Mapping[int, Content],
-        room: int,
-        cores: Mapping[int, int],
-    ) -> list[Fitted]:
-        """Give each elastic and optional piece its grant; what one does not use is for the others."""
-        sizes = [self._wanted(piece.content) for piece in self._pieces]
-        wanted = {index: size for index, size in enumerate(sizes) if index not in required}
-        grants = self._grants(room, wanted, cores)
-        found = {index: self._newest(index, grants[index]) for index in elastic}
-        left = room - sum(fitted.counted for fitted in found.values())
-        found |= {index: self._whole(index, content) for index, content in required.items()}
-        optional = {index: size for index, size in wanted.items() if index not in found}
+            raise self._over(required | cores, stays)
+        wanted = {i: self._wanted(i) for i, kind in enumerate(kinds) if kind != "required"}
+        grants = self._grants(room, wanted, {})
+        if any(grants[index] < core for index, core in cores.items()):
+            grants = self._grants(room, wanted, cores)
+        for index in stays:
+            found[index] = self._newest(index, grants[index])
+        optional = {i: size for i, size in wanted.items() if i not in stays}
+        # What the elastic sections leave, because they are cut in steps, is for the optional ones.
+        left = room - sum(found[index].counted for index in stays)
         grants = self._grants(left, optional, {}) if optional else {}
-        found |= {index: self._first(index, grants[index]) for index in optional}
-        fitted = [found[index] for index in range(len(self._pieces))]
-        if self._has_repeats:
-            shown = _once([one.shown for one in fitted])
-            fitted = [
-                one if content is one.shown else self._whole(index, content)
-                for index, (one, content) in enumerate(zip(fitted, shown, strict=True))
-            ]
-        return self._with_candidates(fitted, grants)
+        for index in optional:
+            found[index] = self._first(index, grants[index])
+        return self._with_candidates(self._each_once(found), grants)
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section; what must stay is set aside first."""
@@ -232,23 +168,115 @@ class _Fit:
         maximum = self._share(index).maximum
         return maximum is None or size <= maximum
 
-    def _whole(self, index: int, content: Content | Scroll) -> Fitted:
-        piece = self._pieces[index]
+    def _measure(self, content: Content | Scroll, source: View | None = None) -> tuple[int, int]:
+        """Return the counts of some content and of the results that rendering adds to it, and the latter."""
         if isinstance(content, Candidates):
-            return Fitted(piece, Scroll(), 0)
-        rule = "shown elsewhere" if len(content) < len(piece.content) else ""
+            return 0, 0
+        answers = pending_tokens(content, self._count, source)
+        counted = content.counted(self._sums) if isinstance(content, View) else sum(map(self._count, content))
+        return counted + answers, answers
+
+    def _wanted(self, index: int) -> int:
+        """Return the tokens that a piece would take if there were room for all."""
+        content = self._pieces[index].content
+        if isinstance(content, Candidates):
+            return sum(map(self._count, content.select(None, self._count).items))
+        return self._sizes[index][0]
+
+    def _whole(self, index: int) -> Fitted:
+        piece, (counted, answers) = self._pieces[index], self._sizes[index]
+        content = () if isinstance(piece.content, Candidates) else piece.content
         shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
-        size, answers = self._measure(content)
-        return Fitted(piece, shown, size, rule, answers)
+        return Fitted(piece, shown, counted, answers=answers)
 
     def _first(self, index: int, grant: int) -> Fitted:
         """Show the first groups of an optional section."""
         piece = self._pieces[index]
-        if isinstance(piece.content, Candidates) or self._size(piece.content) <= grant:
-            return self._whole(index, piece.content)
-        shown = _first_groups(piece.content, grant, self._size)
-        size, answers = self._measure(shown)
-        return Fitted(piece, Scroll(shown), size, "more than its share", answers)
+        if self._sizes[index][0] <= grant:
+            return self._whole(index)
+        kept: set[str] = set()
+        for group in groups(piece.content):
+            grant -= self._measure(group.items)[0]
+            if grant < 0:
+                break
+            kept.update(item.id for item in group.items)
+        shown = tuple(item for item in piece.content if item.id in kept)
+        counted, answers = self._measure(shown)
+        return Fitted(piece, Scroll(shown), counted, "more than its share", answers)
+
+    def _newest(self, index: int, grant: int) -> Fitted:
+        """Show the newest of an elastic section, cut in steps."""
+        piece, (counted, answers) = self._pieces[index], self._sizes[index]
+        if counted <= grant:
+            return self._whole(index)
+        granted, asked = grant - answers, counted - answers
+        shown: Scroll | None = None
+        if not piece.section.closely:
+            try:
+                shown = self._cut(piece, asked - self._going(piece, asked, granted))
+            except Irreducible:
+                pass  # a whole step is more than may go
+            else:
+                if piece.apart is not None and len(shown) <= len(piece.protected()):
+                    shown = None  # a step that leaves nothing but the input is too large
+        if shown is None:
+            shown = self._cut(piece, granted)
+        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)
+
+    def _cut(self, piece: Piece, tokens: int) -> Scroll:
+        """Return the newest of a piece. The input counts as part of it, also if it is shown elsewhere."""
+        closely, apart = piece.section.closely, piece.apart
+        tokens = max(tokens, 0) + (0 if apart is None else self._count(apart))
+        if isinstance(piece.content, View):
+            source = piece.origin or piece.content
+            cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)
+            return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
+        items = piece.content if apart is None else (*piece.content, apart)
+        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
+        return Scroll(kept if apart is None else kept[:-1])
+
+    def _going(self, piece: Piece, asked: int, granted: int) -> int:
+        """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
+
+        The step is half of what the budget leaves beside all that is the same in every turn; or a quarter, an
+        eighth and so on, if the room is smaller now. It does not depend on what a counter learns. A section
+        that comes and goes, or changes in size, is given a quarter of the room from the start.
+        """
+        protected = [item for one in self._pieces if one.is_elastic for item in one.protected()]
+        frame = sum(self._count(item) for item in protected if structural(item))
+        static = frame + sum(
+            self._wanted(i) for i, one in enumerate(self._pieces) if one.section.stability == "static"
+        )
+        apart = 0 if piece.apart is None else self._count(piece.apart)
+        room = granted + apart - frame
+        if any(map(_varies, self._pieces)):
+            room = min(room, (self._room - static) * 3 // 4)
+        step = max((self._budget.available - sum(self._beside.values()) - static) // 2, 1)
+        while step * 3 <= room:
+            step *= 2
+        while step > 1 and step * 3 > room * 2:
+            step //= 2
+        surplus = max(asked + apart - frame - room, 0)
+        return -(-surplus // step) * step
+
+    def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
+        """Show each item in one place only: in a history, if it is in one, else in the first that has it.
+
+        Nothing may be taken from the middle of a view.
+        """
+        found = list(fitted)
+        rows: list[Shown] = []
+        for index in sorted(range(len(found)), key=lambda index: found[index].shown.view is None):
+            one = found[index]
+            if rows or one.shown.view is None:
+                new = {i.id: i for i in reversed(one.shown) if not any(i.id in row for row in rows)}
+                if len(new) < len(one.shown):
+                    items = tuple(reversed(new.values()))
+                    counted, answers = self._measure(items)
+                    rule = one.rule or "shown elsewhere"
+                    one = found[index] = Fitted(one.piece, Scroll(items), counted, rule, answers)
+            rows.append(Shown(one.shown))
+        return found
 
     def _with_candidates(self, fitted: list[Fitted], grants: Mapping[int, int]) -> list[Fitted]:
         """Select from candidates in the room that is left, leaving their grants to those that come later."""
@@ -276,133 +304,36 @@ class _Fit:
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
 
-    def _newest(self, index: int, grant: int) -> Fitted:
-        """Show the newest of an elastic section, cut in steps."""
-        piece = self._pieces[index]
-        size, answers = self._measure(piece.content)
-        if size <= grant:
-            return self._whole(index, piece.content)
-        granted = max(grant - answers, 0)
-        shown: Scroll | None = None
-        if not piece.section.closely:
-            try:
-                shown = self._cut(piece, size - answers - self._going(index, size - answers, granted))
-            except Irreducible:
-                pass  # a whole step is more than may go
-            else:
-                if piece.apart is not None and len(shown) <= len(piece.protected()):
-                    shown = None  # a step that leaves nothing but the input is too large
-        if shown is None:
-            shown = self._cut(piece, granted)
-        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)  # pyright: ignore
-
-    def _cut(self, piece: Piece, tokens: int) -> Scroll:
-        """Return the newest of a piece. The input counts as part of it, also if it is shown elsewhere."""
-        closely, apart = piece.section.closely, piece.apart
-        tokens = max(tokens, 0) + (0 if apart is None else self._count(apart))
-        if isinstance(piece.content, View):
-            source = piece.origin or piece.content
-            cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)  # pyright: ignore
-            return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
-        items = piece.content if apart is None else (*piece.content, apart)
-        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)  # pyright: ignore
-        return Scroll(kept if apart is None else kept[:-1])
-
-    def _going(self, index: int, asked: int, granted: int) -> int:
-        """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
-
-        The step is half of what the budget leaves beside all that is the same in every turn; or a quarter, an
-        eighth and so on, if the room is smaller now. It does not depend on what a counter learns. A section
-        that comes and goes, or changes in size, is given a quarter of the room from the start.
-        """
-        piece, maximum = self._pieces[index], self._share(index).maximum
-        frame = sum(self._frame(piece) for piece in self._pieces if piece.is_elastic)
-        static = self._static() + frame
-        base = self._budget.available - sum(self._beside.values()) - static
-        elsewhere = 0 if piece.apart is None else self._count(piece.apart)
-        room = granted + elsewhere - frame
-        if maximum is not None:
-            base = min(base, maximum - frame)
-        elif any(map(self._varies, self._pieces)):
-            room = min(room, (self._room - static) * 3 // 4)
-        step = max(base // 2, 1)
-        while step * 3 <= room:
-            step *= 2
-        while step > 1 and step * 3 > room * 2:
-            step //= 2
-        surplus = max(asked + elsewhere - frame - room, 0)
-        return -(-surplus // step) * step
-
-    def _static(self) -> int:
-        contents = (piece.content for piece in self._pieces if piece.section.stability == "static")
-        return sum(map(self._wanted, contents))
-
-    def _frame(self, piece: Piece) -> int:
-        """Return the counts of instructions and the like in a history, which are shown in every turn."""
-        if not isinstance(piece.content, View):
-            return sum(self._count(item) for item in piece.content if structural(item))
-        view = piece.origin or piece.content
-        marks = view.log.positions("marks", 0, view.end)
-        return sum(view.log.tokens(p, p + 1, self._sums) for p in marks if view.run_at(p) is not None)  # pyright: ignore
-
-    def _varies(self, piece: Piece) -> bool:
-        """Whether the size of a section changes between turns, other than by input that is recorded."""
-        if piece.section.stability == "static" or piece.is_elastic:
-            return False
-        if not isinstance(piece.section, Input):
-            return True
-        views = [other.origin for other in self._pieces if other.origin is not None]
-        return not all(
-            any(view.log.find(item.id, view.end) is not None for view in views) for item in piece.content
-        )
-
-    def _size(self, content: Content | Scroll) -> int:
-        return self._measure(content)[0]
-
-    def _wanted(self, content: Content) -> int:
-        """Return the tokens that a piece would take if there were room for all."""
-        if not isinstance(content, Candidates):
-            return self._size(content)
-        return sum(map(self._count, content.select(None, self._count).items))
-
-    def _answers(self, index: int) -> int:
-        return self._measure(self._pieces[index].content)[1]
-
-    def _measure(self, content: Content | Scroll) -> tuple[int, int]:
-        """Return the counts of some content and of the results that rendering adds to it, and the latter."""
-        known = self._measured.get(id(content))
-        if known is None:
-            piece = next((piece for piece in self._pieces if piece.content is content), None)
-            answers = pending_tokens(content, self._count, piece and piece.source)
-            if isinstance(content, View):
-                known = content.counted(self._sums) + answers, answers  # pyright: ignore
-            else:
-                known = sum(map(self._count, content)) + answers, answers
-            if piece is not None:
-                self._measured[id(content)] = known
-        return known
-
     def _over(self, needed: Mapping[int, int], stays: Mapping[int, Sequence[Item]]) -> OverBudget:
         """Return the error that names what is required, the largest first, and the largest item to blame."""
-        sizes = {self._pieces[index].section.name: size for index, size in needed.items() if size}
-        beside = {name: tokens for name, tokens in self._beside.items() if tokens}
-        total = self._counter.total(sum(sizes.values()) + sum(beside.values()))
-        framing = self._counter.total(0)
-        quoted = {repr(name): size for name, size in sizes.items()} | beside
-        blamed = [f"{name} {size:,}" for name, size in sorted(quoted.items(), key=lambda one: -one[1])]
-        blamed += [f"framing {framing:,}"] if framing else []
-        worst = max(needed, key=needed.__getitem__, default=-1)
-        largest = None
-        if needed.get(worst, 0) >= sum(beside.values()):
-            largest = max(stays.get(worst, ()), key=self._count, default=None)
+        sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
+        sizes = {name: size for name, size in {**sizes, **self._beside}.items() if size}
+        parts = sorted(sizes, key=lambda name: -sizes[name])
+        over = self._counter.total(sum(sizes.values())) - self._budget.available
+        worst = [
+            item for i, items in stays.items() if self._pieces[i].section.name in parts[:1] for item in items
+        ]
+        largest = max(worst, key=self._count, default=None)
         item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
-        over = total - self._budget.available
         return OverBudget(
             f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
-            f"{', '.join(blamed)}{item}",
+            f"{', '.join(f'{name} {sizes[name]:,}' for name in parts)}{item}",
             over,
-            tuple(sorted(sizes | beside, key=lambda name: -(sizes | beside)[name])),
+            tuple(parts),
         )
+
+
+def _kind_of(piece: Piece) -> Literal["elastic", "required", "optional"]:
+    if piece.is_elastic:
+        return "elastic"
+    is_required = piece.section.required and not isinstance(piece.content, Candidates)
+    return "required" if is_required else "optional"
+
+
+def _varies(piece: Piece) -> bool:
+    """Whether a section comes and goes or changes in size. The input does not: the history has it next."""
+    is_steady = piece.is_elastic or isinstance(piece.section, Input)
+    return piece.section.stability != "static" and not is_steady
 
 
 def made_up_result(call: ToolCall) -> ToolResult:
@@ -412,53 +343,11 @@ def made_up_result(call: ToolCall) -> ToolResult:
 
 def pending_tokens(content: Content | Scroll, count: Count, source: View | None = None) -> int:
     """Return the counts of the results that rendering adds. No cut leaves out a pending call."""
-    view = content if isinstance(content, View) else source
-    if view is not None and (isinstance(content, View) or not view.pending()):
-        return sum(count(made_up_result(call)) for call in view.pending())
-    if isinstance(content, Candidates) or not any(isinstance(item, ToolCall) for item in content):
-        return 0
-    return sum(count(made_up_result(call)) for call in pending_calls(content))
-
-
-def _once(contents: Sequence[Content | Scroll]) -> list[Content | Scroll]:
-    """Return the contents with each item in one place only.
-
-    An item of a view is shown there, because nothing may be taken from the middle of a history. Any other is
-    shown by the first that has it. A content of which nothing is left out is returned as it is.
-    """
-    found = list(contents)
-    rows: list[Shown] = []
-    for index in _by_precedence(found):
-        content = found[index]
-        if isinstance(content, Candidates) or not len(content):
-            continue
-        if rows or not _is_view(content):
-            new = {i.id: i for i in reversed(content) if not any(i.id in row for row in rows)}
-            if len(new) < len(content):
-                found[index] = content = tuple(reversed(new.values()))
-        rows.append(Shown(content))
-    return found
-
-
-def _by_precedence(contents: Sequence[Content | Scroll]) -> list[int]:
-    return sorted(range(len(contents)), key=lambda index: not _is_view(contents[index]))
-
-
-def _is_view(content: Content | Scroll) -> bool:
-    return isinstance(content, View) or (isinstance(content, Scroll) and content.view is not None)
-
-
-def _first_groups(
-    items: Sequence[Item], room: int, size: Callable[[Sequence[Item]], int]
-) -> tuple[Item, ...]:
-    """Return items from the first on, as far as whole groups fit."""
-    kept: set[str] = set()
-    for group in groups(items):
-        room -= size(group.items)
-        if room < 0:
-            break
-        kept.update(item.id for item in group.items)
-    return tuple(item for item in items if item.id in kept)
+    if isinstance(content, View):
+        calls = content.pending()
+    else:
+        calls = [] if source is not None and not source.pending() else pending_calls(content)
+    return sum(count(made_up_result(call)) for call in calls)
 
 
 def _beyond(share: Share, core: int) -> Share:

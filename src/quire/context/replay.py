@@ -5,7 +5,7 @@ that a provider serves the longest beginning that a request shares with the one 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from quire.compactors import (
@@ -23,7 +23,6 @@ from quire.compactors import (
     checked_compactor,
     record,
 )
-from quire.context.context import Context
 from quire.context.fit import pending_tokens
 from quire.context.piece import Piece
 from quire.context.template import Template
@@ -132,27 +131,32 @@ def replay(
     """
     given = checked_items(items)
     whole(volatile, "volatile", least=0)
-    compactor = None if compactor is None else checked_compactor(compactor)
-    replayer = _Replayer(compactor, tokens, counter, model, volatile, Ask(tools=tools))
-    return replayer.play(given, progress)
+    template = Template(History(), budget=Budget(window=UNBOUNDED if tokens is None else tokens), model=model)
+    policy = None if compactor is None else checked_compactor(compactor)
+    replayer = _Replayer(policy, template, counter, volatile, Ask(tools=tools))
+    calls: list[Call] = []
+    refused = 0
+    for before, item in zip((None, *given), given, strict=False):
+        # The model is called right before its reply begins.
+        if before is not None and is_output(item) and not is_output(before):
+            try:
+                calls.append(replayer.call(len(calls)))
+            except (Irreducible, OverBudget):
+                refused += 1
+        replayer.transcript.append(item)
+        if progress is not None:
+            progress(1)
+    return Replay(tuple(calls), refused)
 
 
 class _Replayer:
     def __init__(
-        self,
-        compactor: Compactor | None,
-        tokens: int | None,
-        counter: Counter,
-        model: str,
-        volatile: int,
-        ask: Ask,
+        self, compactor: Compactor | None, template: Template, counter: Counter, volatile: int, ask: Ask
     ) -> None:
-        self._transcript = Transcript()
+        self.transcript = Transcript()
         self._pool = Pool()
         self._compactor = compactor
-        self._template = Template(
-            History(), budget=Budget(window=UNBOUNDED if tokens is None else tokens), model=model
-        )
+        self._template = template
         self._counter = counter
         self._wire: Provider = provider_for("openai")
         self._volatile = volatile
@@ -161,33 +165,22 @@ class _Replayer:
         self._sizes: dict[int, tuple[dict[str, Any], int]] = {}
         self._before: Sequence[dict[str, Any]] = ()
 
-    def play(self, items: Sequence[Item], progress: Callable[[int], None] | None) -> Replay:
-        calls: list[Call] = []
-        refused = 0
-        for number, is_due in enumerate(_replies(items)):
-            if is_due:
-                try:
-                    calls.append(self._call(len(calls)))
-                except (Irreducible, OverBudget):
-                    refused += 1
-            self._transcript.append(items[number])
-            if progress is not None:
-                progress(1)
-        return Replay(tuple(calls), refused)
-
-    def _call(self, number: int) -> Call:
-        block = self._block(number)
+    def call(self, number: int) -> Call:
+        """Compact if it is due, and build and render what would have been sent."""
+        words = f"State {number}:" + " now" * self._volatile
+        block = (Message("system", words, id=f"volatile-{number}", created_at=0.0),) if self._volatile else ()
         plan = self._compacted(sum(map(self._counter.count, block)))
-        context = self._context(block)
+        pieces = [Piece(History(), self.transcript.view)]
+        pieces += [Piece(Settings("volatile"), block)] if block else []
+        context = self._template.fit(tuple(pieces), self._ask, counter=self._counter)
         # Without a cache plan: its marks move with each call, and are no content to a cache.
         rendered = self._wire.render(context.items, model=self._template.model)
         messages = rendered.payload["messages"]
         # Tool definitions come before all messages and are the same in each call.
         cached = self._shared(messages) + (self._schemas if number else 0)
         faults = len(self._wire.check(rendered.payload, self._template.model))
-        budget = self._template.budget.available
         tokens = sum(map(self._size, messages)) + self._schemas
-        over = context.receipt.tokens > budget or tokens > budget
+        over = max(context.receipt.tokens, tokens) > self._template.budget.available
         asked = plan.request if plan is not None else None
         prompt = 0 if asked is None else sum(map(self._counter.count, asked.prompt))
         return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
@@ -195,7 +188,7 @@ class _Replayer:
     def _compacted(self, block: int) -> Plan | None:
         if self._compactor is None:
             return None
-        view = self._transcript.view
+        view = self.transcript.view
         beside = block + self._schemas + pending_tokens(view, self._counter.count)
         plan = self._compactor.plan(
             view, Room(max(self._template.budget.available - beside, 0), self._counter)
@@ -203,19 +196,7 @@ class _Replayer:
         if plan is None:
             return None
         text = None if plan.request is None else _summary_of_size(plan.request, self._counter)
-        return plan if record(self._transcript, plan, text=text, pool=self._pool).fate == "kept" else None
-
-    def _context(self, block: tuple[Item, ...]) -> Context:
-        pieces = [Piece(History(), self._transcript.view)]
-        if block:
-            pieces.append(Piece(Settings("volatile"), block))
-        return self._template.fit(tuple(pieces), self._ask, counter=self._counter)
-
-    def _block(self, number: int) -> tuple[Item, ...]:
-        if not self._volatile:
-            return ()
-        words = f"State {number}:" + " now" * self._volatile
-        return (Message("system", words, id=f"volatile-{number}", created_at=0.0),)
+        return plan if record(self.transcript, plan, text=text, pool=self._pool).fate == "kept" else None
 
     def _shared(self, messages: list[dict[str, Any]]) -> int:
         """Return the tokens of the messages that this call and the one before it begin with."""
@@ -233,14 +214,6 @@ class _Replayer:
             items = self._wire.read_history([message])
             known = self._sizes[id(message)] = (message, sum(map(self._counter.count, items)))
         return known[1]
-
-
-def _replies(items: Sequence[Item]) -> Iterator[bool]:
-    """Yield for each item whether the model is called right before it, because its reply begins there."""
-    before: Item | None = None
-    for item in items:
-        yield before is not None and is_output(item) and not is_output(before)
-        before = item
 
 
 def _summary_of_size(request: Request, counter: Counter) -> str:

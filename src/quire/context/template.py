@@ -1,28 +1,27 @@
 """The template: sections in order, with a budget. A template never changes; its verbs return another."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from quire.context.context import Context, OnRender
 from quire.context.fit import Fitted, Shown, fit
 from quire.context.piece import Piece, gather
 from quire.context.receipt import Receipt
-from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item
 from quire.sections import Ask, Section, Settings, settings_of
 from quire.tokens import (
     Budget,
     Calibrated,
     Counter,
-    Definition,
     answer_tokens,
     counter_for,
-    facts_for,
     schema_tokens,
 )
+
+T = TypeVar("T")
 
 DEFAULT_MODEL = "gpt-5.6"
 """The model to count for if no other is known."""
@@ -35,8 +34,6 @@ class Template:
     """Named slices of what the model sees, in order."""
 
     def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
-        if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the budget of a template must be a Budget, not {type(budget).__name__}")
         self.sections = sections
         self.budget = budget
         self.model = model
@@ -99,8 +96,6 @@ class Template:
         `previous` is the context of the turn before. `output` is the answer schema that goes with the
         request, and is counted with the rest.
         """
-        if not isinstance(ask, Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a template is built for an Ask, not {type(ask).__name__}")
         pieces = await gather(self.sections, ask)
         return self.fit(pieces, ask, model=model, counter=counter, previous=previous, output=output)
 
@@ -118,16 +113,17 @@ class Template:
         """Fit pieces that were gathered. Pure; `on_render` is called with each rendering."""
         model = model or self.model
         counter = counter or counter_for(model or DEFAULT_MODEL)
-        schemas, answer = self._counts.schemas(ask.tools, counter), self._counts.answer(output, counter)
+        schemas = self._counts.of_schema(ask.tools, counter, schema_tokens) if ask.tools else 0
+        answer = self._counts.of_schema(output, counter, answer_tokens) if output else 0
         fitted = fit(
             pieces,
             budget=self.budget,
             counter=counter,
             schemas=schemas,
             output=answer,
-            count=self._counts.of(counter),
+            count=self._counts.of_items(counter),
         )
-        advice = [*_absent_input(fitted, ask.input), *_advice(fitted, model)]
+        advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
         receipt = Receipt(fitted, counter, self.budget.available, schemas, answer, advice)
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(
@@ -166,76 +162,47 @@ def _absent_input(fitted: Sequence[Fitted], item: Item | None) -> Iterator[str]:
         )
 
 
-def _advice(fitted: Sequence[Fitted], model: str | None) -> Iterator[str]:
-    """Warn of each volatile section before a history, with what that costs on each call."""
+def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
+    """Warn of each volatile section before a history, with what it keeps from the cache."""
     last = max((index for index, part in enumerate(fitted) if part.piece.is_elastic), default=0)
     for index, part in enumerate(fitted[:last]):
-        if part.piece.section.stability != "volatile" or not part.counted:
-            continue
-        behind = sum(later.counted for later in fitted[index + 1 : last + 1])
-        line = (
-            f"{part.name!r} changes from call to call and stands before the history: no cache can serve the "
-            f"{behind:,} tokens behind it. Put it after the history"
-        )
-        prices = facts_for(model).prices if model else None
-        written = None if prices is None else prices.cache_write or prices.input
-        if prices is None or prices.cache_read is None or written is None:
-            yield f"{line}."
-        else:
-            extra = behind * (written - prices.cache_read) / 1_000_000
-            yield f"{line}, and save about ${extra:.4f} on each call."
+        if part.piece.section.stability == "volatile" and part.counted:
+            behind = sum(later.counted for later in fitted[index + 1 : last + 1])
+            yield (
+                f"{part.name!r} changes from call to call and stands before the history: no cache can serve "
+                f"the {behind:,} tokens behind it. Put it after the history."
+            )
 
 
 class _Counts:
     """Counts that are kept from turn to turn: of items outside of transcripts, and of schemas."""
 
     def __init__(self) -> None:
-        self._items: dict[str, dict[str, tuple[Item, int]]] = {}
-        self._schemas: dict[str, tuple[str, bytes, int]] = {}
+        self._items: dict[tuple[str, str], tuple[Item, int]] = {}
+        self._schemas: dict[object, tuple[tuple[str, str], int]] = {}
 
-    def of(self, counter: Counter) -> Callable[[Item], int]:
+    def of_items(self, counter: Counter) -> Callable[[Item], int]:
         """Return a count that remembers."""
-        known = self._items.setdefault(counter.key, {})
+        known = self._items
 
         def count(item: Item) -> int:
-            found = known.get(item.id)
+            found = known.get((counter.key, item.id))
             if found is not None and (found[0] is item or found[0] == item):
                 return found[1]
             if len(known) >= _MOST_COUNTS:
-                known.pop(next(iter(known)), None)
+                known.clear()
             counted = counter.count(item)
-            known[item.id] = (item, counted)
+            known[counter.key, item.id] = (item, counted)
             return counted
 
         return count
 
-    def schemas(self, tools: Sequence[Definition], counter: Counter) -> int:
-        """Return the counts of tool definitions, which rarely change between turns."""
-        return self._counted("tools", tools, counter, schema_tokens) if tools else 0
-
-    def answer(self, output: Mapping[str, Any] | None, counter: Counter) -> int:
-        """Return the counts of an answer schema."""
-        return self._counted("answer", output, counter, answer_tokens) if output else 0
-
-    def _counted(self, kind: str, schema: Any, counter: Counter, tokens: Callable[..., int]) -> int:
+    def of_schema(self, schema: T, counter: Counter, tokens: Callable[[T, Counter], int]) -> int:
+        """Return the counts of tool definitions or of an answer schema, which rarely change."""
         # Uncorrected: a counter that learns corrects the total of the request.
         plain = counter.counter if isinstance(counter, Calibrated) else counter
-        content = _encoded(schema)
-        known = self._schemas.get(kind)
-        if known is not None and content is not None and known[:2] == (plain.key, content):
-            return known[2]
-        counted = tokens(schema, plain)
-        if content is not None:
-            self._schemas[kind] = (plain.key, content, counted)
-        return counted
-
-
-def _encoded(schema: Any) -> bytes | None:
-    """Return the content of a schema: a dictionary may have been changed since the last turn."""
-    try:
-        return msgspec.json.encode(
-            schema,
-            enc_hook=lambda value: dict(value) if isinstance(value, Mapping) else repr(value),  # pyright: ignore
-        )
-    except (TypeError, ValueError, RecursionError):
-        return None  # it can be counted, and is counted again in each turn
+        content = plain.key, repr(schema)  # a dictionary may have been changed since the last turn
+        known = self._schemas.get(tokens)
+        if known is None or known[0] != content:
+            known = self._schemas[tokens] = content, tokens(schema, plain)
+        return known[1]
