@@ -14,7 +14,6 @@ from quire import compactors, context, sections, state, tokens
 from quire.errors import Irreducible, OverBudget, QuireError
 from quire.items import (
     JSON,
-    MSGPACK,
     Item,
     Message,
     Note,
@@ -110,14 +109,12 @@ def digest(text: str) -> str:
 
 
 def codec(run: Run, given: Json) -> Json:
-    """Decode one item or an array, and encode it again in both formats."""
+    """Decode one item or an array, and encode it again."""
     data: bytes = given["text"].encode() if "text" in given else b64decode(given["base64"])
-    form = MSGPACK if given.get("msgpack") else JSON
-    found = [form.decode_item(data)] if given.get("one") else form.decode(data)
+    found = [JSON.decode_item(data)] if given.get("one") else JSON.decode(data)
     return {
         "kinds": [kind_of(item) for item in found],
         "json": json.loads(JSON.encode(found)),
-        "same_as_msgpack": MSGPACK.decode(MSGPACK.encode(found)) == found,
         "same_one_by_one": [JSON.decode_item(JSON.encode_item(item)) for item in found] == found,
     }
 

@@ -1,14 +1,17 @@
-"""Free values are frozen all the way down, equal plain ones, and hold bytes for `{"$bytes": ...}`."""
+"""Free values are frozen all the way down and equal plain ones; ids sort by a clock that can be set."""
 
+import multiprocessing
 import pickle
+import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from hypothesis import given
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import JSON, NOTHING, FrozenDict, FrozenList, Message, Note, freeze, thaw
+from quire.items import JSON, NOTHING, Message, Note, ToolCall, freeze, new_id, now, thaw, use_clock
 from tests.items.strategies import free_values
 
 CHANGES: list[Callable[[Any], object]] = [
@@ -24,7 +27,7 @@ CHANGES: list[Callable[[Any], object]] = [
 
 def test_every_change_is_refused() -> None:
     raw: Any = {"a": [1, 2], "t": ([1],)}
-    for frozen in (freeze(raw), FrozenDict(raw), Note(raw).content, Message("user", "x", extras=raw).extras):
+    for frozen in (freeze(raw), Note(raw).content, Message("user", "x", extras=raw).extras):
         for change in CHANGES:
             with pytest.raises(WrongType):
                 change(frozen)
@@ -38,24 +41,17 @@ def test_frozen_values_equal_plain_ones(value: Any) -> None:
     frozen = freeze(value)
     assert freeze(frozen) == frozen == thaw(frozen) == pickle.loads(pickle.dumps(frozen))
     assert hash(frozen) == hash(freeze(thaw(frozen)))
-    assert not isinstance(thaw(frozen), FrozenDict | FrozenList)
+    assert type(thaw(frozen)) in (dict, list) or thaw(frozen) is frozen
 
 
-INEXACT: list[Any] = [
-    *({"$bytes": "aGk"}, {"$bytes": "a!k="}, {"$bytes": 5}, {"$bytes": "aGl="}),
-    *({"$bytes": "aGk=", "b": 1}, {"$dict": {}}),
-]
-SPELLED: list[tuple[Any, Any]] = [
-    *(({"$bytes": "aGk="}, b"hi"), ([{"$bytes": ""}], [b""]), (FrozenDict({"$bytes": "aGk="}), b"hi")),
-    *(({"$bytes": {"$bytes": "aGk="}}, {"$bytes": b"hi"}), *((raw, raw) for raw in INEXACT)),
-]
-
-
-@pytest.mark.parametrize(("raw", "frozen"), SPELLED, ids=str)
-def test_the_spelling_of_bytes_is_read_where_it_is_exact(raw: Any, frozen: Any) -> None:
-    assert Note(raw).content == frozen and type(Note(raw).content) is type(freeze(raw))
-    note = Note(raw, extras={"$bytes": raw})
-    assert JSON.decode_item(JSON.encode_item(note)) == note
+def test_the_spelling_of_bytes_is_read_where_it_is_exact() -> None:
+    inexact: list[Any] = [{"$bytes": "aGk"}, {"$bytes": "a!k="}, {"$bytes": 5}, {"$bytes": "aGl="}]
+    inexact += [{"$bytes": "aGk=", "b": 1}, {"$dict": {}}]
+    nested: tuple[Any, Any] = {"$bytes": {"$bytes": "aGk="}}, {"$bytes": b"hi"}
+    rows: list[tuple[Any, Any]] = [({"$bytes": "aGk="}, b"hi"), ([{"$bytes": ""}], [b""]), nested]
+    for raw, frozen in rows + [(raw, raw) for raw in inexact]:
+        note = Note(raw, extras={"a": raw})
+        assert note.content == note.extras["a"] == frozen and JSON.decode_item(JSON.encode_item(note)) == note
 
 
 def test_objects_of_other_classes_stay_as_they_are() -> None:
@@ -66,20 +62,61 @@ def test_objects_of_other_classes_stay_as_they_are() -> None:
         assert Note([value]).content[0] is value
 
 
-def test_a_value_that_contains_itself_is_refused() -> None:
+def test_extras_are_a_mapping_and_a_value_that_contains_itself_is_refused() -> None:
     endless: list[Any] = []
     endless.append((endless,))
     for make in (lambda: Note(endless), lambda: Message("user", "x", extras={"a": endless})):
-        with pytest.raises(InvalidValue, match=r"Note\.content|Message\.extras"):
+        with pytest.raises(InvalidValue, match=r"Note|Message"):
             make()
-
-
-@pytest.mark.parametrize("extras", [{1: 2}, {"a": 1, None: 2}, [], "text"], ids=repr)
-def test_extras_are_a_mapping_with_texts_as_keys(extras: Any) -> None:
-    with pytest.raises(WrongType, match=r"Message\.extras"):
-        Message("user", "x", extras=extras)
+    wrong: list[Any] = [[], "text", {"$bytes": "aGk="}]
+    for extras in wrong:
+        with pytest.raises(WrongType, match=r"Message\.extras"):
+            Message("user", "x", extras=extras)
 
 
 def test_items_without_extras_share_one_mapping() -> None:
     assert Message("user", "x").extras is Message("user", "x", extras={}).extras is NOTHING
     assert pickle.loads(pickle.dumps(Message("user", "x"))).extras is NOTHING and NOTHING == {}
+
+
+# The clock and ids
+
+
+def many_ids(count: int) -> list[str]:
+    return [new_id() for _ in range(count)]
+
+
+def test_ids_sort_in_the_order_in_which_they_were_made_and_follow_the_clock() -> None:
+    made = many_ids(20_000)
+    assert made == sorted(set(made)) and all(len(one) == 28 for one in made)
+    made = []
+    for at in (0.0, 0.001, 1.0, 1_700_000_000.0, 1_700_000_000.001):
+        with use_clock(lambda at=at: at):  # type: ignore[misc]
+            made += many_ids(1_000)
+    assert made == sorted(set(made))
+
+
+def test_ids_of_threads_and_forked_processes_are_unique() -> None:
+    forking = multiprocessing.get_context("fork")
+    with use_clock(lambda: 5.0), ProcessPoolExecutor(2, mp_context=forking) as processes:
+        made = [one for batch in processes.map(many_ids, [1_000] * 4) for one in batch]
+        with ThreadPoolExecutor(4) as threads:
+            made += [one for batch in threads.map(many_ids, [1_000] * 4) for one in batch]
+    assert len(set(made)) == len(made) == 8_000
+
+
+def test_the_clock_is_restored_after_an_error() -> None:
+    with use_clock(lambda: 5.0):
+        with pytest.raises(RuntimeError), use_clock(lambda: 6.0):
+            assert now() == 6.0
+            raise RuntimeError
+        assert now() == 5.0
+    assert now() >= time.time() - 3600
+
+
+def test_items_take_their_time_and_id_from_the_clock_unless_they_are_given() -> None:
+    with use_clock(lambda: 1234.5):
+        first, second = Message("user", "x"), ToolCall("c", "f")
+        given = Message("user", "x", id="mine", created_at=-3.5)
+    assert first.created_at == second.created_at == 1234.5 and first.id < second.id
+    assert (given.id, given.created_at) == ("mine", -3.5)

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue
 from quire.items.clock import new_id, now
-from quire.items.values import MAX_TEXT, NOTHING, check_fields, replace_surrogates
+from quire.items.values import MAX_TEXT, NOTHING, check_fields, has_surrogates
 
 MAX_DATA = 64 * 1024 * 1024
 """Bytes that one part may hold by value."""
@@ -25,7 +25,7 @@ ROLES: frozenset[str] = frozenset(get_args(Role))
 Detail = Literal["auto", "low", "high"]
 
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+Name = Annotated[str, Meta(min_length=1)]
 Visible = Annotated[str, Meta(pattern=r"\S", max_length=MAX_TEXT)]
 Data = Annotated[bytes, Meta(min_length=1, max_length=MAX_DATA)]
 Size = Annotated[int, Meta(gt=0, lt=10**9)]
@@ -97,8 +97,6 @@ def parts_of(content: Content) -> tuple[Part, ...]:
     """A content as a tuple of parts; an empty text has none."""
     if isinstance(content, str):
         return (content,) if content else ()
-    if not isinstance(content, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a content is a text or several parts, not {type(content).__name__}")
     return tuple(content)
 
 
@@ -139,10 +137,6 @@ class Span(Piece, frozen=True):
     first: Name
     last: Name
 
-    def __post_init__(self) -> None:
-        if not (_is_usual(self.first) and _is_usual(self.last)):
-            check_fields(self)
-
 
 # What happened
 
@@ -164,7 +158,7 @@ class Record(
 
     id: Name = msgspec.field(default_factory=new_id)
     created_at: Time = msgspec.field(default_factory=now)
-    agent_id: Text | None = None
+    agent_id: str | None = None
     extras: Mapping[str, Any] = NOTHING
 
     def __post_init__(self) -> None:
@@ -172,17 +166,11 @@ class Record(
 
 
 # Messages, calls and results are made and decoded by the thousand. The conditions in their `__post_init__`
-# accept nearly all of them without a call per field; the rest is checked in full.
-
-_USUAL = 1000  # characters of a name or an id
+# accept nearly all of them in a few hundred nanoseconds; the rest is checked in full.
 
 
-def _is_usual(text: Any) -> bool:
-    return type(text) is str and 0 < len(text) < _USUAL and text.isascii()
-
-
-def _has_no_surrogates(text: str) -> bool:
-    return replace_surrogates(text) is text
+def _is_usual(text: object) -> bool:
+    return type(text) is str and text != "" and text.isascii()
 
 
 class _WithContent:
@@ -213,17 +201,20 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
     state: Opaque | None = None
 
     def __post_init__(self) -> None:
-        content: Any = self.content
-        own_id = self.id
+        content, own_id, role = self.content, self.id, self.role
         if not (
-            type(content) is type(own_id) is type(self.role) is str
-            and (content.isascii() or _has_no_surrogates(content))
+            type(content) is str
+            and (content.isascii() or not has_surrogates(content))
             and len(content) <= MAX_TEXT
-            and 0 < len(own_id) < _USUAL
+            and type(own_id) is str
+            and own_id
             and own_id.isascii()
-            and self.role in ROLES
+            and type(role) is str
+            and role in ROLES
             and self.interrupted is False
-            and self.wording is self.address is self.state is None
+            and self.wording is None
+            and self.address is None
+            and self.state is None
             and self.extras is NOTHING
             and type(self.created_at) is float
             and FAR_PAST < self.created_at < FAR_FUTURE
@@ -243,14 +234,17 @@ class ToolCall(Record, frozen=True, tag="tool_call"):
     def __post_init__(self) -> None:
         arguments, own_id, call_id, name = self.arguments, self.id, self.call_id, self.name
         if not (
-            type(arguments) is type(own_id) is type(call_id) is type(name) is str
-            and (arguments.isascii() or _has_no_surrogates(arguments))
+            type(arguments) is str
+            and (arguments.isascii() or not has_surrogates(arguments))
             and len(arguments) <= MAX_TEXT
-            and 0 < len(own_id) < _USUAL
+            and type(own_id) is str
+            and own_id
             and own_id.isascii()
-            and 0 < len(call_id) < _USUAL
+            and type(call_id) is str
+            and call_id
             and call_id.isascii()
-            and 0 < len(name) < _USUAL
+            and type(name) is str
+            and name
             and name.isascii()
             and self.state is None
             and self.extras is NOTHING
@@ -270,17 +264,19 @@ class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
     is_error: bool = False
 
     def __post_init__(self) -> None:
-        content: Any = self.content
-        own_id, call_id, name = self.id, self.call_id, self.name
+        content, own_id, call_id, name = self.content, self.id, self.call_id, self.name
         if not (
-            type(content) is type(own_id) is type(call_id) is type(name) is str
-            and (content.isascii() or _has_no_surrogates(content))
+            type(content) is str
+            and (content.isascii() or not has_surrogates(content))
             and len(content) <= MAX_TEXT
-            and 0 < len(own_id) < _USUAL
+            and type(own_id) is str
+            and own_id
             and own_id.isascii()
-            and 0 < len(call_id) < _USUAL
+            and type(call_id) is str
+            and call_id
             and call_id.isascii()
-            and 0 < len(name) < _USUAL
+            and type(name) is str
+            and name
             and name.isascii()
             and type(self.is_error) is bool
             and self.extras is NOTHING
@@ -381,10 +377,10 @@ class Unknown(Record, frozen=True, tag="unknown"):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.extras:
-            raise InvalidValue("Unknown.extras must be empty: they belong in `fields`")
-        if not self.fields.keys().isdisjoint(("kind", *COMMON)):
-            raise InvalidValue(f"Unknown.fields must not hold kind, {', '.join(COMMON)}")
+        if self.extras or not self.fields.keys().isdisjoint(("kind", *COMMON)):
+            raise InvalidValue(
+                f"Unknown holds {', '.join(COMMON)} itself and all else, extras too, in `fields`"
+            )
 
 
 COMMON = ("id", "created_at", "agent_id")
@@ -405,6 +401,4 @@ def kind_of(item: Item) -> str:
     """The name of an item's kind, as a codec writes it."""
     if isinstance(item, Unknown):
         return item.name
-    if type(item) not in KINDS:
-        raise WrongType(f"an item has a kind, {type(item).__name__} has none")
     return str(type(item).__struct_config__.tag)

@@ -36,7 +36,8 @@ _MARKS = (MERGED, CLOSED, TASK, TOLD)
 def tombstone(item: Item, **extras: str) -> Item:
     """What stays of an item; `extras` are what has to be known of it all the same."""
     if isinstance(item, Unknown):
-        return replace(item, fields=freeze({"forgotten": True}))
+        # Not under its own name: without its fields, a kind that is known would be damaged.
+        return replace(item, name="forgotten", fields=freeze({"forgotten": True}))
     marks = {name: item.extras[name] for name in _MARKS if name in item.extras}
     return replace(item, **_LEFT.get(type(item), {}), extras=freeze({**marks, "forgotten": True, **extras}))
 

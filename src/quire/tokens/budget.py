@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from quire.errors import InvalidLimit, WrongType
-from quire.items import FrozenDict
+from quire.items import freeze
 from quire.tokens.counter import named, whole
 
 
@@ -32,7 +32,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     window: int
     reserve: int = 0
-    shares: Mapping[str, Share] = FrozenDict()
+    shares: Mapping[str, Share] = freeze({})
 
     def __post_init__(self) -> None:
         whole(self.window, "Budget.window", least=1)
@@ -49,7 +49,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         minimums = sum(share.minimum for share in self.shares.values())
         if minimums > self.available:
             raise InvalidLimit(f"minimums of {minimums:,} tokens exceed the available {self.available:,}")
-        msgspec.structs.force_setattr(self, "shares", FrozenDict(self.shares))
+        msgspec.structs.force_setattr(self, "shares", freeze(dict(self.shares)))
 
     @property
     def available(self) -> int:
