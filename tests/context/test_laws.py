@@ -24,7 +24,7 @@ from quire.sections import (
     items_of,
     settings_of,
 )
-from quire.state import Pool, Transcript, View, groups, tool_traffic
+from quire.state import Pool, Transcript, View, groups
 from quire.tokens import Budget, Share
 from tests.context.building import built, done
 from tests.counting import FourCharacters
@@ -362,7 +362,7 @@ INPUTS: dict[str, History] = {
     "all": History(),
     "turns": History(turns=2),
     "messages": History(messages=5),
-    "where": History(where=~tool_traffic),
+    "where": History(where=lambda item: not isinstance(item, ToolCall | ToolResult)),
     "transform": History(transform=lambda item: None if item.id.endswith("3") else item),
 }
 

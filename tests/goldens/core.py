@@ -24,7 +24,7 @@ from quire.items import (
     kind_of,
     use_clock,
 )
-from quire.state import Pool, Transcript, View, by_agent, config_at, tool_traffic, using_tool
+from quire.state import Pool, Transcript, View, config_at
 from quire.tokens import counter_for
 
 Json = Any
@@ -200,7 +200,7 @@ def ask_at(run: Run, transcript: Transcript) -> Json:
 
     def earlier(revision: int) -> Json:
         view = transcript.at(revision)
-        configs = [list(config_at(view, index)) for index in range(0, len(view), 5)]
+        configs = [list(config_at(view, view[index].id)) for index in range(0, len(view), 5)]
         return [run.ids(view), view.tokens(FOUR), run.ids(view.pending()), configs]
 
     end = transcript.revision
@@ -215,15 +215,6 @@ def ask_truncate(run: Run, transcript: Transcript) -> Json:
         return edit and spans(edit.spans)
 
     return [attempt(truncated, percent) for percent in (15, 40, 70, 95, 100)]
-
-
-def ask_select(run: Run, transcript: Transcript) -> Json:
-    questions = (
-        *(state.by_role("user"), state.by_role("assistant", "system"), by_agent("helper")),
-        *(using_tool("tool1"), state.of_kind(ToolCall, Note), state.empty, state.structural, tool_traffic),
-        *(state.instructions, by_agent(None) & ~tool_traffic, state.instructions | using_tool("tool2")),
-    )
-    return [run.ids(state.select(transcript.view, question)) for question in questions]
 
 
 def ask_fork(run: Run, transcript: Transcript) -> Json:
@@ -245,7 +236,7 @@ def ask_fork(run: Run, transcript: Transcript) -> Json:
     return {"forks": [attempt(forked, one) for one in scopes], "same": before == run.ids(transcript.view)}
 
 
-QUESTIONS = {"at": ask_at, "truncate": ask_truncate, "select": ask_select, "fork": ask_fork}
+QUESTIONS = {"at": ask_at, "truncate": ask_truncate, "fork": ask_fork}
 
 
 def views(run: Run, given: Json) -> Json:
@@ -415,8 +406,20 @@ def failing(ask: sections.Ask) -> sections.Content:
     raise IndexError
 
 
+def is_no_tool(item: Item) -> bool:
+    return not isinstance(item, ToolCall | ToolResult)
+
+
+def is_of_helper(item: Item) -> bool:
+    return item.agent_id == "helper"
+
+
+def is_not_tool1(item: Item) -> bool:
+    return not isinstance(item, ToolCall | ToolResult) or item.name != "tool1"
+
+
 FUNCTIONS: dict[str, Any] = {
-    **{"words": ~tool_traffic, "helper": by_agent("helper"), "not tool1": ~using_tool("tool1")},
+    **{"words": is_no_tool, "helper": is_of_helper, "not tool1": is_not_tool1},
     **{"shorter": shorter, "choosing": sections.choosing(lambda _: "[b], [a] and [nothing]", limit=2)},
     **{"first": first_key, "where": whereabouts, "now": clock, "fails": failing},
 }

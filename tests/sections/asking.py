@@ -19,7 +19,7 @@ from quire.sections import (
     choosing,
     items_of,
 )
-from quire.state import Pool, View, by_agent, by_role, tool_traffic
+from quire.state import Pool, View
 from tests.context.building import done
 from tests.providers.conversations import TOOLS
 
@@ -65,12 +65,12 @@ HISTORIES: list[History] = [
     History(messages=7),
     History(turns=1),
     History(turns=3),
-    History(where=~tool_traffic),
+    History(where=lambda item: not isinstance(item, ToolCall | ToolResult)),
     History(where=named_result),
-    History(where=by_role("assistant") | by_agent("second")),
+    History(where=lambda item: getattr(item, "role", "") == "assistant" or item.agent_id == "second"),
     History(transform=shorter),
     History(where=named_result, transform=shorter, messages=4),
-    History(where=~by_agent("second"), turns=2),
+    History(where=lambda item: item.agent_id != "second", turns=2),
 ]
 SECTIONS: list[Section] = [
     Instructions("Be brief."),

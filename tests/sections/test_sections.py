@@ -25,7 +25,7 @@ from quire.sections import (
     items_of,
     settings_of,
 )
-from quire.state import Pool, Transcript, View, by_role, tool_traffic
+from quire.state import Pool, Transcript, View, is_user_message
 from quire.tokens import Definition, Share
 from tests.sections.asking import INBOX, asked, items_from
 
@@ -69,14 +69,18 @@ def test_a_whole_history_is_the_view_itself() -> None:
     assert asked(History("side"), Ask(views={"side": view, "main": talk().view})) is view
 
 
+def is_reply(item: Item) -> bool:
+    return isinstance(item, Message) and item.role == "assistant"
+
+
 @pytest.mark.parametrize(
     ("history", "shown"),
     [
         (History(messages=1), "s u2 a2 c2 r2"),
         (History(messages=5), "s a1 u2 a2 c2 r2"),
         (History(messages=6), "s c1 r1 a1 u2 a2 c2 r2"),
-        (History(where=~tool_traffic), "s u1 a1 u2"),
-        (History(where=by_role("assistant")), "a1 u2"),
+        (History(where=lambda item: not isinstance(item, ToolCall | ToolResult)), "s u1 a1 u2"),
+        (History(where=is_reply), "a1 u2"),
         (History(where=lambda item: item.id != "r2", turns=1), "s u2"),
         (History(transform=lambda item: None if item.id == "r1" else item), "s u1 a1 u2 a2 c2 r2"),
         (History(transform=lambda item: None if item.id in ("c2", "r2") else item), "s u1 c1 r1 a1 u2 a2"),
@@ -137,8 +141,8 @@ def test_the_input_is_left_out_after_an_edit_and_of_what_is_cut() -> None:
     assert ids(History(turns=2).without_input(), transcript, "u3") == ["s", "u2", "a2", "c2", "r2", "c3"]
     transcript.append(Hide((Span("u1", "r1"),)))
     assert ids(History().without_input(), transcript, "u3") == ["s", "a1", "u2", "a2", "c2", "r2", "c3"]
-    assert ids(History(where=by_role("user")).without_input(), transcript, "u3") == ["u2"]
-    assert ids(History(where=by_role("assistant")).without_input(), transcript, "u3") == ["a1"]
+    assert ids(History(where=is_user_message).without_input(), transcript, "u3") == ["u2"]
+    assert ids(History(where=is_reply).without_input(), transcript, "u3") == ["a1"]
 
 
 @pytest.mark.parametrize(

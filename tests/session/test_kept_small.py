@@ -9,11 +9,10 @@ import pytest
 from quire import Budget, Template, counter_for
 from quire.compactors import Cascade, Summarize, TruncateOldest
 from quire.errors import InvalidValue, ModelFailed, WindowExceeded, WrongType
-from quire.items import Hide, Message, Summary, use_clock
+from quire.items import Hide, Message, Summary, ToolCall, ToolResult, use_clock
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.session import Compacting, Session, hook
-from quire.state import tool_traffic
 from tests.session.opened import plans, session
 
 COUNTER = counter_for("gpt-5.6")
@@ -21,7 +20,7 @@ WINDOW = 8_000
 TEMPLATE = Template(Instructions("Be exact."), History(), budget=Budget(window=WINDOW), model="gpt-5.6")
 HISTORIES: dict[str, Callable[[], History]] = {
     "all": lambda: History(),
-    "where": lambda: History(where=~tool_traffic),
+    "where": lambda: History(where=lambda item: not isinstance(item, ToolCall | ToolResult)),
     "transform": lambda: History(transform=lambda item: item),
     "turns": lambda: History(turns=3),
     "messages": lambda: History(messages=5),

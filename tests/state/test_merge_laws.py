@@ -20,15 +20,7 @@ from quire.items import (
     ToolResult,
     Undo,
 )
-from quire.state import (
-    Transcript,
-    fork_scoped,
-    instructions,
-    is_closing,
-    is_edit,
-    merge_all,
-    of_kind,
-)
+from quire.state import CLOSED, Transcript, fork_scoped, instructions, is_edit, merge_all
 from tests.histories import OPS, Author, Op
 from tests.oracle import PlainTranscript
 from tests.state.chains import check, plain_of, play
@@ -69,17 +61,17 @@ def test_merging_brings_all_once_and_at_the_end(past: list[Op], ours: list[Op], 
     child = parent.fork()
     child = play(theirs, child, plain_of(child), Author("q"))
     parent = play(ours, parent, plain, Author("p"))
-    own = [i for i in child.recorded() if not is_edit(i) and not is_closing(i) and i.id not in parent]
-    closed = [i.id for i in parent.recorded() if is_closing(i)]
+    own = [i for i in child.recorded() if not is_edit(i) and CLOSED not in i.extras and i.id not in parent]
+    closed = [i.id for i in parent.recorded() if CLOSED in i.extras]
     merged = merge_all(parent, child, agent_id="worker")
-    told = {i.id for i in own if (instructions | of_kind(ConfigChange))(i)}
+    told = {i.id for i in own if instructions(i) or isinstance(i, ConfigChange)}
     assert {i.id for i in own} - {i.id for i in merged} == told
     assert all(i.agent_id for i in merged if not is_edit(i))
     for item in merged:
         plain.append(item)
     check(parent, plain)
     assert merge_all(parent, child) == []
-    assert [i.id for i in parent.recorded() if is_closing(i)] == closed
+    assert [i.id for i in parent.recorded() if CLOSED in i.extras] == closed
 
 
 Step = tuple[int, int, int]

@@ -38,27 +38,6 @@ def test_a_pool_is_a_dictionary_that_evicts_its_oldest(
     assert pool.catalogue() == "\n".join(f"- [{key}] about {key}" for key in plain)
 
 
-@pytest.mark.parametrize(
-    ("meanwhile", "left"),
-    [("", "ab"), ("b", "ab"), ("d", "bd"), ("de", "de"), ("a", "ba"), ("-", ""), ("-d", "d")],
-)
-def test_an_eviction_is_taken_back_unless_others_took_the_place(meanwhile: str, left: str) -> None:
-    pool = pool_of("ab", limit=2)
-    with pytest.raises(PermissionError), pool.adding(note("c")) as evicted:
-        assert evicted is not None and evicted.key == "a" and keys(pool) == "b"
-        for other in meanwhile:
-            _ = pool.clear() if other == "-" else pool.add(note(other))
-        raise PermissionError
-    assert keys(pool) == left
-
-
-def test_room_that_another_took_is_made_again() -> None:
-    pool = pool_of("ab", limit=2)
-    with pool.adding(note("c")):
-        pool.add(note("d"))
-    assert keys(pool) == "dc"
-
-
 def test_a_restored_pool_may_be_over_its_limit_and_does_not_grow() -> None:
     pool = pool_of("abcd", limit=2)
     assert (keys(pool), pool.limit) == ("abcd", 2)

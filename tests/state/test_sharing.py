@@ -1,6 +1,5 @@
 """What forks, views and edits share: memory, threads, lazy segments, memos."""
 
-import logging
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -53,8 +52,7 @@ def test_a_write_among_thousands_takes_little_memory(kind: str) -> None:
         child.append(items[kind])
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    limit = 40_000 if kind in ("pin", "summary") else 2_500
-    assert held / 1_000 < limit and len(child.at(4_000)) == len(transcript.view) == 4_000
+    assert held / 1_000 < 2_500 and len(child.at(4_000)) == len(transcript.view) == 4_000
 
 
 def test_a_fork_does_not_see_what_came_into_the_shared_segment_later() -> None:
@@ -144,7 +142,7 @@ def test_a_lazy_segment_is_loaded_when_its_items_are_needed() -> None:
         return past.view.log.segments[0]
 
     ids = [item.id for item in past.recorded()]
-    transcript = Transcript.resume(Log((Segment.lazy(0, ids, load),)), past.tip)
+    transcript = Transcript.resume(Log((Segment(0, ids, load),)), past.tip)
     transcript.append(Message("user", "new", id="new"))
     assert len(transcript) == 303 and len(transcript.view) == 302 and "00000123" in transcript
     assert transcript.view[-1].id == "new" and not loads
@@ -169,10 +167,3 @@ def test_a_reader_continues_from_where_an_earlier_view_ended() -> None:
         keep_memo(before, number, number)
     assert memos(transcript.view)["a text"] == "computed"
     assert [key for key in memos(before) if isinstance(key, int)] == [6, 7, 8, 9]
-
-
-def test_logs_name_ids_and_kinds_and_never_content(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="quire"):
-        transcript = filled(20)
-        transcript.append(Mask("00000000", "[secret]", id="edit"))
-    assert "edit" in caplog.text and "secret" not in caplog.text

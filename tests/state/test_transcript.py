@@ -13,6 +13,7 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import (
+    ConfigChange,
     Hide,
     Item,
     Mask,
@@ -26,7 +27,7 @@ from quire.items import (
     ToolResult,
     Undo,
 )
-from quire.state import Transcript, view_after
+from quire.state import Transcript, config_at, view_after
 
 
 def user(item_id: str, text: str = "hello") -> Message:
@@ -308,3 +309,24 @@ def test_edits_can_be_tried_on_a_view() -> None:
         view_after(transcript.view, [Note("x")])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     with pytest.raises(WrongType):
         view_after(transcript, [])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_the_last_configuration_counts_whatever_is_shown() -> None:
+    transcript = Transcript(
+        [
+            *(Message("system", "first", id="1"), Message("user", "hello", id="2")),
+            *(ConfigChange("second", ("search",), id="3"), ConfigChange(tools=(), id="4")),
+            *(Message("developer", ("third", "rule"), id="5"), Message("user", "and?", id="6")),
+        ]
+    )
+    expected = {"1": ("first", None), "2": ("first", None), "3": ("second", ("search",)), "4": ("second", ())}
+    for edit in (Hide(over("1", "5"), id="h"), Undo("h"), Summary("rules", over("3", "5"), id="s")):
+        transcript.append(edit)
+        view = transcript.view
+        assert {item_id: config_at(view, item_id) for item_id in expected} == expected
+        assert config_at(view) == config_at(view, "6") == ("third\nrule", ())
+        assert config_at(view, separator=" ").instructions == "third rule"
+    assert config_at(view, "s") == expected["3"], "it stands where the first item that it covers is"
+    assert config_at(Transcript().view) == (None, None)
+    with pytest.raises(UnknownId):
+        config_at(view, "nobody")

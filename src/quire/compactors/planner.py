@@ -223,5 +223,5 @@ def _pace_of(view: View, counter: Counter) -> _Pace:
     calls = max(log.tokens(0, end, _OUTPUTS), 1)
     outputs = (position for position in range(end - 1, -1, -1) if is_output(log.item(position)))
     last = next(outputs, end - 1)
-    idle = log.time(end - 1) - log.time(last) if end else 0.0
+    idle = log.item(end - 1).created_at - log.item(last).created_at if end else 0.0
     return _Pace(calls, max(log.tokens(0, end, counter) / calls, 1.0), max(idle, 0.0))

@@ -68,7 +68,7 @@ class Binding:
 
     def _let_go(self) -> None:
         """Keep only groups that something may still join: the latest, and those whose calls wait."""
-        waiting = self._answers.open_calls.positions()
+        waiting = self._answers.open_calls()
         still = {self._answers.heads[position] for position in waiting} | {self._answers.heads[-1]}
         self._groups = {head: items for head, items in self._groups.items() if head in still}
         self._places = {head: place for head, place in self._places.items() if head in still}

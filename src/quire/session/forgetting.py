@@ -260,5 +260,5 @@ def _taken_back(workspace: Workspace) -> list[Written]:
 
 def _summaries(transcript: Transcript) -> Iterable[Summary]:
     view = transcript.view
-    found = (view.log.item(position) for position in view.shape.summaries)
+    found = map(view.get, view.shape.summaries())
     return [summary for summary in found if isinstance(summary, Summary)]

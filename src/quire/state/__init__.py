@@ -4,7 +4,6 @@ All of it is pure and incremental: a plain append costs the same whatever came b
 """
 
 from quire.state.cut import (
-    is_user_message as is_user_message,
     largest_sum as largest_sum,
     newest as newest,
     newest_from as newest_from,
@@ -27,10 +26,13 @@ from quire.state.groups import (
     answers as answers,
     checked_items as checked_items,
     groups,
+    instructions as instructions,
     is_edit as is_edit,
     is_output as is_output,
+    is_user_message as is_user_message,
     merge_of as merge_of,
     pending_calls,
+    structural,
 )
 from quire.state.log import EDIT as EDIT, Log as Log, Segment as Segment
 from quire.state.merge import (
@@ -43,25 +45,10 @@ from quire.state.merge import (
     plan_summary,
 )
 from quire.state.pool import Inherit, Pool, Window
-from quire.state.select import (
-    Config,
-    Where,
-    by_agent,
-    by_role,
-    config_at,
-    empty,
-    instructions,
-    of_kind,
-    select,
-    structural,
-    tool_traffic,
-    using_tool,
-)
 from quire.state.shape import Run as Run
-from quire.state.transcript import CLOSED, Transcript, closing_results, is_closing
+from quire.state.transcript import CLOSED as CLOSED, Config, Transcript, config_at
 from quire.state.view import (
     Fate,
-    ItemRow as ItemRow,
     Scroll as Scroll,
     View,
     added_since as added_since,
@@ -75,7 +62,6 @@ from quire.state.view import (
 )
 
 __all__ = [
-    "CLOSED",
     "Config",
     "Fate",
     "Group",
@@ -84,26 +70,15 @@ __all__ = [
     "SummaryPlan",
     "Transcript",
     "View",
-    "Where",
     "Window",
     "brief",
-    "by_agent",
-    "by_role",
-    "closing_results",
     "config_at",
-    "empty",
     "fork_scoped",
     "groups",
-    "instructions",
-    "is_closing",
     "merge_all",
     "merge_result",
-    "of_kind",
     "pending_calls",
     "plan_summary",
-    "select",
     "structural",
-    "tool_traffic",
     "truncate",
-    "using_tool",
 ]

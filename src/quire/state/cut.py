@@ -5,22 +5,19 @@ that turn, between groups. Protected items are never left out: instructions, sum
 the last user message and a result that nobody answered yet. A group that goes on after the cut stays whole.
 """
 
-from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 
 from quire.errors import Irreducible
-from quire.items import Hide, Item, Message, Span, ToolResult
-from quire.state.edits import covered_area, spans_of
-from quire.state.groups import Answers
-from quire.state.select import structural
-from quire.state.shape import singles, united, without
+from quire.items import Hide, Item, Span
+from quire.state.edits import spans_of
+from quire.state.groups import Grouping, structural
+from quire.state.log import Log, Segment
+from quire.state.shape import Shape, singles, united, without
 from quire.state.view import Scroll, View, checked_view, protected_positions
 from quire.tokens import MOST, Counter, total_by, whole
-
-Count = Callable[[Item], int]
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
@@ -28,10 +25,10 @@ def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
 
     Raises `Irreducible` if the protected items take more.
     """
-    if _fits(view, tokens, counter):
+    if checked_view(view).tokens(counter) <= whole(tokens, "tokens", least=0):
         return None
-    row = _ViewRow(view, counter)
-    return Hide(row.spans_before(row.cut(view.counted(counter), tokens, counter)))
+    cut = _Cut(view, protected_positions(view))
+    return Hide(cut.spans(cut.place(tokens, counter)))
 
 
 def newest(view: View, *, tokens: int, counter: Counter, closely: bool = False) -> Scroll:
@@ -39,15 +36,15 @@ def newest(view: View, *, tokens: int, counter: Counter, closely: bool = False) 
 
     With `closely` the cut may fall between any two groups, so that no more goes than has to.
     """
-    if _fits(view, tokens, counter):
+    if view.tokens(counter) <= tokens:
         return Scroll(view=view)
-    row = _ViewRow(view, counter)
-    return row.scroll(row.cut(view.counted(counter), tokens, counter, closely))
+    cut = _Cut(view, protected_positions(view))
+    return cut.scroll(cut.place(tokens, counter, closely))
 
 
 def newest_from(view: View, index: int) -> Scroll:
     """What a view shows from an index on, the rest of the groups there, and all that is protected."""
-    return _ViewRow(view, _Nothing()).scroll(index)
+    return _Cut(view, protected_positions(view)).scroll(view.position_at(index))
 
 
 def newest_items(
@@ -63,16 +60,16 @@ def newest_items(
     `stays` are the ids that the view protects which the list is from. Without them the last user message and
     a last result are protected.
     """
-    row = _ListRow(items, counter.count, stays)
-    is_within = total_by(counter, row.counted) <= tokens
-    return tuple(items) if is_within else row.kept(row.cut(row.counted, tokens, counter, closely))
+    cut = _cut_of(items, stays)
+    is_within = total_by(counter, sum(map(counter.count, items))) <= tokens
+    return tuple(items) if is_within else tuple(cut.scroll(cut.place(tokens, counter, closely)))
 
 
 def newest_items_from(
     items: Sequence[Item], index: int, stays: Collection[str] | None = None
 ) -> tuple[Item, ...]:
     """The items from an index on, the rest of the groups there, and all that is protected."""
-    return _ListRow(items, _Nothing().count, stays).kept(index)
+    return tuple(_cut_of(items, stays).scroll(index))
 
 
 def without_last(view: View) -> View | list[Item]:
@@ -96,189 +93,80 @@ def largest_sum(tokens: int, counter: Counter) -> int:
     return bisect_right(range(min(enough, MOST) + 1), tokens, key=partial(total_by, counter)) - 1
 
 
-def is_user_message(item: Item) -> bool:
-    """Whether an item is a user message, with which a turn begins."""
-    return isinstance(item, Message) and item.role == "user"
+def _cut_of(items: Sequence[Item], stays: Collection[str] | None) -> "_Cut":
+    """A cut of a plain list, as a view in which every item is content."""
+    segment, grouping, end = Segment(0), Grouping(), len(items)
+    for position, item in enumerate(items):
+        segment.record(item, grouping.take(item, position))
+    view = View(Log((segment,)), Shape(), end, grouping.open_calls())
+    if stays is None:
+        return _Cut(view, protected_positions(view))
+    kept = (position for position, item in enumerate(items) if item.id in stays or structural(item))
+    heads = {view.log.head(position) for position in (*kept, *view.open_calls())}
+    return _Cut(view, (position for head in heads for position in view.log.group(head, end)))
 
 
-def _fits(view: View, tokens: int, counter: Counter) -> bool:
-    whole(tokens, "tokens", least=0)
-    return checked_view(view).tokens(counter) <= tokens
+class _Cut:
+    """A view, what is protected in it, and the search for the position of the cut."""
 
+    def __init__(self, view: View, protected: Iterable[int]) -> None:
+        self._view, self._log = view, view.log
+        self._protected = frozenset(protected)
+        shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
+        summaries = (view.index_of(run.start) - 1 for run in view.shape.summaries().values())
+        self._stays = sorted((*shown, *summaries))  # indexes in the view
+        self._scattered = view.log.scattered(view.end)
 
-class _Nothing:
-    key = "quire.nothing"
+    def place(self, tokens: int, counter: Counter, closely: bool = False) -> int:
+        """The first position before which enough can be left out."""
+        view, end = self._view, self._view.end
+        sums = partial(view.counted_before, counter=counter)
 
-    def count(self, item: Item) -> int:
-        return 0
+        def size(index: int) -> int:
+            return sums(index + 1) - sums(index)
 
-    def total(self, counted: int) -> int:
-        return 0
+        staying = list(accumulate(map(size, self._stays), initial=0))
 
+        def unprotected_before(position: int) -> int:
+            index = view.index_of(position)
+            return sums(index) - staying[bisect_left(self._stays, index)]
 
-class _Row:
-    """Items in order, and the search for the place of the cut."""
-
-    length: int
-
-    @abstractmethod
-    def turns_from(self, index: int) -> Iterator[int]:
-        """The indexes of user messages from an index on."""
-
-    @abstractmethod
-    def last_turn(self) -> int:
-        """The index of the last user message; 0 if there is none."""
-
-    @abstractmethod
-    def unprotected_before(self, index: int) -> int:
-        """The tokens of all unprotected items before an index."""
-
-    @abstractmethod
-    def gone_before(self, index: int) -> int:
-        """The tokens of all unprotected groups that end before an index."""
-
-    @abstractmethod
-    def protected(self) -> Sequence[Item]:
-        """The items that no cut leaves out."""
-
-    def cut(self, counted: int, tokens: int, counter: Counter, closely: bool = False) -> int:
-        """The first index before which enough can be left out."""
-        surplus = counted - largest_sum(tokens, counter)
-        first = bisect_left(range(self.length + 1), surplus, key=self.unprotected_before)
-        turns = iter(()) if closely else self.turns_from(first)
-        inside = range(first if closely else max(first, self.last_turn()), self.length + 1)
-        for index in chain(turns, inside):
-            if self.gone_before(index) >= surplus:
-                return index
-        parts = tuple(item.id for item in self.protected())
-        needed = total_by(counter, counted - self.gone_before(self.length))
+        surplus = view.counted(counter) - largest_sum(tokens, counter)
+        first = bisect_left(range(end + 1), surplus, key=unprotected_before)
+        turns = (p for p in self._log.positions("users", first, end) if view.run_at(p) is not None)
+        inside = range(first if closely else max(first, self._log.last_user(end) or 0), end + 1)
+        for position in inside if closely else chain(turns, inside):
+            if unprotected_before(position) - sum(map(size, self._held_before(position))) >= surplus:
+                return position
+        parts = tuple(view[index].id for index in self._stays)
         raise Irreducible(
-            f"{needed:,} tokens must stay, and there is room for {tokens:,}: {len(parts)} items are "
-            "instructions, summaries, pins, pending calls or the message to be answered",
+            f"{total_by(counter, staying[-1]):,} tokens must stay, and there is room for {tokens:,}: "
+            f"{len(parts)} items are instructions, summaries, pins, pending calls or the message to answer",
             parts,
         )
 
+    def scroll(self, position: int) -> Scroll:
+        """What stays if the cut falls before a position."""
+        start = self._view.index_of(position)
+        kept = sorted((*self._stays[: bisect_left(self._stays, start)], *self._held_before(position)))
+        return Scroll(tuple(self._view[index] for index in kept), self._view, start)
 
-class _ViewRow(_Row):
-    """A view. Its running sums are known, so only a few places of it are looked at."""
+    def spans(self, position: int) -> tuple[Span, ...]:
+        """The spans of what goes if the cut falls before a position."""
+        runs = (run for run in self._view.runs() if run.start < position)
+        shown = united((run.start, min(run.stop, position)) for run in runs)
+        return spans_of(self._log, without(shown, singles((*self._protected, *self._held(position)))))
 
-    def __init__(self, view: View, counter: Counter) -> None:
-        self._view, self._log, self._counter = view, view.log, counter
-        self.length = len(view)
-        self._protected = frozenset(protected_positions(view))
-        summaries = (covered_area(view.log, p, view.end)[0][0] for p in view.shape.summaries)
-        shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
-        self._stays = sorted((*shown, *(view.index_of(first) - 1 for first in summaries)))
-        self._staying = list(accumulate(map(self._tokens_at, self._stays), initial=0))
-        self._scattered = view.log.scattered(view.end)
+    def _held_before(self, position: int) -> list[int]:
+        """The indexes of items before a position that stay because their group goes on after it."""
+        return [self._view.index_of(held) for held in self._held(position) if held < position]
 
-    def turns_from(self, index: int) -> Iterator[int]:
-        view = self._view
-        users = view.log.positions("users", self._boundary(index), view.end)
-        return (view.index_of(user) for user in users if view.run_at(user) is not None)
-
-    def last_turn(self) -> int:
-        last = self._log.last_user(self._view.end)
-        return 0 if last is None else self._view.index_of(last)
-
-    def unprotected_before(self, index: int) -> int:
-        return (
-            self._view.counted_before(index, self._counter) - self._staying[bisect_left(self._stays, index)]
-        )
-
-    def gone_before(self, index: int) -> int:
-        return self.unprotected_before(index) - sum(map(self._tokens_at, self._held_before(index)))
-
-    def protected(self) -> Sequence[Item]:
-        return [self._view[index] for index in self._stays]
-
-    def scroll(self, index: int) -> Scroll:
-        """What stays if the cut falls before an index."""
-        kept = sorted((*self._stays[: bisect_left(self._stays, index)], *self._held_before(index)))
-        return Scroll(tuple(self._view[place] for place in kept), self._view, index)
-
-    def spans_before(self, index: int) -> tuple[Span, ...]:
-        """The spans of what goes if the cut falls before an index."""
-        stop = self._boundary(index)
-        runs = (run for run in self._view.runs() if run.start < stop)
-        shown = united((run.start, min(run.stop, stop)) for run in runs)
-        return spans_of(self._log, without(shown, singles((*self._protected, *self._held(index)))))
-
-    def _tokens_at(self, index: int) -> int:
-        counted_before = self._view.counted_before
-        return counted_before(index + 1, self._counter) - counted_before(index, self._counter)
-
-    def _held_before(self, index: int) -> list[int]:
-        places = map(self._view.index_of, self._held(index))
-        return [place for place in places if place < index]
-
-    def _held(self, index: int) -> Iterator[int]:
-        """The positions of unprotected groups of which a part is shown before an index and a part after."""
-        if not 0 < index < self.length:
-            return
-        boundary = self._boundary(index)
-        around = {self._log.head(boundary)} if boundary < self._view.end else set[int]()
+    def _held(self, position: int) -> Iterator[int]:
+        """The positions of unprotected groups of which a part is shown before a position and a part after."""
+        log, end = self._log, self._view.end
+        around = {log.head(position)} if position < end else set[int]()
         for head in around.union(self._scattered):
-            if head < boundary and head not in self._protected and self._view.run_at(head) is not None:
-                members = self._log.group(head, self._view.end)
-                if boundary <= members[-1]:
+            if head < position and head not in self._protected and self._view.run_at(head) is not None:
+                members = log.group(head, end)
+                if position <= members[-1]:
                     yield from members
-
-    def _boundary(self, index: int) -> int:
-        """The position such that all positions before it are shown before an index."""
-        if index >= self.length:
-            return self._view.end
-        position = self._view.position_at(index)
-        is_summary = position < 0 or self._log.item(position).id != self._view[index].id
-        return position + is_summary
-
-
-class _ListRow(_Row):
-    """A plain list, measured from its first item to its last."""
-
-    def __init__(self, items: Sequence[Item], count: Count, stays: Collection[str] | None) -> None:
-        self._items = items
-        self.length = len(items)
-        self._turns = [index for index, item in enumerate(items) if is_user_message(item)]
-        answers = Answers(items)
-        self._heads = answers.heads
-        self._ends = {head: index + 1 for index, head in enumerate(self._heads)}
-        self._protected = {self._heads[index] for index in self._protected_indexes(answers, stays)}
-        freed = [0] * (self.length + 1)
-        self.counted = 0
-        for item, head in zip(items, self._heads, strict=True):
-            size = count(item)
-            self.counted += size
-            if head not in self._protected:
-                freed[self._ends[head]] += size
-        self._gone = list(accumulate(freed))
-
-    def turns_from(self, index: int) -> Iterator[int]:
-        return islice(self._turns, bisect_left(self._turns, index), None)
-
-    def last_turn(self) -> int:
-        return self._turns[-1] if self._turns else 0
-
-    def unprotected_before(self, index: int) -> int:
-        return self._gone[index]
-
-    def gone_before(self, index: int) -> int:
-        return self._gone[index]
-
-    def protected(self) -> Sequence[Item]:
-        return self.kept(self.length)
-
-    def kept(self, index: int) -> tuple[Item, ...]:
-        """What stays if the cut falls before an index."""
-        pairs = zip(self._items, self._heads, strict=True)
-        return tuple(item for item, head in pairs if head in self._protected or self._ends[head] > index)
-
-    def _protected_indexes(self, answers: Answers, stays: Collection[str] | None) -> Iterator[int]:
-        yield from answers.open_calls.positions()
-        for index, item in enumerate(self._items):
-            if structural(item) or (stays is not None and item.id in stays):
-                yield index
-        if stays is None:
-            yield from self._turns[-1:]
-            if self._items and isinstance(self._items[-1], ToolResult):
-                yield self.length - 1

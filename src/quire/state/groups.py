@@ -11,7 +11,9 @@ from quire.errors import WrongType
 from quire.items import (
     EDITS,
     KINDS,
+    ConfigChange,
     Edit,
+    Handoff,
     Hide,
     Item,
     Mask,
@@ -23,9 +25,9 @@ from quire.items import (
     ToolResult,
     Undo,
 )
-from quire.state.log import Log
 
-_NEVER_SHOWN = (Hide, Mask, Pin, Undo)
+_NEVER_SHOWN = frozenset((Hide, Mask, Pin, Undo))
+_STRUCTURAL = frozenset((ConfigChange, Handoff, Summary))
 
 OpenCall = tuple[int, int, ToolCall]
 """The position of a call, the head of its group, and the call."""
@@ -47,8 +49,6 @@ class Group(NamedTuple):
 
 def checked_items(items: Iterable[Item]) -> list[Item]:
     """The items as a list, or `WrongType`."""
-    if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"expected several items, not {type(items).__name__}")
     row = list(items)
     for kind in set(map(type, row)) - KINDS:
         raise WrongType(f"expected items, not {kind.__name__}")
@@ -62,6 +62,21 @@ def is_output(item: Item) -> bool:
     return type(item) is ToolCall or type(item) is Reasoning
 
 
+def is_user_message(item: Item) -> bool:
+    """Whether an item is a user message, with which a turn begins."""
+    return isinstance(item, Message) and item.role == "user"
+
+
+def instructions(item: Item) -> bool:
+    """Whether an item is a message of the system or of the developer."""
+    return isinstance(item, Message) and item.role in ("system", "developer")
+
+
+def structural(item: Item) -> bool:
+    """Whether an item is part of the frame: instructions, configuration, handoffs, summaries."""
+    return type(item) in _STRUCTURAL or instructions(item)
+
+
 def is_edit(item: Item) -> TypeGuard[Edit]:
     """Whether an item changes what is shown; a summary without spans is content."""
     return type(item) in EDITS and not (isinstance(item, Summary) and not item.spans)
@@ -70,44 +85,6 @@ def is_edit(item: Item) -> TypeGuard[Edit]:
 def merge_of(item: Item) -> object:
     """The mark of a merged item; `None` for others."""
     return item.extras.get(MERGED) if item.extras else None
-
-
-class Reply:
-    """The model's output at the end of a sequence, as far as it decides whether the next item joins it."""
-
-    __slots__ = ("agent_id", "called", "head", "merge", "spoke")
-
-    def __init__(self) -> None:
-        self.head = -1  # the position of its first item; below zero where there is no reply to join
-        self.agent_id: str | None = None
-        self.merge: object = None
-        self.spoke = False  # holds a message
-        self.called = False  # holds a call
-
-    def copy(self) -> "Reply":
-        """The same reply, to grow on its own."""
-        twin = Reply()
-        twin.head, twin.agent_id, twin.merge = self.head, self.agent_id, self.merge
-        twin.spoke, twin.called = self.spoke, self.called
-        return twin
-
-    def join(self, output: Item, position: int) -> int:
-        """The head of the group of the next output: this reply, or the output itself where it begins one.
-
-        Calls join a message before them. A message or reasoning after a plain message begins a new reply, and
-        so does the output of another agent or of another merge.
-        """
-        kind = type(output)
-        is_new_message = self.spoke and not self.called and kind is not ToolCall
-        merge = merge_of(output)
-        if self.head < 0 or is_new_message or output.agent_id != self.agent_id or merge != self.merge:
-            self.head, self.agent_id, self.merge = position, output.agent_id, merge
-            self.spoke = self.called = False
-        if kind is ToolCall:
-            self.called = True
-        elif kind is Message:
-            self.spoke = True
-        return self.head
 
 
 def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
@@ -128,92 +105,103 @@ def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[in
     return max(able, key=fitness, default=-1)
 
 
-class OpenCalls:
-    """The calls that wait for their results, by call id, each with its position and the head of its group."""
+class Grouping:
+    """The end of a sequence, as far as it decides the group of the next item."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_agent_id", "_called", "_merge", "_open", "_spoke", "call", "reply")
 
     def __init__(self) -> None:
-        self._by_id: dict[str, tuple[OpenCall, ...]] = {}
+        self.reply = -1  # the head of the reply that the next output may join; below zero if there is none
+        self.call = -1  # the position of the call that the last result answered; below zero if none
+        self._agent_id: str | None = None
+        self._merge: object = None
+        self._spoke = self._called = False  # whether the reply holds a message, and a call
+        self._open: dict[str, tuple[OpenCall, ...]] = {}  # by call id
 
-    def __bool__(self) -> bool:
-        return bool(self._by_id)
-
-    def copy(self) -> "OpenCalls":
-        """The same calls, to be answered elsewhere."""
-        twin = OpenCalls()
-        twin._by_id = self._by_id.copy()
+    def copy(self) -> "Grouping":
+        """The same, to go on elsewhere."""
+        twin = Grouping()
+        twin.reply, twin._agent_id, twin._merge = self.reply, self._agent_id, self._merge
+        twin._spoke, twin._called, twin._open = self._spoke, self._called, self._open.copy()
         return twin
 
-    def positions(self) -> tuple[int, ...]:
-        """The positions of the calls, in order."""
-        return tuple(sorted(position for calls in self._by_id.values() for position, _, _ in calls))
+    def open_calls(self) -> tuple[int, ...]:
+        """The positions of the calls that wait for their results, in order."""
+        if not self._open:
+            return ()
+        return tuple(sorted(position for calls in self._open.values() for position, _, _ in calls))
 
-    def add(self, call: ToolCall, position: int, head: int) -> None:
-        """Add a call that was made."""
-        earlier = self._by_id.get(call.call_id)
-        added = (position, head, call)
-        self._by_id[call.call_id] = (added,) if earlier is None else (*earlier, added)
+    def take(self, item: Item, position: int) -> int:
+        """The head of the group of the next item: the item's own position where it begins one."""
+        kind = type(item)
+        if is_output(item):
+            head = self._join(item, position)
+            if isinstance(item, ToolCall):
+                self._open[item.call_id] = (*self._open.get(item.call_id, ()), (position, head, item))
+            return head
+        if kind not in _NEVER_SHOWN:  # these do not come between two outputs
+            self.reply = -1
+        return self._answer(item, position) if isinstance(item, ToolResult) else position
 
-    def answer(self, result: ToolResult, head: int | None = None) -> OpenCall | None:
-        """Close the call that a result answers, and return it; with `head`, only a call of that group."""
-        waiting = self._by_id.get(result.call_id, ())
-        if len(waiting) == 1 and head is None and not result.extras:  # the common case
-            return self._by_id.pop(result.call_id)[0]
-        able = waiting if head is None else [call for call in waiting if call[1] == head]
-        index = answered([call for _, _, call in able], result, [head for _, head, _ in able])
-        if index < 0:
-            return None
-        rest = tuple(call for call in waiting if call is not able[index])
+    def _join(self, output: Item, position: int) -> int:
+        """The head of the reply of an output.
+
+        Calls join a message before them. A message or reasoning after a plain message begins a new reply, and
+        so does the output of another agent or of another merge.
+        """
+        kind = type(output)
+        is_new_message = self._spoke and not self._called and kind is not ToolCall
+        merge = merge_of(output)
+        if self.reply < 0 or is_new_message or output.agent_id != self._agent_id or merge != self._merge:
+            self.reply, self._agent_id, self._merge = position, output.agent_id, merge
+            self._spoke = self._called = False
+        if kind is ToolCall:
+            self._called = True
+        elif kind is Message:
+            self._spoke = True
+        return self.reply
+
+    def _answer(self, result: ToolResult, position: int) -> int:
+        """The head of the group of the call that a result answers, which is open no longer."""
+        waiting = self._open.pop(result.call_id, ())
+        index = 0
+        if len(waiting) != 1 or result.extras:
+            index = answered([call for _, _, call in waiting], result, [head for _, head, _ in waiting])
+        rest = waiting if index < 0 else (*waiting[:index], *waiting[index + 1 :])
         if rest:
-            self._by_id[result.call_id] = rest
-        else:
-            del self._by_id[result.call_id]
-        return able[index]
-
-
-def open_calls_at(log: Log, end: int) -> tuple[int, ...]:
-    """The positions of the calls that waited at an earlier revision."""
-    calls = OpenCalls()
-    for position, item in enumerate(log.items(0, end)):
-        if isinstance(item, ToolCall):
-            calls.add(item, position, log.head(position))
-        elif isinstance(item, ToolResult) and log.head(position) != position:
-            calls.answer(item, log.head(position))
-    return calls.positions()
+            self._open[result.call_id] = rest
+        self.call, head, _ = (-1, position, None) if index < 0 else waiting[index]
+        return head
 
 
 class Answers:
     """What answers what in a sequence of items, found as they are taken one by one."""
 
-    __slots__ = ("_reply", "call_of", "heads", "open_calls")
+    __slots__ = ("_grouping", "call_of", "heads")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.call_of: dict[int, int] = {}  # for results, by index: the call that each answers
         self.heads: list[int] = []  # for each item the index of the first of its group
-        self.open_calls = OpenCalls()
-        self._reply = Reply()
+        self._grouping = Grouping()
         for item in items:
             self.take(item)
 
     def take(self, item: Item) -> None:
         """Find the group of the next item."""
-        index = head = len(self.heads)
-        if is_output(item):
-            head = self._reply.join(item, index)
-        elif not isinstance(item, _NEVER_SHOWN):  # these do not come between two outputs
-            self._reply.head = -1
-        if isinstance(item, ToolCall):
-            self.open_calls.add(item, index, head)
-        elif isinstance(item, ToolResult) and (call := self.open_calls.answer(item)) is not None:
-            self.call_of[index], head, _ = call
-        self.heads.append(head)
+        index = len(self.heads)
+        self.heads.append(self._grouping.take(item, index))
+        if isinstance(item, ToolResult) and self._grouping.call >= 0:
+            self.call_of[index] = self._grouping.call
+
+    def open_calls(self) -> tuple[int, ...]:
+        """The indexes of the calls that still wait."""
+        return self._grouping.open_calls()
 
 
 def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
     """For results, by index, the call that each answers; and the calls that still wait."""
     found = Answers(items)
-    return found.call_of, list(found.open_calls.positions())
+    return found.call_of, list(found.open_calls())
 
 
 def groups(items: Iterable[Item]) -> list[Group]:

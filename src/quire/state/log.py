@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Literal
 
 from quire.items import Item
+from quire.state.groups import is_user_message, structural
 from quire.state.shape import Shape
 from quire.tokens import Counter, count_by
 
@@ -22,59 +23,48 @@ Sort = Literal["users", "marks", "edits"]
 
 _SMALL = 256  # a fork copies a segment up to this length instead of adding one, so that chains stay short
 
+_CONTENT = ("far", "heads", "items", "shapes", "sorts")
+
 
 class Segment:
-    """Items in order of arrival, and what is known about each by its position."""
+    """Items in order of arrival, and what is known about each by its position.
 
-    __slots__ = (
-        *("_load", "edits", "far", "heads", "ids", "items", "marks"),
-        *("memos", "shapes", "start", "sums", "users"),
-    )
+    With `load` only the ids are known, and `load` fetches the segment when more is needed.
+    """
 
-    def __init__(self, start: int) -> None:
-        self._begin(start)
-        self.ids: dict[str, int] = {}  # positions by id
-        self.items: list[Item] = []
-        self.heads = array("I")  # for each item the position of the first member of its group
-        self.far: dict[int, list[int]] = {}  # by head: members that do not directly follow the others
-        self.users = array("I")
-        self.marks = array("I")
-        self.edits = array("I")
-        self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
+    __slots__ = ("_load", "ids", "memos", "start", "sums", *_CONTENT)
 
-    def _begin(self, start: int) -> None:
+    def __init__(
+        self, start: int, ids: Iterable[str] = (), load: "Callable[[], Segment] | None" = None
+    ) -> None:
         self.start = start
+        self.ids = {item_id: position for position, item_id in enumerate(ids, start)}
         self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
         self.memos: dict[Hashable, Any] = {}  # what readers of views computed and can continue from
-        self._load: Callable[[], Segment] | None = None
-
-    @classmethod
-    def lazy(cls, start: int, ids: Iterable[str], load: Callable[[], "Segment"]) -> "Segment":
-        """A segment of which only the start and the ids are known; `load` fetches it when more is needed."""
-        segment = cls.__new__(cls)
-        segment._begin(start)
-        segment.ids = {item_id: position for position, item_id in enumerate(ids, start)}
-        segment._load = load
-        return segment
+        self._load = load
+        if load is None:
+            self.items: list[Item] = []
+            self.heads = array("I")  # for each item the position of the first member of its group
+            self.far: dict[int, list[int]] = {}  # by head: members that do not directly follow the others
+            self.sorts: dict[Sort, array[int]] = {sort: array("I") for sort in ("users", "marks", "edits")}
+            self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this for attributes that are not set: those of a lazy segment before its first use.
+        # Python calls this for attributes that are not set: those of a segment before it is loaded.
         if self._load is None:
             raise AttributeError(name)
         loaded, self._load = self._load(), None
-        self.items, self.heads, self.far = loaded.items, loaded.heads, loaded.far
-        self.users, self.marks, self.edits = loaded.users, loaded.marks, loaded.edits
-        self.shapes = loaded.shapes
+        for attribute in _CONTENT:
+            setattr(self, attribute, getattr(loaded, attribute))
         return getattr(self, name)
 
     def copy_until(self, end: int) -> "Segment":
         """The same segment up to a position, free to grow on its own."""
-        copy, length = Segment(self.start), end - self.start
-        copy.items, copy.heads = self.items[:length], self.heads[:length]
-        copy.ids = {item.id: position for position, item in enumerate(copy.items, self.start)}
-        copy.users = self.users[: bisect_left(self.users, end)]
-        copy.marks = self.marks[: bisect_left(self.marks, end)]
-        copy.edits = self.edits[: bisect_left(self.edits, end)]
+        length = end - self.start
+        items = self.items[:length]
+        copy = Segment(self.start, (item.id for item in items))
+        copy.items, copy.heads = items, self.heads[:length]
+        copy.sorts = {sort: found[: bisect_left(found, end)] for sort, found in self.sorts.items()}
         copy.far = {head: [p for p in members if p < end] for head, members in self.far.copy().items()}
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
@@ -82,14 +72,20 @@ class Segment:
 
     def record(self, item: Item, head: int) -> None:
         """Add one item at the end, as a member of the group of `head`."""
-        self.ids[item.id] = self.start + len(self.items)
+        position = self.start + len(self.items)
+        if head == EDIT:
+            self.sorts["edits"].append(position)
+        elif head != position:
+            # Where the group began in an earlier segment, its members here are found by their head.
+            if head < self.start or self.heads[-1] != head or head in self.far:
+                self.far.setdefault(head, []).append(position)
+        elif is_user_message(item):
+            self.sorts["users"].append(position)
+        elif structural(item):
+            self.sorts["marks"].append(position)
+        self.ids[item.id] = position
         self.items.append(item)
         self.heads.append(head)
-
-    def record_edit(self, edit: Item) -> None:
-        """Add an edit at the end."""
-        self.edits.append(self.start + len(self.items))
-        self.record(edit, EDIT)
 
     def count(self, counter: Counter, length: int) -> "array[int]":
         """Running token totals of at least the first `length` items. Each item is counted once, ever."""
@@ -142,10 +138,6 @@ class Log:
         """The position of the first member of the item's group, or `EDIT`."""
         segment = self.segment(position)
         return segment.heads[position - segment.start]
-
-    def time(self, position: int) -> float:
-        """When the item at a position was made."""
-        return self.item(position).created_at
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments under a range, each with its part of the range as offsets."""
@@ -214,16 +206,17 @@ class Log:
         """The positions of one sort in a range."""
         found: list[int] = []
         for segment, a, b in self.pieces(start, end):
-            kept: array[int] = getattr(segment, sort)
+            kept = segment.sorts[sort]
             found.extend(kept[bisect_left(kept, segment.start + a) : bisect_left(kept, segment.start + b)])
         return found
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user before `end`."""
         for segment, _, stop in reversed(list(self.pieces(0, end))):
-            index = bisect_left(segment.users, segment.start + stop)
+            users = segment.sorts["users"]
+            index = bisect_left(users, segment.start + stop)
             if index:
-                return segment.users[index - 1]
+                return users[index - 1]
         return None
 
     def shape_at(self, revision: int) -> Shape:

@@ -28,11 +28,10 @@ from quire.items import (
     Unknown,
     now,
 )
-from quire.state.edits import EditsInForce, covered_area, resolved, spans_of
-from quire.state.groups import MERGED, Group, answers, is_edit
-from quire.state.select import instructions as instructions_of, of_kind
+from quire.state.edits import EditsInForce, resolved, spans_of
+from quire.state.groups import MERGED, Group, answers, instructions as instructions_of, is_edit
 from quire.state.shape import Interval, singles, united, without
-from quire.state.transcript import Transcript, checked_transcript, is_closing
+from quire.state.transcript import Transcript, is_closing
 from quire.state.view import View, spans_over
 from quire.tokens import named, whole
 
@@ -42,7 +41,6 @@ TASK: Final = "quire.task"
 """The key of `extras` that marks the task of a brief, which no user of the parent wrote."""
 
 _TRAFFIC = (ToolCall, ToolResult)
-_FRAME = instructions_of | of_kind(ConfigChange)
 
 
 def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
@@ -63,19 +61,15 @@ def fork_scoped(
     Pins stay shown. A reply that called any other tool is left out whole, with its results. The fork has the
     whole log beneath it and hides what is outside its scope.
     """
-    if isinstance(tools, str) or not isinstance(tools, Collection | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tools is a collection of names, not {type(tools).__name__}")
-    child = checked_transcript(parent).fork()
+    if isinstance(tools, str):
+        raise WrongType("tools is a collection of names, not a single name")
+    child = parent.fork()
     view = child.view
     cut = 0 if turns is None else _start_of_turns(view, whole(turns, "turns", least=1))
-    area = united([*_content_before(view, cut), *_other_tools(view, tools, cut)])
-    last = view.log.last_user(view.end)
-    spans = spans_of(
-        view.log,
-        area if last is None else without(area, [(last, last + 1)]),
-        # A summary that also covers part of a turn that is kept stays.
-        [p for p in view.shape.summaries if covered_area(view.log, p, view.end)[-1][1] <= cut],
-    )
+    shown = [summary for summary in map(view.get, view.shape.summaries()) if isinstance(summary, Summary)]
+    # A summary that also covers part of a turn that is kept stays.
+    earlier = [one for one in shown if resolved(view.log, one, view.end).area[-1][1] <= cut]
+    spans = spans_of(view.log, _outside(view, cut, tools), earlier)
     if spans:
         child.append(Hide(spans))
     return child
@@ -91,33 +85,19 @@ def _start_of_turns(view: View, turns: int) -> int:
     return 0
 
 
-def _content_before(view: View, cut: int) -> list[Interval]:
-    """What is shown before a position, without instructions and configuration, in whole groups."""
-    if not cut:
-        return []
-    log = view.log
-    before = [(run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut]
-    kept = (p for p in log.positions("marks", 0, cut) if _FRAME(log.item(p)))
-    area = without(united(before), singles(kept))
-    for head, members in log.scattered(view.end).items():
-        if head < cut <= members[-1] and view.run_at(head) is not None:
-            area += singles(members)  # a group belongs where it begins
-    return area
-
-
-def _other_tools(view: View, tools: Collection[str] | None, cut: int) -> list[Interval]:
-    """The groups with a call of another tool, of those shown from a position on."""
-    if tools is None:
-        return []
-    log, heads = view.log, set[int]()
-    for run in view.runs(backwards=True):
-        start = max(run.start, cut)
-        for position, item in enumerate(log.items(start, run.stop), start):
-            if isinstance(item, _TRAFFIC) and item.name not in tools:
-                heads.add(log.head(position))
-        if run.start < cut:
-            break
-    return singles(p for head in heads for p in log.group(head, view.end))
+def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interval]:
+    """What is shown before a position, except instructions, and groups with a call of another tool."""
+    log, end = view.log, view.end
+    before = united((run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut)
+    given = singles(p for p in log.positions("marks", 0, cut) if _is_given(log.item(p)))
+    # A group belongs where it begins.
+    heads = {head for head, members in log.scattered(end).items() if head < cut <= members[-1]}
+    if tools is not None:
+        calls = ((p, item) for p, item in enumerate(log.items(cut, end), cut) if isinstance(item, _TRAFFIC))
+        heads.update(log.head(position) for position, item in calls if item.name not in tools)
+    shown = (head for head in heads if view.run_at(head) is not None)
+    groups = singles(p for head in shown for p in log.group(head, end))
+    return united([*without(before, given), *groups])
 
 
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
@@ -128,9 +108,9 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     of a brief, and results that only closed a call. An edit that the parent refuses stays behind with a
     warning.
     """
-    since = _fork_point(checked_transcript(parent), checked_transcript(child))
+    since = _fork_point(parent, child)
     marks = _marks(child, since)
-    own = [item for item in own_items(parent, child) if not _stays_behind(item)]
+    own = [item for item in _own_items(parent, child) if not _stays_behind(item)]
     new = [_merged(item, agent_id, marks[item.id]) for item in own]
     parent.extend(new)
     for edit in _own_edits(parent, child, since):
@@ -145,8 +125,7 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
     """Append the child's final answer, made now; gives back what was new."""
-    checked_transcript(parent)
-    groups = reversed(checked_transcript(child).view.groups())
+    groups = reversed(child.view.groups())
     answer = next((group.items[-1] for group in groups if _is_answer(group)), None)
     if answer is None:
         return []
@@ -172,11 +151,11 @@ class SummaryPlan(NamedTuple):
 
 def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
     """A plan to record what the child did as a summary; `None` where there is nothing new."""
-    since = _fork_point(checked_transcript(parent), checked_transcript(child))
+    since = _fork_point(parent, child)
     recorded = child.recorded(since)
     ends = [index for index, item in enumerate(recorded, 1) if _summary_id(item) in parent]
     known = {item.id for item in recorded[: ends[-1] if ends else 0]}
-    items = [item for item in own_items(parent, child) if item.id not in known]
+    items = [item for item in _own_items(parent, child) if item.id not in known]
     return SummaryPlan(tuple(items), _summary_id(items[-1]), agent_id) if items else None
 
 
@@ -185,7 +164,7 @@ def _summary_id(last: Item) -> str:
     return f"{last.id}-summary"
 
 
-def own_items(parent: Transcript, child: Transcript) -> list[Item]:
+def _own_items(parent: Transcript, child: Transcript) -> list[Item]:
     """What happened in the child and is not in the parent."""
     recorded = child.recorded(_fork_point(parent, child))
     return [
@@ -195,16 +174,8 @@ def own_items(parent: Transcript, child: Transcript) -> list[Item]:
 
 def _fork_point(parent: Transcript, child: Transcript) -> int:
     """The length of the beginning that two transcripts have in common."""
-    ours, theirs = parent.view.log, child.view.log
-    shared, most = 0, min(len(parent), len(child))
-    for index, (mine, yours) in enumerate(zip(ours.segments, theirs.segments, strict=False), 1):
-        if mine is not yours:
-            break
-        shared = min([most, *(log.starts[index] for log in (ours, theirs) if index < len(log.starts))])
-    if not shared:  # they may have been read from a store
-        pairs = zip(parent.recorded(), child.recorded(), strict=False)
-        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return shared
+    pairs = zip(parent.recorded(), child.recorded(), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
 
 def _has(parent: Transcript, item: Item) -> bool:
@@ -220,8 +191,13 @@ def _has(parent: Transcript, item: Item) -> bool:
     return True
 
 
+def _is_given(item: Item) -> bool:
+    """Whether an item is part of what an agent is given: instructions and configuration."""
+    return isinstance(item, ConfigChange) or instructions_of(item)
+
+
 def _stays_behind(item: Item) -> bool:
-    return is_closing(item) or TASK in item.extras or _FRAME(item)
+    return is_closing(item) or TASK in item.extras or _is_given(item)
 
 
 def _marks(child: Transcript, since: int) -> dict[str, str]:
@@ -236,10 +212,10 @@ def _marks(child: Transcript, since: int) -> dict[str, str]:
             continue
         members = view.log.group(position, view.end)
         group = [view.log.item(member) for member in members]
-        marks |= {one.id: item.id for one, place in zip(group, members, strict=True) if place >= since}
-        for result, call in answers(group)[0].items():
-            if members[call] < since <= members[result]:
-                marks[group[result].id] = group[call].id
+        call_of = answers(group)[0]
+        for index in (index for index, member in enumerate(members) if member >= since):
+            call = call_of.get(index, index)
+            marks[group[index].id] = item.id if members[call] >= since else group[call].id
     return marks
 
 

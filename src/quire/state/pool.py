@@ -1,8 +1,7 @@
 """The pool: notes kept at hand by key, bounded. The window: the newest few of anything."""
 
 from collections import OrderedDict, deque
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import islice
 from typing import Generic, TypeVar
@@ -66,28 +65,6 @@ class Pool:
             del self._notes[_key_of(evicted)]
         self._notes[_key_of(note)] = note
         return evicted
-
-    @contextmanager
-    def adding(self, note: Note) -> Generator[Note | None, None, None]:
-        """Make room for a note on entering and keep it on leaving; an error in between restores the pool.
-
-        Notes that others add in between stay, and the pool never exceeds its limit.
-        """
-        evicted, before, most = self.evicted_by(note), self._notes, len(self._notes)
-        if evicted is not None:
-            del self._notes[_key_of(evicted)]
-        try:
-            yield evicted
-        except BaseException:  # a cancelled task has changed nothing either
-            is_free = self._notes is before and len(self._notes) < most
-            if evicted is not None and is_free and evicted.key not in self._notes:
-                self._notes[_key_of(evicted)] = evicted
-                self._notes.move_to_end(_key_of(evicted), last=False)
-            raise
-        if len(self._notes) < most:  # the room is still there; `add` would make it again
-            self._notes[_key_of(note)] = note
-        else:
-            self.add(note)
 
     def evicted_by(self, note: Note) -> Note | None:
         """The note that adding this one would evict."""

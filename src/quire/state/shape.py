@@ -7,8 +7,8 @@ anything here being touched.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ class Run(NamedTuple):
     start: int
     stop: int
     stand_in: Item | None = None
+    pinned: bool = False
 
     @property
     def width(self) -> int:
@@ -37,33 +38,25 @@ class Run(NamedTuple):
 class Leaf:
     """A few runs that never change; `sums` keeps their running token totals by counter."""
 
-    __slots__ = ("count", "runs", "start", "sums")
+    __slots__ = ("count", "notable", "runs", "start", "sums")
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = tuple(runs)
         self.start = runs[0].start
         self.count = sum(run.width for run in runs)
+        self.notable = tuple(run for run in runs if run.pinned or run.start == run.stop)
         self.sums: dict[str, tuple[int, ...]] | None = None
 
 
 class Shape:
     """The leaves, then everything from the position `tail` on. A shape never changes."""
 
-    __slots__ = ("_offsets", "leaves", "pins", "size", "summaries", "sums", "tail")
+    __slots__ = ("_offsets", "leaves", "size", "sums", "tail")
 
-    def __init__(
-        self,
-        leaves: tuple[Leaf, ...] = (),
-        size: int = 0,
-        tail: int = 0,
-        pins: frozenset[int] = frozenset(),
-        summaries: frozenset[int] = frozenset(),
-    ) -> None:
+    def __init__(self, leaves: tuple[Leaf, ...] = (), size: int = 0, tail: int = 0) -> None:
         self.leaves = leaves
         self.size = size  # items shown by the leaves
         self.tail = tail
-        self.pins = pins  # the heads of pinned groups
-        self.summaries = summaries  # positions of the summaries that are shown in place of others
         self.sums: dict[str, list[int]] | None = None  # by counter: tokens before each leaf, and in all
         self._offsets: list[int] | None = None
 
@@ -73,6 +66,15 @@ class Shape:
         if self._offsets is None:
             self._offsets = list(accumulate((leaf.count for leaf in self.leaves), initial=0))
         return self._offsets
+
+    def pinned(self) -> list[Run]:
+        """The runs of pinned items, without those that joined a pinned group later."""
+        return [run for leaf in self.leaves for run in leaf.notable if run.pinned]
+
+    def summaries(self) -> dict[str, Run]:
+        """The runs of summaries that are shown in place of others, by the id of the summary."""
+        notable = (run for leaf in self.leaves for run in leaf.notable)
+        return {run.stand_in.id: run for run in notable if run.stand_in is not None}
 
     def leaf_at(self, position: int) -> int:
         """The index of the leaf in which a position belongs."""
@@ -91,62 +93,62 @@ class Shape:
     def closed(self, end: int) -> "Shape":
         """The same with the tail in the leaves, and an empty tail after the edit at `end`."""
         if self.tail >= end:
-            return Shape(self.leaves, self.size, end + 1, self.pins, self.summaries)
+            return Shape(self.leaves, self.size, end + 1)
         run = Run(self.tail, end)
         last = (*self.leaves[-1].runs, run) if self.leaves else (run,)
-        leaves = (*self.leaves[:-1], *_leaves(last))
-        return Shape(leaves, self.size + run.width, end + 1, self.pins, self.summaries)
+        return Shape((*self.leaves[:-1], *_leaves(last)), self.size + run.width, end + 1)
 
-    def spliced(self, area: Sequence[Interval], runs: Sequence[Run], gone: Mapping[str, int]) -> "Shape":
-        """The same with other runs in an area, and without the summaries `gone`, given by id and place."""
-        places = [*(p for interval in area for p in interval), *(run.start for run in runs), *gone.values()]
+    def spliced(self, area: Sequence[Interval], runs: Sequence[Run], gone: Sequence[Run]) -> "Shape":
+        """The same with other runs in an area, and without the summaries `gone`."""
+        places = [*(p for interval in area for p in interval), *(run.start for run in (*runs, *gone))]
         if not places:
             return self
         # A summary may be the last run of the leaf before the one that begins at its place.
         first = max(bisect_left(self.leaves, min(places), key=_start_of_leaf) - 1, 0)
         last = bisect_right(self.leaves, max(places), key=_start_of_leaf)
         kept = [run for leaf in self.leaves[first:last] for run in leaf.runs]
-        changed = _joined(sorted(_divided([*_remaining(kept, area, gone), *runs]), key=_place_of_run))
+        changed = [*_remaining(kept, area, gone), *runs]
+        summaries = sorted((run.start, run.stop) for run in changed if run.start == run.stop)
+        if summaries:
+            changed = [piece for run in changed for piece in _pieces(run, summaries)]
+        changed = _joined(sorted(changed, key=_place_of_run))
         if len(changed) < _LEAF // 2 and last < len(self.leaves):
             changed = _joined((*changed, *self.leaves[last].runs))
             last += 1
         new = _leaves(changed)
         size = self.size + sum(leaf.count for leaf in new)
         size -= sum(leaf.count for leaf in self.leaves[first:last])
-        leaves = (*self.leaves[:first], *new, *self.leaves[last:])
-        return Shape(leaves, size, self.tail, self.pins, self.summaries)
+        return Shape((*self.leaves[:first], *new, *self.leaves[last:]), size, self.tail)
 
 
-def _remaining(runs: Iterable[Run], area: Sequence[Interval], gone: Collection[str]) -> Iterator[Run]:
+def _remaining(runs: Iterable[Run], area: Sequence[Interval], gone: Sequence[Run]) -> Iterator[Run]:
     """Runs without an area and without some summaries."""
     low, high = (area[0][0], area[-1][1]) if area else (0, 0)
     for run in runs:
-        if run.stand_in is None:
-            if run.stop <= low or run.start >= high:
-                yield run  # the same object, so that shapes of two revisions share it
-            else:
-                yield from (Run(start, stop) for start, stop in subtracted((run.start, run.stop), area))
-        elif run.stand_in.id not in gone if run.start == run.stop else not contains(area, run.start):
+        if run.start == run.stop:
+            if run not in gone:
+                yield run
+        elif run.stop <= low or run.start >= high:
             yield run
-
-
-def _divided(runs: Sequence[Run]) -> Iterator[Run]:
-    """Runs with those that are shown word for word divided where a summary stands."""
-    places = sorted(run.start for run in runs if run.start == run.stop)
-    for run in runs:
-        inside = places[bisect_right(places, run.start) : bisect_left(places, run.stop)] if places else ()
-        if inside:
-            yield from (Run(start, stop) for start, stop in pairwise((run.start, *inside, run.stop)))
         else:
-            yield run
+            yield from _pieces(run, area)
+
+
+def _pieces(run: Run, area: Sequence[Interval]) -> list[Run]:
+    """What remains of a run without an area; an empty interval divides it."""
+    pieces = list(subtracted((run.start, run.stop), area))
+    if run.start == run.stop or pieces == [(run.start, run.stop)]:
+        return [run]  # the same object, so that shapes of two revisions share it
+    return [Run(start, stop, run.stand_in, run.pinned) for start, stop in pieces]
 
 
 def _joined(runs: Iterable[Run]) -> list[Run]:
     """Runs with neighbours that are shown word for word in one piece."""
     joined: list[Run] = []
     for run in runs:
-        if joined and run.stand_in is joined[-1].stand_in is None and joined[-1].stop == run.start:
-            joined[-1] = Run(joined[-1].start, run.stop)
+        start, stop, stand_in, pinned = joined[-1] if joined else (0, -1, None, False)
+        if stop == run.start and stand_in is run.stand_in is None and pinned == run.pinned:
+            joined[-1] = Run(start, run.stop, None, pinned)
         else:
             joined.append(run)
     return joined

@@ -4,37 +4,20 @@ Edits are items too, and the view is the log with them applied. Appending, forki
 the same for ten items and for a hundred thousand.
 """
 
-import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from quire.errors import DuplicateId, OutOfRange, WrongType, cut
-from quire.items import (
-    EDITS,
-    KINDS,
-    ConfigChange,
-    Edit,
-    Handoff,
-    Item,
-    Message,
-    Summary,
-    ToolCall,
-    ToolResult,
-    kind_of,
-)
+from quire.items import EDITS, KINDS, ConfigChange, Edit, Item, Message, Summary, ToolResult
 from quire.state.edits import Editor
-from quire.state.groups import OpenCalls, Reply, is_edit, is_output
-from quire.state.log import Log, Segment
+from quire.state.groups import Grouping, is_edit
+from quire.state.log import EDIT, Log, Segment
 from quire.state.shape import Shape
-from quire.state.view import View, checked_view
+from quire.state.view import View
 from quire.tokens import whole
-
-logger = logging.getLogger("quire.state")
 
 CLOSED = "quire.closed"
 """The key of `extras` that marks a result no tool gave; its value says what closed the call."""
-
-_STRUCTURAL = frozenset((ConfigChange, Handoff, Summary))
 
 
 class Tip(NamedTuple):
@@ -42,14 +25,13 @@ class Tip(NamedTuple):
 
     end: int
     shape: Shape
-    open_calls: OpenCalls
-    reply: Reply
+    grouping: Grouping
 
 
 class Transcript:
     """An append-only log with a view. One writer at a time; views and forks may be read from any thread."""
 
-    __slots__ = ("_end", "_log", "_open", "_owned", "_reply", "_segment", "_shape")
+    __slots__ = ("_end", "_grouping", "_log", "_owned", "_segment", "_shape")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self._segment = Segment(0)
@@ -57,8 +39,7 @@ class Transcript:
         self._owned = True  # whether the last segment may grow by what is appended here
         self._end = 0
         self._shape = Shape()
-        self._open = OpenCalls()
-        self._reply = Reply()
+        self._grouping = Grouping()
         self.extend(items)
 
     @classmethod
@@ -66,7 +47,7 @@ class Transcript:
         """A transcript over an existing log, whose segments may be lazy. It does not write to the log."""
         transcript = cls.__new__(cls)
         transcript._segment, transcript._log, transcript._owned = log.segments[-1], log, False
-        transcript._set_tip(tip)
+        transcript._end, transcript._shape, transcript._grouping = tip
         return transcript
 
     def __len__(self) -> int:
@@ -86,15 +67,12 @@ class Transcript:
     @property
     def view(self) -> View:
         """What is shown now."""
-        return View(self._log, self._shape, self._end, self._open.positions() if self._open else ())
+        return View(self._log, self._shape, self._end, self._grouping.open_calls())
 
     @property
     def tip(self) -> Tip:
         """What `resume` needs beside the log."""
-        return Tip(self._end, self._shape, self._open.copy(), self._reply.copy())
-
-    def _set_tip(self, tip: Tip) -> None:
-        self._end, self._shape, self._open, self._reply = tip
+        return Tip(self._end, self._shape, self._grouping.copy())
 
     def get(self, item_id: str) -> Item:
         """The item with this id, as it was recorded."""
@@ -120,75 +98,42 @@ class Transcript:
         if kind not in KINDS:
             raise WrongType(f"a transcript takes items, not {kind.__name__}")
         if not self._owned:
-            self._own()
+            self._log = self._log.forked_at(self._end)
+            self._segment, self._owned = self._log.segments[-1], True
         segment = self._segment
         if item.id in segment.ids or (segment.start and item.id in self):
             raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
             return
-        position = head = self._end
-        if is_output(item):
-            head = self._reply.join(item, position)
-            if isinstance(item, ToolCall):
-                self._open.add(item, position, head)
-        else:
-            self._reply.head = -1  # whatever comes next begins a new reply
-            if isinstance(item, Message):
-                (segment.users if item.role == "user" else segment.marks).append(position)
-            elif isinstance(item, ToolResult):
-                call = self._open.answer(item)
-                head = position if call is None else call[1]
-            elif kind in _STRUCTURAL:
-                segment.marks.append(position)
-        if head != position and not self._is_adjacent(head, position):
-            segment.far.setdefault(head, []).append(position)
-        segment.record(item, head)
-        self._end = position + 1
-
-    def _is_adjacent(self, head: int, position: int) -> bool:
-        """Whether all items from `head` to before a position are of its group."""
-        segment = self._segment
-        if head >= segment.start:
-            return segment.heads[-1] == head and head not in segment.far
-        pieces = self._log.pieces(head, position)
-        return self._log.head(position - 1) == head and all(head not in one.far for one, _, _ in pieces)
+        segment.record(item, self._grouping.take(item, self._end))
+        self._end += 1
 
     def _append_edit(self, edit: Edit) -> None:
-        self._shape = Editor(self._log, self._shape, self._end, self._open.positions()).apply(edit)
-        self._segment.record_edit(edit)
+        editor = Editor(self._log, self._shape, self._end, self._grouping.open_calls())
+        self._shape = editor.apply(edit)
+        self._segment.record(edit, EDIT)
         self._end += 1
         self._segment.shapes.append((self._end, self._shape))
-        if self._reply.head >= 0 and self._shape.run_at(self._reply.head, self._end) is None:
-            self._reply.head = -1  # nothing joins a reply that is not shown
-        logger.debug("edit %s of kind %s", edit.id, kind_of(edit))
-
-    def _own(self) -> None:
-        self._log = self._log.forked_at(self._end)
-        self._segment = self._log.segments[-1]
-        self._owned = True
+        if self._grouping.reply >= 0 and self._shape.run_at(self._grouping.reply, self._end) is None:
+            self._grouping.reply = -1  # nothing joins a reply that is not shown
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
-        if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a transcript takes several items, not {type(items).__name__}")
         kept = self.tip
         try:
             for item in items:
                 self.append(item)
         except BaseException:
-            if self._end > kept.end:
-                # Forks and views may share the segment, so what was added is left behind in it, unseen.
-                self._log = self._log.forked_at(kept.end)
-                self._segment = self._log.segments[-1]
-            self._set_tip(kept)
+            # Forks and views may share the segment, so what was added is left behind in it, unseen.
+            self._owned = self._owned and self._end == kept.end
+            self._end, self._shape, self._grouping = kept
             raise
 
     def fork(self) -> "Transcript":
         """A transcript with the same past and a future of its own. Open calls are closed in it."""
         child = self.copy()
-        if child._open:
-            child.extend(closing_results(child.view))
+        child.extend(closing_results(child.view))
         return child
 
     def copy(self) -> "Transcript":
@@ -201,22 +146,42 @@ class Transcript:
         return self.copy()  # items do not change, so they may be shared
 
 
-def checked_transcript(transcript: object) -> Transcript:
-    """The transcript, or `WrongType`."""
-    if not isinstance(transcript, Transcript):
-        raise WrongType(f"expected a transcript, not {type(transcript).__name__}")
-    return transcript
-
-
 def closing_results(view: View) -> list[Item]:
     """A neutral result for every open call, marked as such: what a fork needs to go on."""
     text = "No result: the conversation was forked while this call was running."
-    return [
-        ToolResult(call.call_id, call.name, text, extras={CLOSED: "fork"})
-        for call in checked_view(view).pending()
-    ]
+    return [ToolResult(call.call_id, call.name, text, extras={CLOSED: "fork"}) for call in view.pending()]
 
 
 def is_closing(item: Item) -> bool:
     """Whether an item is a result that no tool gave."""
     return isinstance(item, ToolResult) and CLOSED in item.extras
+
+
+class Config(NamedTuple):
+    """The instructions of a model and the names of its tools; `None` where none were set."""
+
+    instructions: str | None = None
+    tools: tuple[str, ...] | None = None
+
+
+def config_at(view: View, item_id: str | None = None, *, separator: str = "\n") -> Config:
+    """The configuration after an item, by default at the end. A summary is where the first item it covers is.
+
+    The log decides, not the view: an edit does not change what was in force. `separator` stands between the
+    text parts of a message.
+    """
+    end = view.end
+    if item_id is not None:
+        item = view.get(item_id)
+        first = item.spans[0].first if isinstance(item, Summary) and item.spans else item_id
+        end = view.position(first) + 1
+    config = Config()
+    for position in view.log.positions("marks", 0, end):
+        item = view.log.item(position)
+        if isinstance(item, ConfigChange):
+            said = config.instructions if item.instructions is None else item.instructions
+            config = Config(said, config.tools if item.tools is None else item.tools)
+        elif isinstance(item, Message):
+            texts = (part for part in item.parts if isinstance(part, str))
+            config = config._replace(instructions=separator.join(texts))
+    return config

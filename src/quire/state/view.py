@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, overload
 
 from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType, cut
 from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
-from quire.state.edits import Editor, EditsInForce, one_per_group
-from quire.state.groups import Group, checked_items, is_edit, open_calls_at
+from quire.state.edits import Editor, EditsInForce, one_per_group, pinned_heads
+from quire.state.groups import Answers, Group, is_edit
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains
 from quire.tokens import Counter, checked_counter, count_by, total_by, whole
@@ -59,7 +59,7 @@ class ItemRow(Sequence[Item]):
 class View(ItemRow):
     """Items as they are shown, oldest first. `log`, `shape` and `end` are for other packages."""
 
-    __slots__ = ("_edits_in_force", "_open_calls", "end", "log", "shape")
+    __slots__ = ("_edits_in_force", "_open_calls", "_pins", "end", "log", "shape")
 
     def __init__(self, log: Log, shape: Shape, end: int, open_calls: tuple[int, ...] | None = None) -> None:
         self.log = log
@@ -67,6 +67,7 @@ class View(ItemRow):
         self.end = end
         self._open_calls = open_calls  # computed on demand for a revision of the past
         self._edits_in_force: EditsInForce | None = None
+        self._pins: set[int] | None = None
 
     @property
     def revision(self) -> int:
@@ -155,9 +156,9 @@ class View(ItemRow):
         return self.shape.run_at(position, self.end)
 
     def position_at(self, index: int) -> int:
-        """The position of the item at an index; for a summary, that of the first item it covers, less one."""
-        at, run = next(self._runs_from(index))
-        return run.start + index - at if run.stop > run.start else run.start - 1
+        """The position of the item at an index, for a summary that of its place; the end after the last."""
+        at, run = next(self._runs_from(index), (index, Run(self.end, self.end)))
+        return run.start + index - at
 
     def index_of(self, position: int) -> int:
         """How many items are shown before a position; its index, if it is shown."""
@@ -229,7 +230,7 @@ class View(ItemRow):
     def open_calls(self) -> tuple[int, ...]:
         """The positions of the calls that still wait for their result."""
         if self._open_calls is None:
-            self._open_calls = open_calls_at(self.log, self.end)
+            self._open_calls = _open_calls_at(self.log, self.end)
         return self._open_calls
 
     def pending(self) -> list[ToolCall]:
@@ -237,14 +238,24 @@ class View(ItemRow):
         calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
+    def pins(self) -> set[int]:
+        """The heads of the pinned groups."""
+        if self._pins is None:
+            self._pins = pinned_heads(self.log, self.shape)
+        return self._pins
+
+    def shows_summary(self, position: int) -> bool:
+        """Whether the item at a position is a summary that is shown in place of others."""
+        return self.log.item(position).id in self.shape.summaries()
+
     def fate(self, item_id: str) -> Fate:
         """What became of an item, and by which edit."""
         position = self.position(item_id)
         head = self.log.head(position)
         if head == EDIT:
-            return Fate("shown" if position in self.shape.summaries else "edit")
+            return Fate("shown" if self.shows_summary(position) else "edit")
         run = self.run_at(position)
-        if run is not None and head in self.shape.pins:
+        if run is not None and head in self.pins():
             return Fate("pinned")
         if run is not None and run.stand_in is None:
             return Fate("shown")
@@ -252,10 +263,20 @@ class View(ItemRow):
             self._edits_in_force = EditsInForce(self.log, self.end)
         edits = self._edits_in_force
         if run is not None:
-            return Fate("masked", self.log.item(edits.masks[position]).id)
+            return Fate("masked", edits.masks[position].id)
         covers = reversed(edits.covers.items())
         edit, cover = next((edit, cover) for edit, cover in covers if contains(cover.area, position))
         return Fate("covered" if cover.is_summary else "hidden", self.log.item(edit).id)
+
+
+def _open_calls_at(log: Log, end: int) -> tuple[int, ...]:
+    """The positions of the calls that waited at an earlier revision."""
+    calls = (p for p, item in enumerate(log.items(0, end)) if isinstance(item, ToolCall))
+    found: list[int] = []
+    for head in {log.head(position) for position in calls}:
+        members = log.group(head, end)
+        found += (members[index] for index in Answers(map(log.item, members)).open_calls())
+    return tuple(sorted(found))
 
 
 def protected_positions(view: View) -> Iterator[int]:
@@ -266,7 +287,7 @@ def protected_positions(view: View) -> Iterator[int]:
     """
     log, end = view.log, view.end
     yield from log.positions("marks", 0, end)
-    for head in (*view.shape.pins, *one_per_group(log, view.open_calls())):
+    for head in (*view.pins(), *one_per_group(log, view.open_calls())):
         yield from log.group(head, end)
     last = log.last_user(end)
     if last is not None:
@@ -301,14 +322,14 @@ def view_after(view: View, edits: Iterable[Edit]) -> View:
     An edit that would be refused is refused. The log stays as it is.
     """
     open_calls = checked_view(view).open_calls()
-    for edit in checked_items(edits):
+    for edit in edits:
         if not is_edit(edit):
-            raise WrongType(f"only edits can be applied to a view, and {cut(edit.id)!r} is not one")
+            raise WrongType("only edits can be applied to a view")
         if view.log.find(edit.id, view.end) is not None:
             raise DuplicateId(f"item {cut(edit.id)!r} is in the transcript already")
         shape = Editor(view.log, view.shape, view.end, open_calls).apply(edit)
         log = view.log.forked_at(view.end)
-        log.segments[-1].record_edit(edit)
+        log.segments[-1].record(edit, EDIT)
         view = View(log, shape, view.end + 1, open_calls)
     return view
 

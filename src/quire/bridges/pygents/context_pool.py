@@ -58,8 +58,20 @@ class ContextPool(Hooked):
         if not self._heard:
             self._pool.add(note)
             return
-        with self._pool.adding(note):
+        evicted = self._pool.evicted_by(note)
+        if evicted is not None:
+            self._pool.remove(str(evicted.key))
+        try:
             await self._heard.fire_and_wait(Adding(NOWHERE, _STREAM, (note,)))
+        except BaseException:  # a cancelled task has changed nothing either
+            if (
+                evicted is not None
+                and self._pool.evicted_by(evicted) is None
+                and evicted.key not in self._pool
+            ):
+                self._pool = Pool.restored([evicted, *self._pool], limit=self.limit)
+            raise
+        self._pool.add(note)
         await self._heard.fire_and_wait(Added(NOWHERE, _STREAM, (note,)))
 
     def get(self, id: str) -> ContextItem[Any]:

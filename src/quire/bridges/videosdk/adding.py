@@ -17,8 +17,8 @@ from quire.bridges.videosdk.items import (
 from quire.bridges.videosdk.keeping import Holding
 from quire.bridges.videosdk.messages import ChatMessage, ChatRole
 from quire.errors import WrongType
-from quire.items import Hide, Item, new_id
-from quire.state import by_role, select, spans_over
+from quire.items import Hide, Item, Message, new_id
+from quire.state import spans_over
 
 Added = TypeVar("Added", bound=ChatItem)
 
@@ -42,7 +42,8 @@ class Adding(Holding):
         )
         if replace and message.role is ChatRole.SYSTEM:
             view = self._kept.transcript.view
-            spans = spans_over(view, select(view, by_role("system")))
+            earlier = [item for item in view if isinstance(item, Message) and item.role == "system"]
+            spans = spans_over(view, earlier)
             self._kept.transcript.extend((Hide(spans),) if spans else ())
         return ChatMessage.over(self._kept.append(message.item))
 

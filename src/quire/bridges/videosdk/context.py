@@ -18,7 +18,7 @@ from quire.bridges.videosdk.telling import LLM, said
 from quire.compactors import Room, Summarize, old_turns, record, summary_prompt, transcript_text
 from quire.errors import WrongType
 from quire.items import Item
-from quire.state import Transcript, brief, fork_scoped, merge_result, plan_summary, select
+from quire.state import Transcript, brief, fork_scoped, merge_result, plan_summary
 from quire.tokens import MOST, Counter, counter_for, whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
@@ -73,7 +73,8 @@ class ChatContext(Reading, Adding):
             exclude_config_updates=exclude_config_updates,
             filter_agent_id=filter_agent_id,
         )
-        taken = select(view, keep & calling(view, tools))
+        calls = calling(view, tools)
+        taken = [item for item in view if keep(item) and calls(item)]
         picked = len(taken) < len(view) or not self._kept.is_whole()
         return _of(self._with(taken, picked=picked))
 

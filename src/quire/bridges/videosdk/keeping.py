@@ -173,14 +173,14 @@ def _late_groups(view: View, since: int) -> list[list[int]]:
         head = view.log.head(position)
         if head != EDIT:
             groups.setdefault(head if head >= since else position, []).append(position)
-    return sorted(groups.values(), key=lambda members: view.log.time(members[0]))
+    return sorted(groups.values(), key=lambda members: view.log.item(members[0]).created_at)
 
 
 def _place(view: View, order: list[int], members: list[int]) -> int:
     """The index in an order of positions at which a group belongs."""
-    heads, time, own = view.log.head, view.log.time(members[0]), view.log.head(members[0])
-    place = len(order)
-    while place and view.log.time(order[place - 1]) > time and heads(order[place - 1]) != own:
+    item, heads = view.log.item, view.log.head
+    time, own, place = item(members[0]).created_at, heads(members[0]), len(order)
+    while place and item(order[place - 1]).created_at > time and heads(order[place - 1]) != own:
         place -= 1
     while 0 < place < len(order) and heads(order[place - 1]) == heads(order[place]):
         place += 1

@@ -39,12 +39,9 @@ class Reading(Holding):
         """
         view = self._kept.transcript.view
         item_id = self._id_at(target) if isinstance(target, int) else target
-        index = None
-        if item_id is not None:
-            index = next((at for at, item in enumerate(view) if item.id == item_id), None)
-            if index is None:
-                raise UnknownId(f"no item {item_id!r} is shown")
-        told, tools = config_at(view, index, separator=BETWEEN_TEXTS)
+        if item_id is not None and all(item.id != item_id for item in view):
+            raise UnknownId(f"no item {item_id!r} is shown")
+        told, tools = config_at(view, item_id, separator=BETWEEN_TEXTS)
         return told, None if tools is None else list(tools)
 
     def _id_at(self, index: int) -> str:
