@@ -161,7 +161,7 @@ def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
     """
     found: list[_Replaceable] = []
     left, number, log = view.counted(savings), 0, view.log
-    stays = {*view.shape.pins, *one_per_group(log, view.open_calls())}
+    stays = {*view.pins(), *one_per_group(log, view.open_calls())}
     results = (item for item in reversed(view) if isinstance(item, ToolResult))
     while left > 0:
         result = next(results)
