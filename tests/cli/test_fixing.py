@@ -246,13 +246,13 @@ def test_what_is_left_after_the_repair_is_said() -> None:
     payload: dict[str, Any] = {
         "messages": [USER, {"role": "assistant", "content": [call]}, answer],
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
-        "tool_choice": {"type": "tool", "name": "gone"},
+        "cache_control": {"type": "forever"},
     }
     lines = "\n".join(map(json.dumps, [{"messages": [USER]}, payload]))
     for given, place in ((json.dumps(payload), ""), (lines, "line 2: ")):
         run = CliRunner().invoke(app, ["check", "-", "--provider", "anthropic", "--fix"], input=given)
         assert run.exit_code == 1
-        assert f"{place}not repaired: tool_choice.name: there is no tool 'gone' (tool_choice)" in run.stderr
+        assert f"{place}not repaired: cache_control: A cache_control has" in run.stderr
         assert run.stderr.count("not repaired") == 1
 
 

@@ -156,13 +156,3 @@ def test_openai_and_gemini_need_the_items_of_an_array(kind: Any) -> None:
         contents = [{"role": "user", "parts": [{"text": "x"}]}]
         declared_tool = {"functionDeclarations": [{"name": "f", "parameters": schema}]}
         assert len(found({"contents": contents, "tools": [declared_tool]}, "gemini")) == count
-
-
-def test_a_recursive_schema_is_refused_in_a_strict_tool_of_anthropic() -> None:
-    node: Json = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
-    node["additionalProperties"] = False
-    loop = {**node, "$defs": {"node": node}}
-    plain = {**node, "$defs": {"node": {"type": "string"}}}
-    for schema, faults in ((loop, ["tool_strict tools[0].input_schema"]), (plain, [])):
-        tool = {"name": "f", "strict": True, "input_schema": schema}
-        assert found({"messages": [ASK], "tools": [tool]}, "anthropic") == faults

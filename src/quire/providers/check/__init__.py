@@ -5,7 +5,8 @@ from typing import Any
 
 from quire.errors import InvalidValue, WrongType
 from quire.providers.check import anthropic, gemini, openai_chat, openai_responses
-from quire.providers.check.core import RULES, Fields, Findings, Rule, to_json
+from quire.providers.check.core import Fields, Findings, to_json
+from quire.providers.rules import RULES, Rule
 from quire.providers.types import HISTORY, Fault
 
 __all__ = [
@@ -43,7 +44,7 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
         raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
     values = to_json(payload if isinstance(payload, Mapping) else {HISTORY[provider]: payload})
     body = Fields(Findings(provider), "", values)
-    named = body.optional_text("model")
+    named = body.text("model") if body.has("model") else None
     _CHECKS[provider](body, named if model is None else model)
     return body.findings.in_order()
 

@@ -1,8 +1,12 @@
-"""Faults with paths, and a reader for JSON of any shape. The rules of a wire are in its own module."""
+"""Faults with paths, a walker for the shapes in `rules.json`, and the pairing of calls with results by id.
 
+What a wire says about order, signatures and caches is in its own module.
+"""
+
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 import msgspec
@@ -10,7 +14,8 @@ import msgspec
 from quire.errors import InvalidValue
 from quire.items import MAX_DEPTH
 from quire.providers.media import is_sound, noun_of, start_of
-from quire.providers.types import HISTORY, Fault
+from quire.providers.rules import NAMES, RULES, read_section
+from quire.providers.types import Fault
 from quire.providers.values import dumped
 from quire.tokens import UNKNOWN, ModelFacts, facts_for
 
@@ -18,27 +23,60 @@ _SHOWN = 40
 """Characters of an id, a role or a type that a fault repeats; a longer one is most likely content."""
 
 _DEEPEST = 2 * MAX_DEPTH
+_TYPES: dict[str, tuple[type, ...]] = {
+    "missing": (type(None),),
+    "a boolean": (bool,),
+    "a string": (str,),
+    "a number": (int, float),
+    "an object": (Mapping,),
+    "a list": (list, tuple),
+}
 
 
-class Rule(NamedTuple):
-    """What a rule says, and its source.
+class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a shape says of one field; a value of another type breaks `rule`, any other value `breaks`."""
 
-    A source is a page of the provider, a public report (owner/repository#number), or the answer of the API in
-    quotes. Sources were read in 2026-11. A rule without a source does not belong in the table.
+    type: str = "a string"
+    optional: bool = False
+    rule: str = "shape"
+    matches: str = ""
+    """The row of `rules.NAMES` that has the pattern of the value."""
+    values: tuple[str, ...] = ()
+    most: int = 0
+    """The greatest length of a list."""
+    breaks: str = ""
+    empty: str = ""
+    """The rule that an empty list breaks."""
+    shape: str = ""
+    """The shape of the object, or of each object in the list."""
+    opens: str = ""
+    """The use of the object in the field that the value names; with the value, it is a shape."""
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which kinds of parts stand in one place, such as the messages of a role.
+
+    A kind that stands elsewhere breaks `rule`, one that the wire does not have breaks `unknown`.
     """
 
-    text: str
-    source: str
+    kinds: re.Pattern[str]
+    rule: str
+    unknown: str
+    at: str = "type"
 
 
-def _read_rules() -> dict[str, dict[str, Rule]]:
-    data = Path(__file__).with_name("rules.json").read_bytes()
-    tables = msgspec.json.decode(data, type=dict[str, dict[str, Rule]])
-    return {wire: tables["every wire"] | tables[wire] for wire in HISTORY}
+class Shapes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shapes of the objects of one wire, and all kinds of parts that it has."""
+
+    shapes: dict[str, dict[str, Field]]
+    one_of: dict[str, tuple[str, tuple[str, ...]]] = {}
+    """The rule that a shape breaks without one of some fields."""
+    known: re.Pattern[str] = re.compile("")
+    places: dict[str, Place] = {}
 
 
-RULES: Mapping[str, Mapping[str, Rule]] = _read_rules()
-"""The rules by wire and name; the table is `rules.json`."""
+_SHAPES = read_section("shapes", dict[str, Shapes])
+_NUMBERS = re.compile(r"(\d+)")
 
 
 class Findings:
@@ -46,6 +84,7 @@ class Findings:
 
     def __init__(self, wire: str) -> None:
         self._rules = RULES[wire]
+        self.shapes = _SHAPES[wire]
         self.faults: list[Fault] = []
 
     def add(self, place: str, rule: str, text: str = "") -> None:
@@ -57,16 +96,16 @@ class Findings:
         return not {fault.rule for fault in self.faults}.isdisjoint(rules)
 
     def in_order(self) -> list[Fault]:
-        """The faults sorted by place, with `messages[10]` after `messages[9]`."""
-        return sorted(self.faults, key=lambda fault: _sort_key(fault.place))
-
-
-_NUMBERS = re.compile(r"(\d+)")
+        """Each fault once, sorted by place, with `messages[10]` after `messages[9]`."""
+        return sorted(dict.fromkeys(self.faults), key=lambda fault: _sort_key(fault.place))
 
 
 def _sort_key(place: str) -> list[tuple[bool, int, str]]:
     # A number may have any count of digits, so its length goes before its value.
     return [(part.isdigit(), len(part) * part.isdigit(), part) for part in _NUMBERS.split(place)]
+
+
+# Values.
 
 
 def as_object(value: object) -> Mapping[str, Any] | None:
@@ -79,28 +118,9 @@ def as_list(value: object) -> Sequence[Any] | None:
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else None
 
 
-def objects_in(value: object) -> list[Mapping[str, Any]]:
-    """The elements of a list; each that is no object counts as an empty one, so that positions stay."""
-    return [as_object(element) or {} for element in as_list(value) or ()]
-
-
 def type_of(value: object) -> str:
     """The JSON type of a value, in words."""
-    match value:
-        case None:
-            return "missing"
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string"
-        case int() | float():
-            return "a number"
-        case Mapping():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return "no JSON value"
+    return next((name for name, kinds in _TYPES.items() if isinstance(value, kinds)), "no JSON value")
 
 
 def short(name: object) -> str:
@@ -109,13 +129,27 @@ def short(name: object) -> str:
     return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
 
 
-class Fields:
-    """The fields of one JSON object with its path; a field of the wrong type becomes a `shape` fault."""
+def to_json(value: Any, depth: int = _DEEPEST) -> Any:
+    """A copy of the payload with each object of a client as the JSON that the client sends."""
+    if depth == 0:
+        raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
+        return {key: to_json(inner, depth - 1) for key, inner in fields.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(inner, depth - 1) for inner in cast("Sequence[Any]", value)]
+    sent = None if isinstance(value, str | int | bytes) else dumped(value)
+    return value if sent is None else to_json(sent, depth - 1)
 
-    def __init__(self, findings: Findings, place: str, values: Mapping[str, Any]) -> None:
+
+class Fields:
+    """The fields of one JSON object with its path; `kind` is what a part holds, as far as it was read."""
+
+    def __init__(self, findings: Findings, place: str, values: Mapping[str, Any], kind: str = "") -> None:
         self.findings = findings
         self.place = place
         self.values = values
+        self.kind = kind
 
     def get(self, key: str) -> Any:
         """The value of a field, of whatever type; None where it is missing."""
@@ -142,25 +176,26 @@ class Fields:
         """Add a fault of a field that has the wrong type."""
         self.add(key, rule, f"must be {wanted}, is {type_of(self.get(key))}")
 
-    def dict(self, key: str) -> Mapping[str, Any]:
-        """The object in a field; an empty one where it is missing or something else."""
-        return as_object(self.get(key)) or {}
-
-    def text(self, key: str, rule: str = "shape") -> str | None:
+    def text(self, key: str) -> str | None:
         """A required string."""
         value = self.get(key)
         if isinstance(value, str):
             return value
-        self.must_be(key, "a string", rule)
+        self.must_be(key, "a string")
         return None
 
-    def optional_text(self, key: str) -> str | None:
-        """A string that may be missing."""
-        return None if self.get(key) is None else self.text(key)
-
-    def within(self, place: str, values: Mapping[str, Any]) -> Self:
+    def within(self, place: str, values: Mapping[str, Any] | None, kind: str = "") -> Self:
         """The fields of another object of the payload."""
-        return type(self)(self.findings, place, values)
+        return type(self)(self.findings, place, values or {}, kind)
+
+    def inner(self, key: str) -> Self:
+        """The object in a field; an empty one where it is missing or something else."""
+        return self.within(self.at(key), as_object(self.get(key)))
+
+    def inners(self, key: str) -> list[Self]:
+        """The objects of the list in a field, if it has one; what is no object is left out."""
+        values = enumerate(as_list(self.get(key)) or ())
+        return [self.within(f"{self.at(key)}[{at}]", one) for at, one in values if isinstance(one, Mapping)]
 
     def opened(self, place: str, value: Any) -> Self | None:
         """The fields of a value that must be an object."""
@@ -168,10 +203,6 @@ class Fields:
         if values is None:
             self.findings.add(place, "shape", f"must be an object, is {type_of(value)}")
         return None if values is None else self.within(place, values)
-
-    def object(self, key: str) -> Self | None:
-        """A required object."""
-        return self.opened(self.at(key), self.get(key))
 
     def each(self, key: str) -> Iterator[tuple[str, Any]]:
         """The elements of a required list, with their paths."""
@@ -181,83 +212,142 @@ class Fields:
         for index, element in enumerate(elements or ()):
             yield f"{self.at(key)}[{index}]", element
 
-    def each_object(self, key: str) -> Iterator[Self | None]:
-        """The elements of a required list, each of which must be an object; None for one that is not."""
-        return (self.opened(place, element) for place, element in self.each(key))
+    def objects(self, key: str) -> list[Self]:
+        """The elements of a required list, each of which must be an object."""
+        return [fields for place, element in self.each(key) if (fields := self.opened(place, element))]
+
+    def check(self, shape: str) -> None:
+        """Check the fields that a shape names."""
+        for key, field in self.findings.shapes.shapes.get(shape, {}).items():
+            if not field.optional or self.has(key):
+                self._check_field(key, self.get(key), field)
+        rule, names = self.findings.shapes.one_of.get(shape, ("", ()))
+        if rule and not self.has(*names):
+            self.add("", rule, f"has none of {', '.join(names)}")
+
+    def _check_field(self, key: str, value: Any, field: Field) -> None:
+        is_filled = isinstance(value, str) and value != ""
+        if field.type not in (type_of(value), "a filled string" if is_filled else ""):
+            self.must_be(key, field.type, field.rule)
+        elif field.values and value not in field.values:
+            self.add(key, field.breaks, f"is {short(value)}, not {' or '.join(field.values)}")
+        elif field.matches and not NAMES[field.matches].accepted.fullmatch(value):
+            self.add(key, field.breaks)
+        elif field.opens and (opened := self.opened(self.at(value), self.get(value))):
+            opened.check(f"{field.opens} {value}")
+        elif field.type == "an object":
+            self.inner(key).check(field.shape)
+        elif field.type == "a list":
+            if field.empty and not value:
+                self.add(key, field.empty)
+            if field.most and len(value) > field.most:
+                self.add(key, field.breaks, f"has {len(value)} elements, more than {field.most}")
+            for fields in self.objects(key):
+                fields.check(field.shape)
+
+    def parts(self, key: str, name: str, rule: str = "shape") -> Iterator[Self]:
+        """The parts in a field that may stand in a place, each checked by its shape; a text has none."""
+        shapes, value = self.findings.shapes, self.get(key)
+        place = shapes.places.get(name)
+        if isinstance(value, str):
+            return
+        if place is None or as_list(value) is None:
+            self.must_be(key, "a string or a list of parts" if place else "a string", rule)
+            return
+        for part in self.objects(key):
+            part.kind = part.text("type") or ""
+            if place.kinds.fullmatch(part.kind):
+                part.check(part.kind)
+                yield part
+            elif shapes.known.fullmatch(part.kind):
+                part.add(place.at, place.rule, f"is {part.kind}, which does not stand here ({name})")
+            elif isinstance(part.get("type"), str):
+                part.add("type", place.unknown, f"is {short(part.kind)}")
 
 
-class ToolNames(set[str]):
-    """The names of the tools of a request."""
+class Turn(NamedTuple):
+    """A message or content, and its readable parts."""
 
-    complete = True
-    """Whether all names are known, so that a name that is not here is known to be missing."""
+    place: str
+    role: str
+    parts: list[Fields]
 
-    def read(self, name: object) -> None:
-        """Add the name of a tool; one that cannot be read may be any name."""
-        if isinstance(name, str):
-            self.add(name)
+    def of(self, kind: str) -> list[Fields]:
+        """The parts of a kind."""
+        return [part for part in self.parts if part.kind == kind]
+
+
+class Pairing:
+    """Pairs calls with results by id, each result in the round of its call; faults have these rules."""
+
+    def __init__(self, findings: Findings, unanswered: str, orphan: str, late: str, again: str) -> None:
+        self._findings = findings
+        self._unanswered, self._orphan, self._late, self._again = unanswered, orphan, late, again
+        self._open: dict[str, list[str]] = {}
+        self._given: Counter[str] = Counter()
+        self._early: set[str] = set()
+        self._left: dict[str, list[str]] = {}
+        self._faults: list[tuple[str, str, str]] = []
+
+    def call(self, call_id: str, place: str) -> str | None:
+        """A call; returns the path of another one with this id in the round."""
+        places = self._open.setdefault(call_id, [])
+        places.append(place)
+        return places[0] if len(places) > 1 else None
+
+    def result(self, call_id: str, place: str) -> bool:
+        """A result; whether it answers a call of the round."""
+        name = short(call_id)
+        if self._given[call_id] < len(self._open.get(call_id, ())):
+            self._given[call_id] += 1
+            return True
+        if self._given[call_id]:
+            self._faults.append((place, self._again, f"call {name} has a result already"))
+        elif self._left.get(call_id):
+            call = self._left[call_id].pop()
+            self._faults.append((place, self._late, f"the call {name} is at {call}, too far before"))
         else:
-            self.complete = False
+            self._early.add(call_id)
+            self._faults.append((place, self._orphan, f"no call before it has the id {name}"))
+        return False
 
-    def may_have(self, name: object) -> bool:
-        """Whether a tool may have this name."""
-        return name in self or not self.complete
+    def end_round(self) -> None:
+        """End the round; results of its calls that come later are late."""
+        for call_id, places in self._open.items():
+            if not self._given[call_id] and call_id not in self._early:
+                self._left.setdefault(call_id, []).append(places[0])
+        self._open, self._given, self._early = {}, Counter(), set()
 
-
-# Objects of a client.
-
-_SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
-
-
-def to_json(value: Any, depth: int = _DEEPEST) -> Any:
-    """The payload with each object of a client as the JSON that the client sends.
-
-    What holds no such object is returned as it is. A payload that contains itself is an `InvalidValue`.
-    """
-    if depth == 0:
-        raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
-    if isinstance(value, Mapping):
-        fields = cast("dict[Any, Any]", value)
-        changed = {
-            key: made
-            for key, inner in fields.items()
-            if type(inner) not in _SCALARS and (made := to_json(inner, depth - 1)) is not inner
-        }
-        return {**fields, **changed} if changed else fields
-    if isinstance(value, list | tuple):
-        elements = cast("Sequence[Any]", value)
-        made = [one if type(one) in _SCALARS else to_json(one, depth - 1) for one in elements]
-        return made if any(new is not old for new, old in zip(made, elements, strict=True)) else elements
-    sent = dumped(value)
-    return to_json(sent, depth - 1) if isinstance(sent, Mapping | list | tuple) else value
+    def end(self, without: Iterable[str] = ()) -> None:
+        """Add what was found, except faults of some rules."""
+        self.end_round()
+        for call_id, places in self._left.items():
+            text = f"call {short(call_id)} has no result"
+            self._faults += [(place, self._unanswered, text) for place in places]
+        for fault in self._faults:
+            if fault[1] not in without:
+                self._findings.add(*fault)
 
 
 # Texts and bytes.
 
 
 def check_texts(body: Fields) -> int:
-    """Find each text that is not valid Unicode; return the count of characters of all texts."""
-    size, broken = _measure(body.values)
-    for place in broken:
+    """Find each text that is not valid Unicode; return the length of the payload in JSON."""
+    text = json.dumps(body.values, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=str)
+    for place in () if is_unicode(text) else dict.fromkeys(_broken(body.values, "")):
         body.findings.add(place.lstrip("."), "not_unicode")
-    return size
+    return len(text)
 
 
-def _measure(value: Any) -> tuple[int, Sequence[str]]:
-    """The count of characters in a value, and the paths within it of texts that are not valid Unicode."""
-    if isinstance(value, str):
-        return len(value), () if is_unicode(value) else ("",)
-    fields, size, broken = as_object(value), 0, list[str]()
-    entries: Iterable[tuple[Any, Any]] = enumerate(as_list(value) or ()) if fields is None else fields.items()
-    for step, inner in entries:
-        if isinstance(step, str) and not is_unicode(step):
-            broken.append("")
-            continue
-        length, paths = _measure(inner)
-        size += length
-        if paths:
-            broken += (f"[{step}]{path}" if fields is None else f".{step}{path}" for path in paths)
-    return size, broken
+def _broken(value: Any, path: str) -> Iterator[str]:
+    """The paths of texts that are not valid Unicode."""
+    if isinstance(value, str) and not is_unicode(value):
+        yield path
+    for index, inner in enumerate(as_list(value) or ()):
+        yield from _broken(inner, f"{path}[{index}]")
+    for key, inner in (as_object(value) or {}).items():
+        yield from _broken(inner, f"{path}.{key}") if is_unicode(str(key)) else (path,)
 
 
 def is_unicode(text: str) -> bool:
@@ -268,13 +358,9 @@ def is_unicode(text: str) -> bool:
         return False
 
 
-# Padding and line breaks are the provider's concern; a data URL, an address or a path is not base64.
-_BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]+(?:={1,2}\s*)?")
-
-
 def is_base64(text: str) -> bool:
     """Whether a text can be base64, of the plain or of the URL-safe alphabet."""
-    return _BASE64.fullmatch(text) is not None
+    return NAMES["base64"].accepted.fullmatch(text) is not None
 
 
 def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: str = "data") -> None:
@@ -285,6 +371,9 @@ def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: 
     start = data if isinstance(data, bytes) else start_of(data)
     if not is_sound(kind, start) and (isinstance(data, bytes) or is_base64(data)):
         fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
+
+
+# Models.
 
 
 def version_in(name: str, pattern: re.Pattern[str]) -> tuple[int, int]:
