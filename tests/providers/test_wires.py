@@ -371,8 +371,8 @@ def test_the_oldest_of_too_many_images_become_text_in_steps() -> None:
     images = [Message("user", (Image(url=f"https://example.com/{n}.png"),)) for n in range(105)]
     rendered = sent("anthropic", "claude-sonnet-4-5", *images)
     blocks = rendered.payload["messages"][0]["content"]
-    assert [block["type"] for block in blocks] == ["text"] * 20 + ["image"] * 85
-    assert {note.item_id for note in rendered.downgrades} == {message.id for message in images[:20]}
+    assert [block["type"] for block in blocks] == ["text"] * 16 + ["image"] * 89
+    assert {note.item_id for note in rendered.downgrades} == {message.id for message in images[:16]}
 
 
 def test_among_many_images_a_large_one_goes() -> None:
@@ -441,22 +441,19 @@ def test_a_plan_marks_tools_system_and_the_end_of_the_slow_part() -> None:
     ]
     plan = CachePlan(static=1, slow=4, keep="long")
     payload = sent("anthropic", "claude-opus-4-8", *items, tools=LOOK, plan=plan).payload
-    assert marks(payload) == ["system", "2"]  # tools alone are too short to be cached
+    assert marks(payload) == ["tools", "system", "0", "2"]
     block = payload["messages"][2]["content"][0]
     assert block["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
     assert "cache_control" not in payload["messages"][2]["content"][1]
 
 
-def test_a_prefix_too_short_to_be_cached_gets_no_mark() -> None:
-    assert marks(sent("anthropic", "claude-opus-4-8", ask, plan=CachePlan()).payload) == []
-
-
-def test_long_turns_are_marked_on_the_way_and_four_times_at_most() -> None:
+def test_the_end_of_the_request_before_is_marked_too() -> None:
     calls = [ToolCall(f"c{n}", "look", "{}") for n in range(40)]
-    results = [ToolResult(f"c{n}", "look", "x" * 500) for n in range(40)]
-    pairs = [item for pair in zip(calls, results, strict=True) for item in pair]
-    payload = sent("anthropic", "claude-opus-4-8", ask, *pairs, plan=CachePlan()).payload
-    assert 2 <= len(marks(payload)) <= 4
+    results = [ToolResult(f"c{n}", "look", "x") for n in range(40)]
+    payload = sent(
+        "anthropic", "claude-opus-4-8", ask, *calls, *results, tools=LOOK, plan=CachePlan()
+    ).payload
+    assert marks(payload) == ["tools", "0", "2"]
 
 
 # --- Gemini ----------------------------------------------------------------------------------------------

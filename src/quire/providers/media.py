@@ -6,7 +6,8 @@ turn. So the first bytes of a part decide whether it goes out as what it is said
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from typing import Any, TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard, TypeVar
 
 from quire.items import Audio, File, Image, Part
 from quire.tokens import in_file, is_text, is_utf8
@@ -262,6 +263,23 @@ def _shortened(text: str) -> str:
     if not start:
         return text
     return f"[{declared or begun(start) or 'data'}, {len(data.rstrip('=')) * 3 // 4} bytes]"
+
+
+# --- limits of a request ---------------------------------------------------------------------------------
+
+_STEPS = 5
+T = TypeVar("T")
+
+
+def oldest_until(media: list[T], fits: Callable[[list[T]], bool]) -> list[T]:
+    """The oldest of some media that must go until the others fit.
+
+    They go in steps of about a fifth, so that not every new one changes what was sent before.
+    """
+    step, start = 1 << (max(len(media) // _STEPS, 1).bit_length() - 1), 0
+    while start < len(media) and not fits(media[start:]):
+        start += step
+    return media[:start]
 
 
 # --- media in replies and histories ----------------------------------------------------------------------

@@ -24,6 +24,7 @@ from quire.providers.media import (
     file_id,
     inline_bytes,
     media_type,
+    oldest_until,
     sound_type,
     split,
 )
@@ -44,7 +45,6 @@ from quire.providers.values import Json, object_in
 from quire.tokens import NO_OUTPUT, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
-_STEPS = 5
 _HEAVY = 8_000_000
 """Bytes of media from which on a request is weighed: text alone exceeds any window before it gets near."""
 
@@ -127,8 +127,7 @@ class MessagesWriter(Writer):
             payload["tools"] = _stand_ins(self.tool_names.values())
             payload["tool_choice"] = {"type": "none"}
         if marks:
-            end = self._slow_end(messages)
-            mark(payload, end, self._stable_system, marks.plan, self.profile.cache_minimum)
+            mark(payload, self._stable_system, self._slow_end(messages), marks.plan)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -191,11 +190,10 @@ class MessagesWriter(Writer):
         settled = self.draft.settled
         if not settled:
             return None
-        place, length = len(settled) - 1, len(settled[-1]["content"])
-        if messages[place]["role"] != settled[-1]["role"]:  # instructions that moved to a later place
-            place -= 1
-            length = len(messages[place]["content"])
-        return End(place, length - 1)
+        place, last = len(settled) - 1, settled[-1]
+        if messages[place]["role"] == last["role"]:
+            return End(place, len(last["content"]))
+        return End(place - 1, len(messages[place - 1]["content"]))  # instructions that moved to a later place
 
     def _seed(self) -> None:
         """Begin the digest with what precedes all messages."""
@@ -349,22 +347,20 @@ class MessagesWriter(Writer):
     def _excess_media(self, turns: list[Json]) -> list[_Held]:
         """The oldest media over the limits: too many images, a large one among many, too many bytes."""
         limits = self.profile.images
-        images = [held for held in self._media if held.block["type"] == "image"]
-        count = _stepped(len(images), limits.count)
-        large = max((place for place, held in enumerate(images) if held.is_large), default=-1)
-        if large >= count:
-            # They go until no more than many are left, or none of those left is large.
-            count = max(count, min(_stepped(len(images), limits.many), large + 1))
-        gone = images[:count]
-        if sum(held.weight for held in self._media) > _HEAVY:
-            size = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
-            size -= sum(held.weight for held in gone)
-            excess, kept = _stepped(size, self.profile.largest_request), {id(held) for held in gone}
-            for held in self._media:
-                if excess > 0 and held.weight and id(held) not in kept:
-                    excess -= held.weight
-                    gone.append(held)
-        return gone
+
+        def are_few(images: list[_Held]) -> bool:
+            most = limits.many if any(held.is_large for held in images) else limits.count
+            return most is None or len(images) <= most
+
+        gone = oldest_until([held for held in self._media if held.block["type"] == "image"], are_few)
+        blocks = {id(held.block) for held in gone}
+        kept = [held for held in self._media if id(held.block) not in blocks]
+        weight = sum(held.weight for held in kept)
+        if weight <= _HEAVY:
+            return gone
+        rest = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
+        room = self.profile.largest_request - rest + sum(held.weight for held in self._media)
+        return gone + oldest_until(kept, lambda held: sum(one.weight for one in held) <= room)
 
     def _without_thinking(self, turns: list[Json], start: int) -> list[Json]:
         """The turns without thinking from a place on: what came before it changed."""
@@ -415,14 +411,6 @@ def _stand_ins(names: Iterable[str]) -> list[Json]:
     schema: Json = {"type": "object", "properties": {}}
     about: Json = {"description": "Not at hand any more.", "input_schema": schema}
     return [{"name": name, **about} for name in sorted(names)]
-
-
-def _stepped(count: int, most: int | None) -> int:
-    """How much of the oldest goes: in steps, so that not every new image changes what came before."""
-    if most is None:
-        return 0
-    step = max(most // _STEPS, 1)
-    return min(count, -(-max(count - most, 0) // step) * step)
 
 
 def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
