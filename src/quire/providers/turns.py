@@ -94,20 +94,21 @@ class Writer:
 
     def user(self, item: Message | Note | Summary) -> None:
         """Write an item that is addressed to the model."""
-        self._note_state(item)
+        place = len(self.draft.messages)
         parts = self.input_parts(item, parts_of(content_for_model(item)))
         if parts:
             self._say(parts)
+        self._add_state(item, place)
 
     def instruct(self, item: Message | ConfigChange) -> None:
         """Write instructions, or tagged text of the user where the wire has no place for them."""
-        self._note_state(item)
-        text = self.draft.instructions(item)
+        place, text = len(self.draft.messages), self.draft.instructions(item)
         if self._is_empty(text):
             self.draft.note_empty(item)
         elif reason := self._instruct(item, text):
             self.draft.note(item, "instructions_as_text", reason)
             self._say([self._text_part(tagged_instructions(text))])
+        self._add_state(item, place)
 
     def reply(self, reply: Reply) -> None:
         """Write a turn of the model, the results of its calls, and the media that neither can carry."""
@@ -120,11 +121,6 @@ class Writer:
                 self._move_media(output, FROM_ASSISTANT)
         for call, result in zip(calls, results, strict=True):
             self._move_media(result, from_tool(call.name))
-
-    def _note_state(self, item: Item) -> None:
-        """Note the loss of state beside a message that is not the model's: no wire takes it back."""
-        if isinstance(item, Message) and item.state is not None:
-            self.draft.usable_blocks(item)
 
     def _spoken(self, item: Message) -> Message:
         """A message of the model with the transcripts of what it said aloud; no wire takes that back."""
@@ -162,6 +158,11 @@ class Writer:
     def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
         """Write a turn of the model, and a result for each call."""
         raise NotImplementedError
+
+    def _add_state(self, item: Item, place: int) -> None:
+        """Put state of an input on what was written from a place on; by default its loss is noted."""
+        if isinstance(item, Message):
+            self.draft.usable_blocks(item)
 
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         """Whether media stay in a message of the model or in a result."""

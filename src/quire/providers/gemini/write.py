@@ -6,11 +6,15 @@ refused when they do not come right after the user or after an answer.
 """
 
 from collections.abc import Sequence
+from copy import copy
+from pathlib import Path
 from typing import Any
 
-from quire.items import Item, Message, Part, Reasoning, ToolCall, ToolResult
+import msgspec
+
+from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
-from quire.providers.media import Media, as_text, inline_data, sound_type, split
+from quire.providers.media import Media, as_text, inline_bytes, inline_data, sound_type, split
 from quire.providers.profiles import Profile
 from quire.providers.rules import (
     BEGIN,
@@ -27,25 +31,18 @@ from quire.providers.values import Json, nests_deeper, object_in
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
 _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
 
-_IMAGES = ("png", "jpeg", "webp", "heic", "heif")
-_AUDIO = ("wav", "mp3", "aiff", "aac", "ogg", "flac", "m4a", "mp4", "pcm", "webm", "opus")
-_VIDEO = ("mp4", "mpeg", "quicktime", "mov", "avi", "x-flv", "mpg", "webm", "wmv", "3gpp")
-_TYPES = frozenset(
-    (
-        "application/pdf",
-        *(f"image/{kind}" for kind in _IMAGES),
-        *(f"audio/{kind}" for kind in _AUDIO),
-        *(f"video/{kind}" for kind in _VIDEO),
-    )
-)
-_IN_ANSWERS = frozenset(("image/png", "image/jpeg", "image/webp", "application/pdf"))
-_NAMES_HERE = {"audio/mpeg": "audio/mp3", "audio/x-flac": "audio/flac", "audio/x-aiff": "audio/aiff"}
-_BY_ENDING = {
-    **{kind: f"image/{kind}" for kind in _IMAGES},
-    **{kind: f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac", "m4a")},
-    **{kind: f"video/{kind}" for kind in ("mp4", "mpeg", "mov", "avi", "mpg", "webm", "wmv", "3gpp")},
-    **{"jpg": "image/jpeg", "gif": "image/gif", "pdf": "application/pdf"},
-}
+
+class _MediaTypes(msgspec.Struct):
+    """The media types of this wire; the table is `media.json`."""
+
+    types: frozenset[str]
+    in_answers: frozenset[str]
+    names: dict[str, str]
+    """Names that differ from the usual ones."""
+    endings: dict[str, str]
+
+
+_MEDIA = msgspec.json.decode(Path(__file__).with_name("media.json").read_bytes(), type=_MediaTypes)
 
 
 class ContentWriter(Writer):
@@ -97,7 +94,7 @@ class ContentWriter(Writer):
         if start:
             parts = [part for message in messages[:start] for part in message["parts"]]
             config["system_instruction"] = {"parts": parts}
-        config |= {name: _copied(value) for name, value in self._config.items()}
+        config |= {name: copy(value) for name, value in self._config.items()}
         return {"contents": contents, "config": config} if config else {"contents": contents}
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -150,30 +147,24 @@ class ContentWriter(Writer):
         return []
 
     def _texts(self, item: Message) -> list[Json]:
-        """The text of a message of the model, the images that it drew, and their signatures."""
+        """The text of a message of the model and the images that it drew, each as it was signed."""
+        raw, media = self.draft.usable_blocks(item), iter(split(item.parts)[1])
+        signed = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
         parts: list[Json] = []
-        for raw, part in self._signed(item):
-            signature = raw.get("thoughtSignature")
-            written = {"text": ""} if signature and part == "" else _spoken_part(part)
-            if signature and (written is None or (not isinstance(part, str) and "text" in written)):
-                self.draft.note(item, "state_stale", "what it signed cannot be sent as it was")
-            elif signature and written is not None:
-                written["thoughtSignature"] = signature
-            parts += [written] if written is not None else []
+        for block, part in signed or [({}, part) for part in item.parts]:
+            text, signature = as_text(part), block.get("thoughtSignature")
+            if text or (text is not None and signature):
+                written: Json = {"text": text}
+            elif not isinstance(part, str) and self._keeps(item, part):
+                written = self._media_part(item, part) or {}
+            else:
+                continue
+            parts.append({**written, "thoughtSignature": signature} if signature else written)
         if self.profile.signs_text:
             self._sign(item, parts)
-        if not parts and not any(item.parts):
+        if not any(item.parts):
             self.draft.note_empty(item)
         return parts
-
-    def _signed(self, item: Message) -> list[tuple[Json, Part]]:
-        """The parts of a message, each with the raw part that it came in; texts are split as they came."""
-        raw = self.draft.usable_blocks(item)
-        first: Json = raw[0] if raw else {}
-        if len(raw) <= 1 and "text" not in first:
-            return [({} if place else first, part) for place, part in enumerate(item.parts)]
-        media = iter([part for part in item.parts if not isinstance(part, str)])
-        return [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
 
     def _sign(self, item: Message, parts: list[Json]) -> None:
         """Put the placeholder on the first part and on each image that the model did not sign."""
@@ -206,13 +197,12 @@ class ContentWriter(Writer):
         part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
 
     def _answer(self, result: ToolResult, call: Json) -> Json:
-        text = split(result.parts)[0]
+        """The answer to a call."""
+        text, media = split(result.parts)
         answer: Json = {"id": call["id"], "name": call["name"]}
         answer["response"] = {"error" if result.is_error else "output": text}
-        media = [part for part in result.parts if not isinstance(part, str) and self._keeps(result, part)]
-        if media:
-            answer["parts"] = [_inline_part(part) for part in media]
-        return {"functionResponse": answer}
+        nested = [self._media_part(result, part) for part in media if self._keeps(result, part)]
+        return {"functionResponse": {**answer, "parts": nested} if nested else answer}
 
     # --- parts -------------------------------------------------------------------------------------------
 
@@ -221,22 +211,20 @@ class ContentWriter(Writer):
 
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
-        is_kept = kind.startswith("image/")
         if isinstance(item, ToolResult):
-            is_kept = self.profile.nests_media and kind in _IN_ANSWERS
-        return is_kept and _inline_part(part) is not None
+            return self.profile.nests_media and kind in _MEDIA.in_answers and inline_bytes(part) is not None
+        return kind in _MEDIA.types and kind.startswith("image/") and inline_bytes(part) is not None
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        return _inline_part(part) or self._address_part(part)
-
-    def _address_part(self, part: Media) -> Json | None:
-        url, kind = part.url or "", _type_of(part)
+        url, kind, data = part.url or "", _type_of(part), inline_data(part)
+        if kind is not None and kind not in _MEDIA.types:
+            return None
+        if data is not None:
+            return {"inlineData": {"mimeType": kind, "data": data}} if kind else None
         if not url.startswith(("gs://", "https://") if self.profile.fetches else "gs://"):
             return None
-        if kind is None:
-            # The service finds out by itself; there is no other way for its own files and for videos.
-            return {"fileData": {"fileUri": url}}
-        return {"fileData": {"fileUri": url, "mimeType": kind}} if kind in _TYPES else None
+        # Without a type the service finds out by itself; there is no other way for its own files and videos.
+        return {"fileData": {"fileUri": url, "mimeType": kind} if kind else {"fileUri": url}}
 
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
@@ -246,28 +234,9 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
     return ContentWriter(draft, profile, gemini_config(tools, draft, profile))
 
 
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
-
-
-def _spoken_part(part: Part) -> Json | None:
-    """A part as the model may have said it: text, or an image that it drew."""
-    text = as_text(part)
-    if text is not None or isinstance(part, str):
-        return {"text": text} if text else None
-    return _inline_part(part) if (_type_of(part) or "").startswith("image/") else None
-
-
-def _inline_part(part: Media) -> Json | None:
-    """A part whose bytes are at hand and of a type that is taken."""
-    kind = _type_of(part)
-    data = inline_data(part) if kind in _TYPES else None
-    return None if data is None else {"inlineData": {"mimeType": kind, "data": data}}
-
-
 def _type_of(part: Media) -> str | None:
     kind = sound_type(part)
     if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
-        kind = _BY_ENDING.get(path.rpartition("/")[2].rpartition(".")[2].lower())
-    return _NAMES_HERE.get(kind, kind) if kind else None
+        kind = _MEDIA.endings.get(path.rpartition("/")[2].rpartition(".")[2].lower())
+    return _MEDIA.names.get(kind, kind) if kind else None

@@ -6,14 +6,11 @@ from typing import Any, ClassVar
 
 from quire.items import (
     Audio,
-    ConfigChange,
     File,
     Image,
     Item,
     Message,
-    Note,
     Reasoning,
-    Summary,
     ToolCall,
     ToolResult,
 )
@@ -41,10 +38,10 @@ from quire.providers.rules import (
     UNDERSTOOD,
     failed_text,
 )
-from quire.providers.state import OPENAI, SIGNATURE_FIELDS, unpack
+from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool, chat_tools
 from quire.providers.turns import Marks, Output, Writer
-from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
+from quire.providers.values import Json, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -176,18 +173,6 @@ class ChatWriter(OpenAIWriter):
             messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
         return True
 
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model, with the name of its speaker."""
-        place = len(self.draft.messages)
-        super().user(item)
-        self._name_speaker(item, place)
-
-    def instruct(self, item: Message | ConfigChange) -> None:
-        """Write instructions, with the name of their speaker."""
-        place = len(self.draft.messages)
-        super().instruct(item)
-        self._name_speaker(item, place)
-
     def _say(self, parts: list[Json]) -> None:
         messages = self.draft.messages
         if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
@@ -195,10 +180,9 @@ class ChatWriter(OpenAIWriter):
             messages.append({"role": "assistant", "content": UNDERSTOOD})
         super()._say(parts)
 
-    def _name_speaker(self, item: Item, place: int) -> None:
+    def _add_state(self, item: Item, place: int) -> None:
         """Put the name of the speaker on the message that was written from a place on, if there is one."""
-        state = item.state if isinstance(item, Message) else None
-        fields = unpack(state) if state is not None and state.provider == OPENAI else []
+        fields = self.draft.usable_blocks(item) if isinstance(item, Message) else []
         name = text_in(fields[0].get("name")) if fields else ""
         if not name or place >= len(self.draft.messages):
             return
@@ -233,7 +217,7 @@ class ChatWriter(OpenAIWriter):
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": output})
             text, beside = "", {}
         for item in said:
-            self._name_speaker(item, place)
+            self._add_state(item, place)
 
     def _text(self, item: Message) -> str:
         if not any(item.parts):
@@ -243,7 +227,7 @@ class ChatWriter(OpenAIWriter):
     def _fields(self, output: Output, *, has_calls: bool) -> Json:
         """The fields that go back beside a thought or a call."""
         if not isinstance(output, Reasoning):
-            return next(iter(self.draft.usable_blocks(output)), {})
+            return next(iter(self.draft.usable_blocks(output)), {}) if isinstance(output, ToolCall) else {}
         fields = next(iter(self._thoughts(output)), {})
         profile = self.profile
         if not fields or (profile.takes_thoughts and (has_calls or not profile.thoughts_with_calls_only)):
@@ -318,22 +302,11 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
     return ChatWriter(draft, profile, chat_tools(tools, draft, profile))
 
 
-def without_breakpoints(payload: Json) -> Json:
-    """A payload without cache marks; a text that is a block for its mark alone is a plain text again."""
-    history = next((name for name in ("messages", "input") if isinstance(payload.get(name), list)), None)
-    if history is None:
-        return payload
-    return {**payload, history: [_unmarked(message) for message in payload[history]]}
-
-
-def _unmarked(message: Any) -> Any:
-    for field in ("content", "output"):
-        blocks = entries_in(fields_in(message).get(field))
-        if blocks and _BREAKPOINT in fields_in(blocks[-1]):
-            last = {name: value for name, value in fields_in(blocks[-1]).items() if name != _BREAKPOINT}
-            alone = len(blocks) == 1 and last.get("type") in ("text", "input_text")
-            return {**message, field: last["text"] if alone else [*blocks[:-1], last]}
-    return message
+def without_breakpoints(value: Any) -> Any:
+    """A payload, or any part of it, without cache marks."""
+    if isinstance(value, dict):
+        return {name: without_breakpoints(one) for name, one in value.items() if name != _BREAKPOINT}
+    return [without_breakpoints(one) for one in value] if isinstance(value, list) else value
 
 
 def image_url(part: Image) -> str | None:

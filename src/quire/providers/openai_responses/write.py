@@ -1,12 +1,14 @@
 """OpenAI Responses: turns as items of input."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
 
 from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
 from quire.providers.media import (
     ABILITIES,
-    PDF,
     Media,
     as_text,
     file_id,
@@ -24,19 +26,9 @@ from quire.providers.turns import Output
 from quire.providers.values import Json
 
 _JSON_FILE = "application/json"
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-_FILE_ENDINGS = {
-    PDF: "pdf",
-    _JSON_FILE: "json",
-    "application/msword": "doc",
-    "application/rtf": "rtf",
-    "application/vnd.ms-excel": "xls",
-    "application/vnd.ms-powerpoint": "ppt",
-    "application/vnd.oasis.opendocument.text": "odt",
-    f"{_OFFICE}.presentationml.presentation": "pptx",
-    f"{_OFFICE}.spreadsheetml.sheet": "xlsx",
-    f"{_OFFICE}.wordprocessingml.document": "docx",
-}
+_FILE_ENDINGS: dict[str, str] = msgspec.json.decode(Path(__file__).with_name("files.json").read_bytes())
+"""The types of files that this wire takes (OpenAI guide, file inputs), and the ending of a name for each."""
+
 _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
 
