@@ -6,7 +6,7 @@ writer of a wire, so that one more item costs one more item.
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 from msgspec.structs import replace
 
@@ -398,7 +398,7 @@ def _write_plainly(writer: Writer, items: Sequence[Item], start: int, stop: int)
         end = called
         while type(items[end]) is ToolCall:
             end += 1
-        said = cast("Sequence[Message]", items[start:called])
+        said: Sequence[Any] = items[start:called]
         spoken = said[-1] if said and said[-1].role == "assistant" else None
         if called == end:
             # What follows a text of the model may belong to it, unless it is a message.
@@ -414,9 +414,7 @@ def _write_plainly(writer: Writer, items: Sequence[Item], start: int, stop: int)
     return start
 
 
-def _are_plain(
-    writer: Writer, spoken: Message | None, calls: Sequence[Item], results: Sequence[Item]
-) -> bool:
+def _are_plain(writer: Writer, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
     """Write calls after a text, and their results, if no name, id, text or argument has to be changed."""
     names, taken, takes = writer.tool_names, writer.draft.ids.taken, writer.draft.ids.alphabet.takes
     ids: dict[str, str] = {}
@@ -434,9 +432,8 @@ def _are_plain(
         if call_id in taken or not takes(call_id):
             return False
         ids[call_id] = call_id
-    text = None if spoken is None else cast("str", spoken.content)
-    plain = cast("Sequence[ToolCall]", calls), cast("Sequence[ToolResult]", results)
-    if len(ids) < len(calls) or not writer.plain_calls(text, *plain):
+    text: Any = None if spoken is None else spoken.content
+    if len(ids) < len(calls) or not writer.plain_calls(text, calls, results):
         return False
     taken.update(ids)
     return True

@@ -89,9 +89,13 @@ class MessagesWriter(Writer):
 
     def plain_messages(self, said: Sequence[Message]) -> None:
         """Write texts of the user and the model."""
+        messages = self.draft.messages
         for item in said:
-            write = self._say if item.role == "user" else self._answer
-            write([{"type": "text", "text": item.content}])
+            blocks: list[Json] = [{"type": "text", "text": item.content}]
+            if messages and messages[-1]["role"] not in (item.role, "system"):
+                messages.append({"role": item.role, "content": blocks})
+            else:
+                (self._say if item.role == "user" else self._answer)(blocks)
 
     def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
         """Write calls after a text, and their results, if the arguments are objects."""

@@ -59,9 +59,15 @@ class ContentWriter(Writer):
 
     def plain_messages(self, said: Sequence[Message]) -> None:
         """Write texts of the user and the model."""
+        messages = self.draft.messages
         for item in said:
-            write = self._say if item.role == "user" else self._speak
-            write([{"text": item.content}])
+            parts: list[Json] = [{"text": item.content}]
+            if item.role == "user":
+                messages.append({"role": "user", "parts": parts})
+            elif messages and messages[-1]["role"] == "user":
+                messages.append({"role": "model", "parts": parts})
+            else:
+                self._speak(parts)
 
     def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
         """Write calls after a text, and their results, if the arguments are objects."""
