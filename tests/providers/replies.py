@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -10,12 +11,9 @@ from quire.items import JSON, Item
 
 Json = dict[str, Any]
 WIRES = ("openai", "openai-responses", "anthropic", "gemini")
-MODELS = {
-    "openai": "deepseek-v4-pro",
-    "openai-responses": "gpt-5.6",
-    "anthropic": "claude-opus-4-8",
-    "gemini": "gemini-3-pro",
-}
+MODELS = dict(zip(WIRES, ("deepseek-v4-pro", "gpt-5.6", "claude-opus-4-8", "gemini-3-pro"), strict=True))
+ROWS: Json = json.loads(Path(__file__).with_name("readings.json").read_text("utf-8"))
+"""Responses, streams and histories with what they are read as; sources stand in the rows."""
 
 
 class Call(NamedTuple):
@@ -35,17 +33,11 @@ class Reply(NamedTuple):
 
 
 _texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
-_calls = st.builds(
-    Call,
-    st.just("c"),
-    st.sampled_from(("look", "find")),
-    st.dictionaries(st.sampled_from("abc"), _texts, max_size=2),
+_arguments = st.dictionaries(st.sampled_from("abc"), _texts, max_size=2)
+_calls = st.lists(st.tuples(st.sampled_from(("look", "find")), _arguments), max_size=3).map(
+    lambda calls: tuple(Call(f"c{place}", *call) for place, call in enumerate(calls))
 )
-drawn_replies = st.builds(Reply, _texts, _texts, st.lists(_calls, max_size=3)).map(
-    lambda reply: reply._replace(
-        calls=tuple(call._replace(id=f"c{place}") for place, call in enumerate(reply.calls))
-    )
-)
+drawn_replies = st.builds(Reply, _texts, _texts, _calls)
 
 
 def plain(items: Sequence[Item]) -> list[Json]:
@@ -69,49 +61,19 @@ def events(wire: str, reply: Reply, size: int = 3) -> list[Json]:
     return list(_EVENTS[wire](reply, size))
 
 
-def history(wire: str, value: Any) -> list[Any]:
-    """A history in which a call gave a value."""
-    asked = {"role": "user", "content": "Rain?"}
-    if wire == "openai":
-        call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-        return [
-            asked,
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c1", "content": value},
-        ]
-    if wire == "anthropic":
-        used: Any = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
-        given = {"type": "tool_result", "tool_use_id": "c1", "content": value}
-        return [asked, {"role": "assistant", "content": [used]}, {"role": "user", "content": [given]}]
-    return [
-        asked,
-        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "c1", "output": value},
-    ]
-
-
 # --- Chat Completions
+
+_COUNTS = {"prompt_tokens": 9, "completion_tokens": 3}
 
 
 def _chat(reply: Reply) -> Json:
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
-        }
-        for call in reply.calls
-    ]
+    functions = [{"name": call.name, "arguments": json.dumps(call.arguments)} for call in reply.calls]
+    pairs = zip(reply.calls, functions, strict=True)
+    calls = [{"id": call.id, "type": "function", "function": function} for call, function in pairs]
     message = {"role": "assistant", "content": reply.text, "tool_calls": calls}
-    if reply.thought:
-        message["reasoning_content"] = reply.thought
-    reason = "tool_calls" if calls else "stop"
-    choice = {"index": 0, "finish_reason": reason, "message": message}
-    return {
-        "model": MODELS["openai"],
-        "choices": [choice],
-        "usage": {"prompt_tokens": 9, "completion_tokens": 3},
-    }
+    message |= {"reasoning_content": reply.thought} if reply.thought else {}
+    choice = {"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}
+    return {"model": MODELS["openai"], "choices": [choice], "usage": _COUNTS}
 
 
 def _chat_events(reply: Reply, size: int) -> Iterator[Json]:
@@ -119,125 +81,93 @@ def _chat_events(reply: Reply, size: int) -> Iterator[Json]:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
         return {"model": MODELS["openai"], "choices": [choice]}
 
+    message = _chat(reply)["choices"][0]["message"]
     yield from (chunk({"reasoning_content": piece}) for piece in pieces(reply.thought, size))
     yield from (chunk({"content": piece}) for piece in pieces(reply.text, size))
-    for index, call in enumerate(reply.calls):
-        function: Json = {"name": call.name, "arguments": ""}
-        yield chunk(
-            {"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]}
-        )
-        for piece in pieces(json.dumps(call.arguments), size):
+    for index, call in enumerate(message["tool_calls"]):
+        begun = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
+        yield chunk({"tool_calls": [begun]})
+        for piece in pieces(call["function"]["arguments"], size):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, "tool_calls" if reply.calls else "stop")
-    yield {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
+    yield {"choices": [], "usage": _COUNTS}
 
 
 # --- Responses
 
 
-def _output(reply: Reply) -> list[Json]:
-    items: list[Json] = []
+def _responses(reply: Reply) -> Json:
+    output: list[Json] = []
     if reply.thought:
         summary = [{"type": "summary_text", "text": reply.thought}]
-        items.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2VhbA=="})
+        output.append(
+            {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2VhbA=="}
+        )
     if reply.text:
         content: list[Json] = [{"type": "output_text", "text": reply.text, "annotations": []}]
-        items.append({"type": "message", "id": "msg_1", "role": "assistant", "content": content})
+        output.append({"type": "message", "id": "msg_1", "role": "assistant", "content": content})
     for call in reply.calls:
-        arguments = json.dumps(call.arguments)
-        items.append(
-            {
-                "type": "function_call",
-                "id": f"fc_{call.id}",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": arguments,
-            }
-        )
-    return items
-
-
-def _responses(reply: Reply) -> Json:
+        made = {"type": "function_call", "id": f"fc_{call.id}", "call_id": call.id, "name": call.name}
+        output.append({**made, "arguments": json.dumps(call.arguments)})
     usage = {"input_tokens": 9, "output_tokens": 3}
-    return {
-        "model": MODELS["openai-responses"],
-        "status": "completed",
-        "output": _output(reply),
-        "usage": usage,
-    }
+    return {"model": MODELS["openai-responses"], "status": "completed", "output": output, "usage": usage}
 
 
 def _responses_events(reply: Reply, size: int) -> Iterator[Json]:
-    yield {
-        "type": "response.created",
-        "response": {"model": MODELS["openai-responses"], "status": "in_progress"},
-    }
-    for index, item in enumerate(_output(reply)):
+    response = _responses(reply)
+    yield {"type": "response.created", "response": {"model": response["model"], "status": "in_progress"}}
+    for index, item in enumerate(response["output"]):
         place = {"output_index": index, "item_id": item["id"]}
-        begun: Json = {
-            **item,
-            **({"content": []} if "content" in item else {}),
-            **({"arguments": ""} if "arguments" in item else {}),
-        }
+        begun = {**item, **{name: "" for name in ("content", "arguments") if name in item}}
         yield {"type": "response.output_item.added", "output_index": index, "item": begun}
-        if item["type"] == "message":
-            for piece in pieces(reply.text, size):
-                yield {"type": "response.output_text.delta", **place, "content_index": 0, "delta": piece}
-            yield {"type": "response.output_text.done", **place, "content_index": 0, "text": reply.text}
-        elif item["type"] == "function_call":
-            for piece in pieces(item["arguments"], size):
-                yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
-            yield {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]}
+        kind, name, text = {
+            "message": ("output_text", "text", reply.text),
+            "function_call": ("function_call_arguments", "arguments", item.get("arguments", "")),
+        }.get(item["type"], ("", "", ""))
+        for piece in pieces(text, size):
+            yield {"type": f"response.{kind}.delta", **place, "delta": piece}
+        if kind:
+            yield {"type": f"response.{kind}.done", **place, name: text}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
-    yield {"type": "response.completed", "response": _responses(reply)}
+    yield {"type": "response.completed", "response": response}
 
 
 # --- Messages
 
 
-def _blocks(reply: Reply) -> list[Json]:
-    blocks: list[Json] = []
-    if reply.thought:
-        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "c2ln"})
-    if reply.text:
-        blocks.append({"type": "text", "text": reply.text})
-    blocks += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
-        for call in reply.calls
-    ]
-    return blocks
-
-
 def _messages(reply: Reply) -> Json:
+    thought = {"type": "thinking", "thinking": reply.thought, "signature": "c2ln"}
+    blocks: list[Json] = [thought] if reply.thought else []
+    blocks += [{"type": "text", "text": reply.text}] if reply.text else []
+    for call in reply.calls:
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})
     reason = "tool_use" if reply.calls else "end_turn"
     usage = {"input_tokens": 9, "output_tokens": 3}
-    return {"model": MODELS["anthropic"], "content": _blocks(reply), "stop_reason": reason, "usage": usage}
+    return {"model": MODELS["anthropic"], "content": blocks, "stop_reason": reason, "usage": usage}
 
 
 def _messages_events(reply: Reply, size: int) -> Iterator[Json]:
-    message: Json = {
-        "model": MODELS["anthropic"],
-        "content": [],
-        "usage": {"input_tokens": 9, "output_tokens": 1},
+    message = _messages(reply)
+    begun_usage = {"input_tokens": 9, "output_tokens": 1}
+    yield {
+        "type": "message_start",
+        "message": {**message, "content": [], "stop_reason": None, "usage": begun_usage},
     }
-    yield {"type": "message_start", "message": message}
-    for index, block in enumerate(_blocks(reply)):
-        empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
+    empty: Json = {"text": "", "thinking": "", "signature": "", "input": {}}
+    for index, block in enumerate(message["content"]):
         begun = {name: empty.get(name, value) for name, value in block.items()}
         yield {"type": "content_block_start", "index": index, "content_block": begun}
-        deltas: list[Json] = []
-        if block["type"] == "text":
-            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(reply.text, size)]
-        elif block["type"] == "thinking":
-            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(reply.thought, size)]
-            deltas.append({"type": "signature_delta", "signature": "c2ln"})
-        else:
-            text = json.dumps(block["input"]) if block["input"] else ""
-            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces(text, size)]
+        kind, name, text = {
+            "text": ("text_delta", "text", block.get("text", "")),
+            "thinking": ("thinking_delta", "thinking", block.get("thinking", "")),
+        }.get(block["type"], ("input_json_delta", "partial_json", ""))
+        text = json.dumps(block["input"]) if block.get("input") else text
+        deltas = [{"type": kind, name: piece} for piece in pieces(text, size)]
+        deltas += [{"type": "signature_delta", "signature": "c2ln"}] if "signature" in block else []
         yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
         yield {"type": "content_block_stop", "index": index}
-    reason = "tool_use" if reply.calls else "end_turn"
-    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 3}}
+    reason = {"stop_reason": message["stop_reason"]}
+    yield {"type": "message_delta", "delta": reason, "usage": {"output_tokens": 3}}
     yield {"type": "message_stop"}
 
 
@@ -245,30 +175,24 @@ def _messages_events(reply: Reply, size: int) -> Iterator[Json]:
 
 
 def _gemini(reply: Reply) -> Json:
-    parts: list[Json] = []
-    if reply.thought:
-        parts.append({"text": reply.thought, "thought": True})
-    if reply.text:
-        parts.append({"text": reply.text})
+    parts: list[Json] = [{"text": reply.thought, "thought": True}] if reply.thought else []
+    parts += [{"text": reply.text}] if reply.text else []
     for place, call in enumerate(reply.calls):
         function = {"id": call.id, "name": call.name, "args": call.arguments}
-        signed = {"thoughtSignature": "c2ln"} if place == 0 else {}
-        parts.append({"functionCall": function, **signed})
+        parts.append({"functionCall": function, **({} if place else {"thoughtSignature": "c2ln"})})
     return _gemini_chunk(parts, "STOP")
 
 
 def _gemini_chunk(parts: list[Json], reason: str | None = None) -> Json:
     candidate: Json = {"content": {"role": "model", "parts": parts}}
-    if reason is None:
-        return {"candidates": [candidate], "modelVersion": MODELS["gemini"]}
     usage = {"promptTokenCount": 9, "candidatesTokenCount": 3}
-    candidates = [{**candidate, "finishReason": reason}]
-    return {"candidates": candidates, "usageMetadata": usage, "modelVersion": MODELS["gemini"]}
+    ended = {} if reason is None else {"usageMetadata": usage}
+    candidate |= {} if reason is None else {"finishReason": reason}
+    return {"candidates": [candidate], "modelVersion": MODELS["gemini"], **ended}
 
 
 def _gemini_events(reply: Reply, size: int) -> Iterator[Json]:
-    parts: list[Json] = _gemini(reply)["candidates"][0]["content"]["parts"]
-    for part in parts:
+    for part in _gemini(reply)["candidates"][0]["content"]["parts"]:
         if "text" in part:
             yield from (_gemini_chunk([{**part, "text": piece}]) for piece in pieces(part["text"], size))
         else:
@@ -276,10 +200,5 @@ def _gemini_events(reply: Reply, size: int) -> Iterator[Json]:
     yield _gemini_chunk([], "STOP")
 
 
-_WHOLE = {"openai": _chat, "openai-responses": _responses, "anthropic": _messages, "gemini": _gemini}
-_EVENTS = {
-    "openai": _chat_events,
-    "openai-responses": _responses_events,
-    "anthropic": _messages_events,
-    "gemini": _gemini_events,
-}
+_WHOLE = dict(zip(WIRES, (_chat, _responses, _messages, _gemini), strict=True))
+_EVENTS = dict(zip(WIRES, (_chat_events, _responses_events, _messages_events, _gemini_events), strict=True))

@@ -1,42 +1,263 @@
-"""What the readers of the four wires share: errors, calls in pieces, ids of calls, and the end of an answer.
+"""What the readers of the four wires share.
 
-A reader makes items from blocks, passes them to `finished`, and returns what that returns. A stream joins its
-events to the blocks of a whole answer first, so both are read by the same code.
+`Items` collects the items that blocks of a wire stand for, in a reply or in a history. `Reply` joins the
+events of a stream to blocks and takes a whole response as such blocks, so both give the same items.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
+import msgspec
 from msgspec.structs import replace
 
-from quire.errors import Damaged, QuireError
-from quire.items import Content, Item, Message, Part, Reasoning, ToolCall, new_id, replace_surrogates
+from quire.errors import Damaged, InvalidValue, WrongType
+from quire.items import (
+    Content,
+    Item,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    ToolCall,
+    ToolResult,
+    new_id,
+    replace_surrogates,
+)
 from quire.providers.media import without_bytes
 from quire.providers.rules import FAILURE_REASONS, FINISHES
-from quire.providers.state import unpack
+from quire.providers.state import blocks_text, made_by, unpack
 from quire.providers.types import Answer, Finish, Parsed
 from quire.providers.values import (
     Json,
     decoded,
+    dumped,
+    entries_in,
+    fields_in,
     json_text,
     object_in,
+    plain_copy,
     plain_json,
     text_in,
 )
 from quire.tokens import Usage
 
-HALF_CALL = "a call did not arrive whole"
 NO_NAME = "unknown"
 """The name of the tool in a result whose call is not in the history."""
 
+_HALF_CALL = "a call did not arrive whole"
 _KEEP_ALIVE = ("ping", "keepalive")
 _LONGEST_ERROR = 500  # characters
 _LONGEST_EVENT = 300  # characters of an unknown event that are quoted
-_THOUGHT_KINDS = frozenset(("thinking", "redacted_thinking", "reasoning"))
-_GEMINI_TOOLS = frozenset(("executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
 
 
-# --- errors ----------------------------------------------------------------------------------------------
+# --- values ----------------------------------------------------------------------------------------------
+
+
+def plain_history(payload: Any, field: str) -> Json:
+    """A request as plain JSON values; anything but an object is what its `field` would hold.
+
+    Objects of clients may stand anywhere in it.
+    """
+    if not isinstance(payload, str | list | tuple | Mapping) and not hasattr(payload, "model_dump"):
+        raise WrongType(f"expected a request or its {field}, not {type(payload).__name__}")
+    try:
+        plain = msgspec.json.decode(msgspec.json.encode(payload, enc_hook=_plain_object))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        try:
+            plain = plain_copy(payload)
+        except InvalidValue as fault:
+            raise Damaged(f"it cannot be kept: {fault}", "$") from None
+    return fields_in(plain) if isinstance(plain, dict) else {field: plain}
+
+
+def _plain_object(value: Any) -> Any:
+    plain = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else dumped(value)
+    if plain is None:
+        raise TypeError
+    return plain
+
+
+def short_json(value: Any, path: str) -> str:
+    """A value that no part stands for as JSON text, without long base64."""
+    json_text(value, path)  # refuses what nests too deep, before anything goes through it
+    return json_text(without_bytes(value), path)
+
+
+def content_from(parts: Sequence[Part]) -> Content:
+    """Parts as the content of an item; a single text stays a text."""
+    if not parts:
+        return ""
+    first = parts[0]
+    return first if len(parts) == 1 and isinstance(first, str) else tuple(parts)
+
+
+def output_from(content: Any, read_part: Callable[[Json, str], Part | None], path: str) -> Content:
+    """The output of a call in a history: text, or blocks. Any other value is its JSON."""
+    if content is None or isinstance(content, str):
+        return content or ""
+
+    def part_of(value: Any) -> Part | None:
+        try:
+            return read_part(cast("Json", value), path) if isinstance(value, dict) else None
+        except Damaged:
+            return None
+
+    values = entries_in(content) or [content]
+    parts = [part_of(value) for value in values]
+    if content == []:
+        return ""
+    if all(part is None for part in parts):
+        return short_json(content, path)
+    texts = [value if isinstance(value, str) else short_json(value, path) for value in values]
+    return content_from([text if part is None else part for text, part in zip(texts, parts, strict=True)])
+
+
+class _UsagePaths(msgspec.Struct, frozen=True):
+    """Where a wire reports its usage; input and output are sums of several fields."""
+
+    input: list[str]
+    output: list[str]
+    cache_read: list[str]
+    cache_write: list[str]
+    reasoning: list[str]
+
+
+_USAGE = msgspec.json.decode(Path(__file__).with_name("usage.json").read_bytes(), type=dict[str, _UsagePaths])
+
+
+def _usage_from(wire: str, report: Json) -> Usage | None:
+    """The usage that a wire reports. A part is never more than its whole."""
+    if not report:
+        return None
+
+    def counts(paths: list[str]) -> list[int]:
+        pairs = (path.rpartition(".") for path in paths)
+        found = [(fields_in(report.get(head)) if head else report).get(name) for head, _, name in pairs]
+        return [value for value in found if isinstance(value, int) and value > 0]
+
+    paths = _USAGE[wire]
+    given, output = sum(counts(paths.input)), sum(counts(paths.output))
+    cached = min(max(counts(paths.cache_read), default=0), given)
+    return Usage(
+        input=given,
+        output=output,
+        cache_read=cached,
+        cache_write=min(max(counts(paths.cache_write), default=0), given - cached),
+        reasoning=min(max(counts(paths.reasoning), default=0), output),
+    )
+
+
+# --- calls -----------------------------------------------------------------------------------------------
+
+
+def join_arguments(arguments: str, piece: str) -> str:
+    """The arguments of a call with one more piece; some services send an empty object first.
+
+    Source: microsoft/autogen#6843.
+    """
+    return piece if arguments.strip() == "{}" and piece.lstrip().startswith("{") else arguments + piece
+
+
+class Items:
+    """Collects the items of a reply or of a history on one wire.
+
+    Services repeat ids of calls within a reply (HKUDS/nanobot#3943, #4473) or leave them out. A repeated id
+    gets a number. In a reply a missing id is made anew, in a history it is counted, so that it stays the same
+    each time the history is read.
+    """
+
+    def __init__(self, wire: str, answer: Answer, *, is_history: bool = False) -> None:
+        self.all: list[Item] = []
+        self.model = answer.model or ""
+        """The model that the state is bound to."""
+        self.has_kept = False
+        self._wire = wire
+        self._answer = answer
+        self._is_history = is_history
+        self._used: set[str] = set()  # ids
+        self._calls: dict[str, ToolCall] = {}  # the latest call, by its id on the wire
+        self._open: list[
+            tuple[str, ToolCall]
+        ] = []  # calls of the latest round without a result, with these ids
+        self._is_round_over = False
+
+    def state(self, blocks: Sequence[Json], path: str) -> Opaque:
+        """The state of an item that stands for these raw blocks."""
+        return made_by(self._wire, self._answer, self.model, blocks, path)
+
+    def say(self, content: Content, state: Opaque | None = None) -> None:
+        """Add a message of the model, unless it is empty."""
+        if content:
+            self.all.append(Message("assistant", content, state=state))
+
+    def think(self, blocks: Sequence[Json], path: str) -> None:
+        """Add thoughts."""
+        self.all.append(Reasoning(blocks_text(self._wire, blocks), self.state(blocks, path)))
+
+    def keep(self, blocks: Sequence[Json], path: str) -> None:
+        """Add blocks that no item stands for, such as a search that the service ran."""
+        self.has_kept = True
+        self.think(blocks, path)
+
+    def hear(self, role: Role, content: Content, state: Opaque | None = None) -> None:
+        """Add a message of somebody else than the model: a call after it starts a new round."""
+        self.all.append(Message(role, content, state=state))
+        self._is_round_over = True
+
+    def call(self, wire_id: Any, name: Any, given: Any, path: str, state: Opaque | None = None) -> None:
+        """Add a call; its arguments are JSON text, which stays as the model wrote it, or a value."""
+        if not isinstance(wire_id, str | None):
+            raise Damaged("the id of a call is text", f"{path}.id")
+        if not isinstance(name, str) or not name:
+            raise Damaged("a call has a name", f"{path}.name")
+        tool = self._answer.tool(name)
+        if isinstance(given, str):
+            fields = object_in(given) if tool in self._answer.parameters else None
+            text = given if fields is None else json_text(self._answer.arguments(tool, fields), path)
+        else:
+            text = json_text(self._answer.arguments(tool, {} if given is None else given), path)
+        call = ToolCall(self._new_id(wire_id or ""), tool, text, state)
+        self.all.append(call)
+        if self._is_round_over:
+            self._open, self._is_round_over = [], False
+        self._open.append((wire_id or "", call))
+        self._calls[wire_id or call.call_id] = call
+
+    def result(self, wire_id: Any, name: Any, content: Content, is_error: bool) -> None:
+        """Add the result of a call.
+
+        Without an id, it belongs to the first open call of its tool; without a name, to the first open one.
+        """
+        self._is_round_over = True
+        given, tool = text_in(wire_id), text_in(name)
+        if given:
+            fitting = [pair for pair in self._open if pair[0] == given]
+        else:
+            fitting = [pair for pair in self._open if not tool or pair[1].name == tool]
+        call = fitting[0][1] if fitting else self._calls.get(given)
+        self._open = [pair for pair in self._open if pair[1] is not call]
+        if call is None:
+            call_id, tool = given or self._new_id(""), tool or NO_NAME
+        else:
+            call_id, tool = call.call_id, call.name
+        self.all.append(ToolResult(call_id, tool, content, is_error))
+
+    def _new_id(self, wire_id: str) -> str:
+        """An id that no call has yet."""
+        if not wire_id:
+            wire_id = f"call_{len(self._used)}" if self._is_history else f"call_{new_id()}"
+        own, number = wire_id, 1
+        while own in self._used:
+            number += 1
+            own = f"{wire_id}_{number}"
+        self._used.add(own)
+        return own
+
+
+# --- errors and pieces of text ---------------------------------------------------------------------------
 
 
 def error_text(value: Any) -> str | None:
@@ -63,43 +284,7 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}…"
 
 
-class StreamErrors:
-    """Looks at every event of a stream for errors, and for events that are not of the wire at all."""
-
-    __slots__ = ("_expected", "_first", "_is_known", "error")
-
-    def __init__(self, expected: str) -> None:
-        self._expected = expected
-        self._first: str | None = None  # the first event, if it was not of the wire
-        self._is_known = False
-        self.error: str | None = None
-        """The latest error that an event reported."""
-
-    def look(self, event: Json, *, is_known: bool) -> None:
-        """Take an event; `is_known` says that it is one of the wire."""
-        if not event or event.get("type") in _KEEP_ALIVE:
-            return
-        error = error_in(event)
-        self.error = error or self.error
-        self._is_known = self._is_known or is_known or error is not None
-        if self._first is None:
-            self._first = "" if self._is_known else _quoted(event)
-
-    def unknown(self) -> str | None:
-        """The error of a stream that had events, none of them of its wire."""
-        if self._is_known or self._first is None:
-            return None
-        return f"no event was {self._expected}; the first was {self._first}"
-
-
-def _quoted(event: Json) -> str:
-    try:
-        return _cut(json_text(event, "$"), _LONGEST_EVENT)
-    except QuireError:
-        return "not JSON"
-
-
-class TextPieces:
+class _TextPieces:
     """Pieces of text for a listener. Half of a surrogate pair waits for its other half.
 
     Services split characters over two events (elie222/rakazo#416, elizaOS/eliza#30904).
@@ -120,208 +305,7 @@ class TextPieces:
         return replace_surrogates(text)
 
 
-# --- calls -----------------------------------------------------------------------------------------------
-
-
-def join_arguments(arguments: str, piece: str) -> str:
-    """The arguments of a call with one more piece.
-
-    Some services send an empty object first (microsoft/autogen#6843), and some send all arguments again
-    (mudler/cogito#66). No JSON text goes on with another object after a complete one.
-    """
-    if piece.lstrip().startswith("{") and (
-        arguments.strip() == "{}" or (is_complete(arguments) and decoded(arguments) == decoded(piece))
-    ):
-        return piece
-    return arguments + piece
-
-
-def is_complete(arguments: str) -> bool:
-    """Whether arguments are a complete JSON object."""
-    return arguments.rstrip().endswith("}") and object_in(arguments) is not None
-
-
-def arguments_text(answer: Answer, tool: str, given: Any, path: str) -> str:
-    """The arguments of a call as JSON text, under the tool's own parameter names.
-
-    Some services send an object where a text belongs (can1357/oh-my-pi#1779). A text stays as the model wrote
-    it, right or not.
-    """
-    if isinstance(given, str):
-        fields = object_in(given) if tool in answer.parameters else None
-        return given if fields is None else json_text(answer.arguments(tool, fields), path)
-    return json_text(answer.arguments(tool, {} if given is None else given), path)
-
-
-class _Call(NamedTuple):
-    own_id: str
-    wire_id: str
-    name: str
-
-
-class CallIds:
-    """Gives every call an id of its own, and finds the call that a result belongs to.
-
-    Services repeat ids within a reply (HKUDS/nanobot#3943, #4473) or leave them out. A repeated id gets a
-    number. In a reply a missing id is made anew, in a history it is counted, so that it stays the same each
-    time the history is read.
-    """
-
-    __slots__ = ("_calls", "_count", "_is_history", "_is_round_over", "_open", "_used")
-
-    def __init__(self, *, is_history: bool = False) -> None:
-        self._is_history = is_history
-        self._used: set[str] = set()
-        self._count = 0
-        self._calls: dict[str, _Call] = {}  # the latest call, by its wire id
-        self._open: list[_Call] = []  # calls of the latest round without a result
-        self._is_round_over = False
-
-    def give(self, wire_id: Any, name: str) -> str:
-        """The id of a call that has this id on the wire, or none."""
-        given = text_in(wire_id)
-        own, number = given or self._new_id(), 1
-        while own in self._used:
-            number += 1
-            own = f"{given}_{number}"
-        if self._is_round_over:
-            self._open, self._is_round_over = [], False
-        call = _Call(own, given, name)
-        self._used.add(own)
-        self._open.append(call)
-        self._calls[given or own] = call
-        return own
-
-    def knows(self, wire_id: Any) -> bool:
-        """Whether there was a call with this id on the wire."""
-        return isinstance(wire_id, str) and wire_id in self._calls
-
-    def end_round(self) -> None:
-        """Somebody else than the model speaks: a call after this one starts a new round."""
-        self._is_round_over = True
-
-    def answered(self, wire_id: Any, name: Any = None) -> tuple[str, str]:
-        """The id and the tool name of the call that a result belongs to.
-
-        A result without an id belongs to the first open call of its tool, or to the only open call.
-        """
-        self.end_round()
-        given, named = text_in(wire_id), text_in(name)
-        if given:
-            fitting = [call for call in self._open if call.wire_id == given]
-            call = fitting[0] if fitting else self._calls.get(given)
-        else:
-            fitting = [call for call in self._open if call.name == named]
-            if not fitting and (not named or len(self._open) == 1):
-                fitting = self._open
-            call = fitting[0] if fitting else None
-        if call is None:
-            return given or self._new_id(), named or NO_NAME
-        if call in self._open:
-            self._open.remove(call)
-        return call.own_id, call.name
-
-    def _new_id(self) -> str:
-        if not self._is_history:
-            return f"call_{new_id()}"
-        while (made := f"call_{self._count}") in self._used:
-            self._count += 1
-        self._count += 1
-        return made
-
-
-# --- blocks ----------------------------------------------------------------------------------------------
-
-
-def short_json(value: Any, path: str) -> str:
-    """A value that no part stands for as JSON text, without long base64."""
-    json_text(value, path)  # refuses what nests too deep, before anything goes through it
-    return json_text(without_bytes(value), path)
-
-
-def content_from(parts: Sequence[Part]) -> Content:
-    """Parts as the content of an item; a single text stays a text."""
-    if not parts:
-        return ""
-    first = parts[0]
-    return first if len(parts) == 1 and isinstance(first, str) else tuple(parts)
-
-
-_BLOCK_FIELDS = frozenset(
-    (
-        *(
-            "type",
-            "index",
-            "text",
-            "refusal",
-            "url",
-            "image_url",
-            "file",
-            "file_id",
-            "file_url",
-            "source",
-            "data",
-        ),
-        *(
-            "image",
-            "resource",
-            "base64",
-            "title",
-            "filename",
-            "detail",
-            "mediaType",
-            "mimeType",
-            "mime_type",
-            "source_type",
-        ),
-        *("cache_control", "citations", "context", "annotations", "_meta", "logprobs", "metadata", "extras"),
-        *("providerOptions", "providerMetadata", "prompt_cache_breakpoint"),
-    )
-)
-"""The fields of blocks of all wires and libraries."""
-
-
-def _is_program_value(block: Json, part: Part) -> bool:
-    """Whether a block in a result is a value of a program that only looks like a text or an address.
-
-    It has other fields than blocks have, and would lose them. Bytes are media whatever stands beside them.
-    """
-    if not isinstance(part, str) and part.data is not None:
-        return False
-    # Ids that LangChain and OpenAI made.
-    made_id = "source_type" in block or text_in(block.get("id")).startswith(("lc_", "msg_"))
-    known = {*_BLOCK_FIELDS, "id"} if made_id else _BLOCK_FIELDS
-    return any(name not in known for name, value in block.items() if value is not None)
-
-
-def output_from(content: Any, read_part: Callable[[Json, str], Part | None], path: str) -> Content:
-    """The output of a call in a history. A value that is no list of texts and blocks is its JSON."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    values: list[Any] = list(cast("list[Any]", content)) if isinstance(content, list | tuple) else [content]
-    blocks = [value if isinstance(value, str) else _block(value) for value in values]
-    parts = [block if isinstance(block, str) else _output_part(block, read_part, path) for block in blocks]
-    is_value = None in parts or all(isinstance(block, str) for block in blocks)
-    if values and is_value and all(isinstance(part, str | None) for part in parts):
-        return short_json(content, path)
-    pairs = zip(values, parts, strict=True)
-    return content_from([short_json(value, path) if part is None else part for value, part in pairs])
-
-
-def _block(value: Any) -> Json:
-    return plain_json(value) if isinstance(value, Mapping) or hasattr(value, "model_dump") else {}
-
-
-def _output_part(block: Json, read_part: Callable[[Json, str], Part | None], path: str) -> Part | None:
-    """The part of a block in a result; None for a value of a program that only looks like a block."""
-    try:
-        part = read_part(block, path)
-    except Damaged:
-        return None
-    return None if part is not None and _is_program_value(block, part) else part
-
-
-# --- the end of an answer --------------------------------------------------------------------------------
+# --- a reply ---------------------------------------------------------------------------------------------
 
 
 def spelled(reason: Any) -> str:
@@ -329,49 +313,137 @@ def spelled(reason: Any) -> str:
     return text_in(reason).lower().replace("-", "_")
 
 
-def finish_of(wire: str, reason: Any) -> Finish:
-    """Why a model stopped, from the wire's own reason."""
-    return FINISHES[wire].get(spelled(reason), "other")
+class Reply(ABC):
+    """Reads an answer from its events. A wire adds how it joins events and makes items."""
+
+    wire: ClassVar[str]
+    expected: ClassVar[str]
+    """What an event of the wire is called in an error."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.made = Items(self.wire, answer)
+        self.model = ""
+        self.usage: Json = {}
+        self.reason: str | None = None
+        """Why the answer ended; None until it did."""
+        self.error: str | None = None
+        self.is_refusal = False
+        self.has_half_call = False
+        """Whether the wire left out a call that is not complete."""
+        self._is_known = False
+        self._stranger: Json | None = None  # the first event that is not of the wire
+        self._pieces = _TextPieces()
+        self._parsed: Parsed | None = None
+
+    @abstractmethod
+    def knows(self, event: Json) -> bool:
+        """Whether an event is of the wire."""
+
+    @abstractmethod
+    def take(self, event: Json) -> str:
+        """Take an event; returns the text that it added."""
+
+    @abstractmethod
+    def take_whole(self, body: Json) -> None:
+        """Take a whole response; `Damaged` if it is none."""
+
+    @abstractmethod
+    def make_items(self) -> None:
+        """Add the items of the answer to `made`."""
+
+    def plain(self, event: Any) -> Json:
+        """An event or a response as a JSON object."""
+        return plain_json(event)
+
+    def feed(self, event: Any) -> str:
+        """Take an event of a stream; returns the text that it added, if any."""
+        fields = self.plain(event)
+        if not fields or fields.get("type") in _KEEP_ALIVE:
+            return ""
+        error = error_in(fields)
+        self.error = error or self.error
+        if error is not None or self.knows(fields):
+            self._is_known = True
+        elif self._stranger is None:
+            self._stranger = fields
+        return self._pieces.next(self.take(fields))
+
+    def read(self, response: Any) -> Parsed:
+        """The answer of a whole response."""
+        body = self.plain(response)
+        self.error = error_in(body)
+        try:
+            self.take_whole(body)
+        except Damaged:
+            if self.error is None:
+                raise
+        self.reason = self.reason or ""
+        return self.close()
+
+    def count(self, report: Any) -> None:
+        """Take a report of the usage so far: a later count replaces an earlier one."""
+        self.usage |= {name: value for name, value in fields_in(report).items() if value is not None}
+
+    @property
+    def finish(self) -> Finish:
+        """Why the model stopped, from the wire's own reason."""
+        return FINISHES[self.wire].get(spelled(self.reason), "other")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the answer ended too early, so that its last call may not be complete."""
+        return self.finish == "length" or spelled(self.reason) in FAILURE_REASONS
+
+    def close(self) -> Parsed:
+        """The answer so far. An answer that did not come to its end is marked as interrupted."""
+        if self._parsed is None:
+            self.made.model = self.made.model or self.model
+            self.make_items()
+            self._parsed = self._finished()
+        return self._parsed
+
+    def _finished(self) -> Parsed:
+        """The answer as it may be recorded.
+
+        Half calls of an answer that did not end well are left out, and its last message is marked as
+        interrupted. Malformed calls of an answer that ended well stay, so that the model hears of them. A
+        refused answer has no calls, and an error means that the answer did not end well.
+        """
+        items, finish, failure = self.made.all, self.finish, self._failure()
+        if finish == "stop" and self.is_refusal:
+            finish = "refused"
+        elif finish == "stop" and any(isinstance(item, ToolCall) for item in items):
+            finish = "calls"  # some services say that they stopped where they called
+        is_unsure = self.error is not None or self.has_half_call or finish in ("length", "other")
+        whole = _complete_calls(items) if is_unsure else items
+        has_half_call = self.has_half_call or len(whole) < len(items)
+        if has_half_call and self.reason is not None and finish not in ("length", "refused"):
+            failure = failure or _HALF_CALL
+        if self.reason is None or failure is not None:
+            whole = _interrupted(whole)
+        error = self.error or failure
+        if error is None and self._stranger is not None and not self._is_known:
+            error = f"no event was {self.expected}; the first was {_cut(str(self._stranger), _LONGEST_EVENT)}"
+        if finish == "refused":
+            whole = [item for item in whole if not isinstance(item, ToolCall)]
+        if not self.made.has_kept and all(isinstance(item, Reasoning) for item in whole):
+            # No wire takes thoughts alone back, and they must not join the next answer.
+            whole = [replace(cast("Reasoning", item), state=None) for item in whole]
+        model = replace_surrogates(self.model) or None
+        usage = _usage_from(self.wire, self.usage)
+        return Parsed(tuple(whole), usage, "other" if error is not None else finish, model, error)
+
+    def _failure(self) -> str | None:
+        """The error of an answer whose reason is a word for a failure."""
+        word = spelled(self.reason)
+        if word not in FAILURE_REASONS:
+            return None
+        # "server_error" marks it as not the caller's fault, so it is retryable.
+        message = "the service broke off the answer"
+        return error_text({"type": "server_error", "code": word, "message": message})
 
 
-def failure_in(reason: Any) -> str | None:
-    """The error of an answer whose reason is a word for a failure."""
-    word = spelled(reason)
-    if word not in FAILURE_REASONS:
-        return None
-    # "server_error" marks it as not the caller's fault, so it is retryable.
-    return error_text({"type": "server_error", "code": word, "message": "the service broke off the answer"})
-
-
-def finished(
-    items: Sequence[Item],
-    reason: str | None,
-    finish: Finish,
-    error: str | None,
-    *,
-    usage: Usage | None = None,
-    model: str | None = None,
-    half_call: bool = False,
-) -> Parsed:
-    """An answer from its items and from the reason why it ended; a stream that broke off has no reason.
-
-    Half calls of an answer that did not end well are left out, and its last message is marked as interrupted.
-    Malformed calls of an answer that ended well stay, so that the model hears of them. `half_call` says that
-    the reader left one out already.
-    """
-    failure = failure_in(reason)
-    unsure = error is not None or finish in ("length", "other")
-    whole = _complete_calls(items) if unsure else list(items)
-    half_call = half_call or len(whole) < len(items)
-    if half_call and reason is not None and finish not in ("length", "refused"):
-        failure = failure or HALF_CALL
-    if reason is None or failure is not None:
-        whole = _interrupted(whole)
-    named = replace_surrogates(model) if model else None
-    return settle(Parsed(tuple(whole), usage, finish, named, error or failure))
-
-
-def _complete_calls(items: Sequence[Item]) -> list[Item]:
+def _complete_calls(items: list[Item]) -> list[Item]:
     """Items without calls whose arguments are not complete.
 
     Nothing tells whether the text of a custom call is complete, so a custom call at the end is left out.
@@ -393,30 +465,5 @@ def _interrupted(items: list[Item]) -> list[Item]:
     """Items whose last message is marked as interrupted."""
     for place in range(len(items) - 1, -1, -1):
         if isinstance(message := items[place], Message):
-            items[place] = replace(message, interrupted=True)
-            break
+            return [*items[:place], replace(message, interrupted=True), *items[place + 1 :]]
     return items
-
-
-def settle(parsed: Parsed) -> Parsed:
-    """An answer as it may be recorded.
-
-    A refused answer has no calls, and an error means that the answer did not end well. Thoughts without any
-    text or call after them lose their state: no wire takes them back, and they must not join the next answer.
-    """
-    items = parsed.items
-    if parsed.finish == "refused":
-        items = tuple(item for item in items if not isinstance(item, ToolCall))
-    if items and all(_is_thought(item) for item in items):
-        items = tuple(replace(cast("Reasoning", item), state=None) for item in items)
-    return parsed._replace(items=items, finish="other" if parsed.error is not None else parsed.finish)
-
-
-def _is_thought(item: Item) -> bool:
-    """Whether an item is a thought, and not a search or another block that stays without text."""
-    if not isinstance(item, Reasoning):
-        return False
-    for block in unpack(item.state):
-        if text_in(block.get("type", "thinking")) not in _THOUGHT_KINDS or block.keys() & _GEMINI_TOOLS:
-            return False
-    return True

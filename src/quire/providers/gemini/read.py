@@ -1,449 +1,242 @@
 """Gemini: replies, streams and histories as items.
 
-Field names are those of the wire (`functionCall`); clients in Python also spell them `function_call`.
+Clients in Python spell field names with underscores (`function_call`) and hold bytes; both take the form of
+the wire first.
 """
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, Literal, cast
 
-from quire.errors import Damaged, InvalidValue, WrongType
-from quire.items import Audio, File, Image, Item, Message, Opaque, Part, Reasoning, ToolCall, ToolResult
+from quire.errors import Damaged, InvalidValue
+from quire.items import Audio, File, Image, Item, Part, Reasoning
 from quire.providers.media import bare_base64, bytes_of
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
-from quire.providers.state import GEMINI, blocks_text, made_by
-from quire.providers.stream import (
-    CallIds,
-    StreamErrors,
-    TextPieces,
-    arguments_text,
-    content_from,
-    error_in,
-    error_text,
-    failure_in,
-    finish_of,
-    finished,
-    short_json,
-    spelled,
-)
+from quire.providers.state import GEMINI
+from quire.providers.stream import Items, Reply, content_from, error_text, plain_history, short_json, spelled
 from quire.providers.types import Answer, Parsed
-from quire.providers.values import Json, json_text, list_at, object_at, plain_json, text_in
-from quire.tokens import Usage
+from quire.providers.values import (
+    Json,
+    dumped,
+    entries_in,
+    fields_in,
+    json_text,
+    list_at,
+    object_at,
+    plain_json,
+    text_in,
+)
 
-_CAPITAL = re.compile(r"[A-Z]")
-_TOOL_PARTS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
-_PARTS = ("text", "inlineData", "fileData", "functionCall", "functionResponse", *_TOOL_PARTS)
-_BESIDE = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
-_RESPONSE = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+_MEDIA = frozenset(("inlineData", "fileData"))
+_PARTS = frozenset(
+    (
+        *("text", "functionCall", "functionResponse", *_MEDIA),
+        *("executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+    )
+)
+_BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
+_RESPONSE = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"))
 _ROLES = {"user": "user", "function": "user", "tool": "user", "model": "model", "system": "system"}
 
-# The placeholder as bytes that a client decoded from it, and as bytes of its letters.
-_PLACEHOLDERS = {
+_FREE = ("args", "response")  # fields that hold names of the caller's own
+_LEVELS = 12  # how deep a request or a response has fields of the wire
+_UNDERSCORE = re.compile(r"_([a-z])")
+
+# None, or the placeholder: also as bytes that a client decoded from it, and as bytes of its letters.
+_NO_SIGNATURES = {
+    "",
     SIGNATURE_PLACEHOLDER,
     SIGNATURE_PLACEHOLDER.replace("_", "/"),
     b64encode(SIGNATURE_PLACEHOLDER.encode()).decode(),
 }
 
 
-# --- fields ----------------------------------------------------------------------------------------------
+# --- fields and parts ------------------------------------------------------------------------------------
 
 
-@cache  # the names are those of this wire, a few dozen
-def _underscored(name: str) -> str:
-    return _CAPITAL.sub(lambda letter: f"_{letter.group().lower()}", name)
-
-
-def _get(fields: Mapping[str, Any], name: str) -> Any:
-    """A field under the wire's name or under the client's."""
-    value = fields.get(name)
-    return fields.get(_underscored(name)) if value is None else value
-
-
-def _text(fields: Mapping[str, Any], name: str, path: str) -> str:
-    value = _get(fields, name)
-    if not isinstance(value, str | None):
-        raise Damaged(f"expected text, not {type(value).__name__}", f"{path}.{name}")
-    return value or ""
-
-
-def _signature(part: Mapping[str, Any]) -> str | None:
-    """The signature of a part; clients have it as bytes, the wire in base64. A placeholder is none."""
-    value = _get(part, "thoughtSignature")
+def _wire_form(value: Any, levels: int = _LEVELS) -> Any:
+    """A value with the field names of the wire, without null fields, and with bytes in base64."""
     if isinstance(value, bytes):
-        value = b64encode(value).decode()
-    return value if isinstance(value, str) and value and value not in _PLACEHOLDERS else None
+        return b64encode(value).decode()
+    if levels == 0 or value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_wire_form(inner, levels - 1) for inner in cast("list[Any]", value)]
+    fields = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else dumped(value) or {})
+    named = ((_UNDERSCORE.sub(lambda found: found[1].upper(), name), inner) for name, inner in fields.items())
+    return {
+        name: inner if name in _FREE else _wire_form(inner, levels - 1)
+        for name, inner in named
+        if inner is not None
+    }
 
 
-def _is_part(part: Mapping[str, Any]) -> bool:
-    return any(_get(part, name) is not None for name in _PARTS)
+def _text(fields: Json, name: str, path: str) -> str:
+    value = fields.get(name, "")
+    if not isinstance(value, str):
+        raise Damaged(f"expected text, not {type(value).__name__}", f"{path}.{name}")
+    return value
 
 
-def _is_bare(part: Mapping[str, Any]) -> bool:
-    """Whether a part holds no content; a signature may stand alone."""
-    beside = {*_BESIDE, *map(_underscored, _BESIDE)}
-    return all(value is None or name in beside for name, value in part.items())
+def _parts(values: Any, path: str) -> list[Json]:
+    """The parts of a content that say something; a text may stand for a part."""
+    found: list[Json] = []
+    for index, value in enumerate(list_at(values, path)):
+        place = f"{path}[{index}]"
+        part = {"text": value} if isinstance(value, str) else object_at(value, place)
+        if text_in(part.get("thoughtSignature")) in _NO_SIGNATURES:
+            part.pop("thoughtSignature", None)
+        if part.get("thought") is True and part.keys() & _MEDIA:
+            continue  # a thought in images cannot go back
+        if _text(part, "text", place) or "thoughtSignature" in part or part.keys() - _BESIDE - {"text"}:
+            found.append(part)
+    return found
 
 
-# --- parts as items --------------------------------------------------------------------------------------
+def _add_parts(parts: Sequence[Json], made: Items, path: str, *, joins: bool) -> None:
+    """Add the parts of a turn of the model as items; a text goes on with the text before if it `joins`."""
 
+    def kind_of(pair: tuple[int, Json]) -> str:
+        if "functionCall" in pair[1]:
+            return "call"
+        if pair[1].keys() - _BESIDE - _MEDIA - {"text"}:
+            return "other"  # such as code that the service ran
+        return "thought" if pair[1].get("thought") is True else "said"
 
-class _Run:
-    """Consecutive texts and media, thoughts or not, with the raw parts that they came in."""
-
-    __slots__ = ("is_thought", "parts", "raw")
-
-    def __init__(self, is_thought: bool) -> None:
-        self.is_thought = is_thought
-        self.parts: list[Part] = []
-        self.raw: list[Json] = []
-
-    def add(self, part: Part, raw: Json, *, joins: bool, is_stream: bool) -> None:
-        """Take a part. Its text goes on with the text before if it `joins`.
-
-        Pieces of a stream are no parts of their own, so the raw texts are joined too, up to a signature.
-        """
-        last = self.parts[-1] if self.parts else None
-        if isinstance(part, str) and isinstance(last, str) and (joins or not part or not last):
-            self.parts[-1] = last + part
+    for kind, run in groupby(enumerate(parts), kind_of):
+        found = [(f"{path}[{index}]", part) for index, part in run]
+        if kind == "call":
+            for place, part in found:
+                _add_call(part, made, place)
+        elif kind == "other":
+            made.keep([part for _, part in found], path)
         else:
-            self.parts.append(part)
-        before = self.raw[-1] if self.raw else {}
-        if (
-            is_stream
-            and "text" in raw
-            and "text" in before
-            and before.keys() == raw.keys() - {"thoughtSignature"}
-        ):
-            self.raw[-1] = {**raw, "text": before["text"] + raw["text"]}
+            _add_run(found, made, path, is_thought=kind == "thought", joins=joins)
+
+
+def _add_call(part: Json, made: Items, path: str) -> None:
+    call, place = object_at(part["functionCall"], f"{path}.functionCall"), f"{path}.functionCall"
+    if "willContinue" in call or "partialArgs" in call:
+        advice = "turn off streamFunctionCallArguments"
+        raise Damaged(f"arguments in pieces cannot be read: {advice}", place)
+    signature = part.get("thoughtSignature")
+    state = made.state([{"thoughtSignature": signature}], path) if signature else None
+    made.call(call.get("id"), call.get("name"), call.get("args"), place, state)
+
+
+def _add_run(found: list[tuple[str, Json]], made: Items, path: str, *, is_thought: bool, joins: bool) -> None:
+    """Add consecutive texts and media, with their raw parts if one of these is signed."""
+    parts: list[Part] = []
+    raw: list[Json] = []
+    for place, part in found:
+        media = read_media(part, place)
+        beside: Json = {name: part[name] for name in ("thought", "thoughtSignature") if name in part}
+        raw.append({"text": part.get("text", ""), **beside} if media is None else beside)
+        one: Part = part.get("text", "") if media is None else media
+        last = parts[-1] if parts else None
+        if isinstance(one, str) and isinstance(last, str) and (joins or not one or not last):
+            parts[-1] = last + one
         else:
-            self.raw.append(raw)
-
-    @property
-    def says_more(self) -> bool:
-        return any("thoughtSignature" in raw for raw in self.raw)
-
-    @property
-    def is_silent(self) -> bool:
-        return all(part == "" for part in self.parts)
-
-
-class _Others:
-    """Consecutive parts that no item stands for, such as code that the service ran."""
-
-    __slots__ = ("raw",)
-
-    def __init__(self, raw: Json) -> None:
-        self.raw = [raw]
-
-
-class _Called:
-    """A call with its signature; `is_whole` says that nothing of it can be missing."""
-
-    __slots__ = ("call", "is_whole", "signature")
-
-    def __init__(self, call: Mapping[str, Any], signature: str | None, *, is_whole: bool = False) -> None:
-        self.call = call
-        self.signature = signature
-        self.is_whole = is_whole
-
-
-class _Turn:
-    """Collects the parts of a turn of the model, and makes items of them."""
-
-    def __init__(self, answer: Answer, ids: CallIds, *, joins: bool = True, is_stream: bool = False) -> None:
-        self.outputs: list[_Run | _Others | _Called] = []
-        self._answer = answer
-        self._ids = ids
-        self._joins = joins
-        self._is_stream = is_stream
-
-    def add(self, part: Mapping[str, Any], path: str) -> str:
-        """Take a part that is not a call; returns the text that it added to what the model said."""
-        signature, is_thought = _signature(part), part.get("thought") is True
-        raw: Json = {"thoughtSignature": signature} if signature else {}
-        raw |= {"thought": True} if is_thought else {}
-        media = read_media(part, path)
-        if media is not None and not is_thought:
-            self._say(media, raw, False)
-            return ""
-        if media is None and (_get(part, "text") is not None or (_is_bare(part) and signature)):
-            text = _text(part, "text", path)
-            if text or signature:
-                self._say(text, {"text": text, **raw}, is_thought)
-            return "" if is_thought else text
-        if not _is_bare(part) and (media is None or signature):
-            self._add_other({name: value for name, value in part.items() if value is not None})
-        return ""
-
-    def _say(self, part: Part, raw: Json, is_thought: bool) -> None:
-        last = self.outputs[-1] if self.outputs else None
-        if not isinstance(last, _Run) or last.is_thought != is_thought:
-            last = _Run(is_thought)
-            self.outputs.append(last)
-        last.add(part, raw, joins=self._joins, is_stream=self._is_stream)
-
-    def _add_other(self, raw: Json) -> None:
-        last = self.outputs[-1] if self.outputs else None
-        if isinstance(last, _Others):
-            last.raw.append(raw)
-        else:
-            self.outputs.append(_Others(raw))
-
-    def items(self, model: str, path: str) -> list[Item]:
-        """All items; `model` is the model that the answer names."""
-
-        def state(of: list[Json]) -> Opaque:
-            return made_by(GEMINI, self._answer, model, of, path)
-
-        items: list[Item] = []
-        for output in self.outputs:
-            if isinstance(output, _Called):
-                items.append(self._call(output, state, path))
-            elif isinstance(output, _Others):
-                items.append(Reasoning(blocks_text(GEMINI, output.raw), state(output.raw)))
-            elif output.is_thought or output.is_silent:
-                text = "".join(part for part in output.parts if isinstance(part, str))
-                items.append(Reasoning(text, state(output.raw if output.says_more else [])))
-            else:
-                content = content_from(output.parts)
-                items.append(
-                    Message("assistant", content, state=state(output.raw) if output.says_more else None)
-                )
-        return items
-
-    def _call(self, called: _Called, state: Any, path: str) -> ToolCall:
-        call = called.call
-        name = _text(call, "name", path)
-        if not name:
-            raise Damaged("a call has a name", f"{path}.functionCall.name")
-        tool = self._answer.tool(name)
-        arguments = arguments_text(self._answer, tool, call.get("args") or {}, f"{path}.functionCall.args")
-        own = state([{"thoughtSignature": called.signature}]) if called.signature else None
-        return ToolCall(self._ids.give(_text(call, "id", path), tool), tool, arguments, own)
-
-
-def read_media(part: Mapping[str, Any], path: str) -> Image | Audio | File | None:
-    """The media that a part holds or points to; None for another part."""
-    inline, address = _get(part, "inlineData"), _get(part, "fileData")
-    if inline is None and address is None:
-        return None
-    place = f"{path}.{'fileData' if inline is None else 'inlineData'}"
-    blob = object_at(address if inline is None else inline, place)
-    kind, held = None, dict[str, Any]()
-    if inline is None:
-        held["url"] = _text(blob, "fileUri", place)
+            parts.append(one)
+    state = made.state(raw, path) if any("thoughtSignature" in part for part in raw) else None
+    if is_thought or not any(parts):
+        text = "".join(part for part in parts if isinstance(part, str))
+        made.all.append(Reasoning(text, state or made.state((), path)))
     else:
-        data = _get(blob, "data")
-        kind, data = bare_base64(data) if isinstance(data, str) else (None, data)
-        held["data"] = data if isinstance(data, bytes) else bytes_of(data) if isinstance(data, str) else None
+        made.say(content_from(parts), state)
+
+
+def read_media(part: Json, path: str) -> Image | Audio | File | None:
+    """The media that a part holds or points to; None for another part."""
+    name = next((name for name in _MEDIA if name in part), None)
+    if name is None:
+        return None
+    place = f"{path}.{name}"
+    blob, declared = object_at(part[name], place), None
+    if name == "fileData":
+        held: dict[str, Any] = {"url": _text(blob, "fileUri", place)}
+    else:
+        declared, data = bare_base64(_text(blob, "data", place))
+        held = {"data": bytes_of(data)}
         if held["data"] is None:
             raise Damaged("the data is not base64", f"{place}.data")
-    kind = _text(blob, "mimeType", place) or kind
-    family, name = (kind or "").partition("/")[0], _text(blob, "displayName", place) or None
+    kind = _text(blob, "mimeType", place) or declared
+    family = (kind or "").partition("/")[0]
     try:
         if family in ("image", "audio"):
             return (Image if family == "image" else Audio)(**held, media_type=kind)
-        return File(**held, media_type=kind, name=name)
+        return File(**held, media_type=kind, name=_text(blob, "displayName", place) or None)
     except InvalidValue as fault:
         raise Damaged(str(fault), place) from None
 
 
-# --- a whole response ------------------------------------------------------------------------------------
+# --- a reply ---------------------------------------------------------------------------------------------
 
 
 def parse(response: Any, answer: Answer) -> Parsed:
     """A whole response."""
-    body = plain_json(response)
-    if body and not _is_response(body) and error_in(body) is None:
-        raise Damaged("not a response: it has no candidates, and no reason why", "$.candidates")
-    reader = Stream(answer, is_whole=True)
-    reader.feed(body)
-    return reader.close()
+    return Stream(answer).read(response)
 
 
-def _is_response(event: Json) -> bool:
-    return any(_get(event, name) is not None for name in _RESPONSE)
+class Stream(Reply):
+    """Collects the parts of the chunks of an answer."""
 
+    wire, expected = GEMINI, "a chunk of Gemini"
 
-def _usage(report: Mapping[str, Any]) -> Usage | None:
-    """Usage: output with thoughts, input with what the service's own tools added."""
-    if not report:
-        return None
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self._parts: list[Json] = []
 
-    def count(name: str) -> int:
-        value = _get(report, name)
-        return value if isinstance(value, int) and value > 0 else 0
+    def plain(self, event: Any) -> Json:
+        return fields_in(_wire_form(plain_json(event)))
 
-    given = count("promptTokenCount") + count("toolUsePromptTokenCount")
-    thought = count("thoughtsTokenCount")
-    return Usage(
-        input=given,
-        output=count("candidatesTokenCount") + thought,
-        cache_read=min(count("cachedContentTokenCount"), given),
-        reasoning=thought,
-    )
+    def knows(self, event: Json) -> bool:
+        return bool(event.keys() & _RESPONSE)
 
+    def take(self, event: Json) -> str:
+        added = ""
+        for part in self._take_chunk(event):
+            last = self._parts[-1] if self._parts else {}
+            # Pieces of a stream are no parts of their own, so texts are joined, up to a signature.
+            if "text" in last and "text" in part and last.keys() == part.keys() - {"thoughtSignature"}:
+                self._parts[-1] = {**part, "text": last["text"] + part["text"]}
+            else:
+                self._parts.append(part)
+            added += part.get("text", "") if part.get("thought") is not True else ""
+        return added
 
-# --- a stream --------------------------------------------------------------------------------------------
+    def take_whole(self, body: Json) -> None:
+        if not self.knows(body):
+            raise Damaged("not a response: it has no candidates, and no reason why", "$.candidates")
+        self._parts = self._take_chunk(body)
 
+    def _take_chunk(self, chunk: Json) -> list[Json]:
+        """Take a chunk; returns the parts of its first candidate."""
+        self.model = _text(chunk, "modelVersion", "$") or self.model
+        self.count(chunk.get("usageMetadata"))
+        if "blockReason" in fields_in(chunk.get("promptFeedback")):
+            self.reason = "SAFETY"
+        candidates = list_at(chunk.get("candidates"), "$.candidates")
+        candidate = object_at(candidates[0], "$.candidates[0]") if candidates else {}
+        if reason := candidate.get("finishReason"):
+            self.reason = text_in(reason) or "OTHER"
+            if spelled(reason) in MODEL_FAULTS:
+                message = text_in(candidate.get("finishMessage"))
+                self.error = error_text({"code": self.reason, "message": message})
+        path = "$.candidates[0].content"
+        return _parts(object_at(candidate.get("content", {}), path).get("parts"), f"{path}.parts")
 
-class Stream:
-    """Collects the parts of the chunks of an answer; `is_whole` says that the first chunk is all of it."""
-
-    def __init__(self, answer: Answer, *, is_whole: bool = False) -> None:
-        self._answer = answer
-        self._is_whole = is_whole
-        self._turn = _Turn(answer, CallIds(), is_stream=not is_whole)
-        self._partial: _PartialCall | None = None
-        self._seen: set[tuple[str, str]] = set()
-        self._usage: Json = {}
-        self._reason: str | None = None
-        self._is_blocked = False
-        self._model = ""
-        self._errors = StreamErrors("a chunk of Gemini")
-        self._fault: str | None = None
-        self._pieces = TextPieces()
-        self._parsed: Parsed | None = None
-
-    def feed(self, event: Any) -> str:
-        """Take a chunk; returns the text that it added, if any."""
-        chunk = plain_json(event)
-        self._errors.look(chunk, is_known=_is_response(chunk))
-        self._model = _text(chunk, "modelVersion", "$") or self._model
-        self._usage |= object_at(_get(chunk, "usageMetadata") or {}, "$.usageMetadata")
-        feedback = object_at(_get(chunk, "promptFeedback") or {}, "$.promptFeedback")
-        self._is_blocked = self._is_blocked or _get(feedback, "blockReason") is not None
-        candidates = list_at(_get(chunk, "candidates"), "$.candidates")
-        if not candidates:
-            return ""
-        return self._pieces.next(self._candidate(object_at(candidates[0], "$.candidates[0]")))
-
-    def _candidate(self, candidate: Json) -> str:
-        reason = _get(candidate, "finishReason")
-        if reason is not None:
-            self._reason = text_in(getattr(reason, "value", reason)) or "OTHER"
-            if spelled(self._reason) in MODEL_FAULTS:
-                message = text_in(_get(candidate, "finishMessage"))
-                self._fault = error_text({"code": self._reason, "message": message})
-        content = object_at(_get(candidate, "content") or {}, "$.candidates[0].content")
-        path = "$.candidates[0].content.parts"
-        parts = [object_at(part, path) for part in list_at(_get(content, "parts"), path)]
-        return "".join([self._part(part, f"{path}[{index}]") for index, part in enumerate(parts)])
-
-    def _part(self, part: Json, path: str) -> str:
-        call = _get(part, "functionCall")
-        if call is None:
-            return self._turn.add(part, path)
-        self._call(object_at(call, f"{path}.functionCall"), _signature(part), f"{path}.functionCall")
-        return ""
-
-    def _call(self, call: Json, signature: str | None, path: str) -> None:
-        """Take a call, or a piece of one: with `willContinue`, arguments come as values with their paths."""
-        more, pieces = _get(call, "willContinue"), _get(call, "partialArgs")
-        if self._partial is None and not more and pieces is None:
-            self._add_call(_Called(call, signature), path)
-            return
-        if self._partial is None or _get(call, "name"):
-            self._partial = _PartialCall(call, signature)
-        self._partial.add(call, path)
-        if not more:
-            signed = self._partial.signature or signature
-            self._add_call(_Called(self._partial.call, signed, is_whole=True), path)
-            self._partial = None
-
-    def _add_call(self, called: _Called, path: str) -> None:
-        """Add a call, unless a proxy sends it again (mudler/cogito#66)."""
-        call_id = _get(called.call, "id")
-        key = (call_id, json_text(called.call, path, ordered=True)) if isinstance(call_id, str) else None
-        if key is None or key not in self._seen:
-            self._turn.outputs.append(called)
-        if key is not None:
-            self._seen.add(key)
-
-    def close(self) -> Parsed:
-        """The answer so far."""
-        if self._parsed is None:
-            self._drop_calls()
-            items = [] if self._is_blocked else self._turn.items(self._model, "$.candidates[0].content.parts")
-            # A whole response ended, also if it gives no reason.
-            reason = self._reason or ("" if self._is_whole else None)
-            finish = "refused" if self._is_blocked else finish_of(GEMINI, reason)
-            if finish == "stop" and any(isinstance(item, ToolCall) for item in items):
-                finish = "calls"
-            parsed = finished(
-                items,
-                reason,
-                finish,
-                self._errors.error or self._fault,
-                usage=_usage(self._usage),
-                model=self._model or self._answer.model,
-                half_call=self._partial is not None,
-            )
-            self._parsed = parsed._replace(error=parsed.error or self._errors.unknown())
-        return self._parsed
-
-    def _drop_calls(self) -> None:
-        """Leave out the calls of a model that failed, and a last call that may be cut off."""
-        outputs = self._turn.outputs
-        if spelled(self._reason) in MODEL_FAULTS:
-            outputs[:] = [output for output in outputs if not isinstance(output, _Called)]
-        last = outputs[-1] if outputs else None
-        is_cut = finish_of(GEMINI, self._reason) == "length" or failure_in(self._reason)
-        if is_cut and isinstance(last, _Called) and not last.is_whole:
-            outputs.pop()
-
-
-class _PartialCall:
-    """A call whose arguments arrive as values with JSON paths (Vertex AI, streamFunctionCallArguments)."""
-
-    _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]""")
-    _LONGEST_LIST = 10_000
-
-    def __init__(self, call: Mapping[str, Any], signature: str | None) -> None:
-        self.call: Json = {"id": _get(call, "id"), "name": _get(call, "name"), "args": {}}
-        self.signature = signature
-
-    def add(self, call: Mapping[str, Any], path: str) -> None:
-        for index, value in enumerate(list_at(_get(call, "partialArgs"), f"{path}.partialArgs")):
-            place = f"{path}.partialArgs[{index}]"
-            self._put(object_at(value, place), place)
-
-    def _put(self, piece: Json, path: str) -> None:
-        steps = self._steps(_text(piece, "jsonPath", path), path)
-        holder: Any = self.call
-        for step, following in zip(["args", *steps], steps, strict=False):
-            holder = self._enter(holder, step, [] if isinstance(following, int) else {}, path)
-        last = steps[-1] if steps else "args"
-        found = (_get(piece, name) for name in ("stringValue", "numberValue", "boolValue"))
-        value = next((one for one in found if one is not None), None)
-        before = self._enter(holder, last, None, path)
-        holder[last] = before + value if isinstance(before, str) and isinstance(value, str) else value
-
-    def _steps(self, json_path: str, path: str) -> list[str | int]:
-        steps: list[str | int] = []
-        end = 1
-        while json_path[:1] == "$" and (match := self._STEP.match(json_path, end)):
-            name, index, single, double = match.groups()
-            steps.append(int(index) if index is not None else name or single or double or "")
-            end = match.end()
-        if json_path[:1] != "$" or end != len(json_path):
-            raise Damaged("not a path to an argument", f"{path}.jsonPath")
-        return steps
-
-    def _enter(self, holder: Any, step: str | int, empty: Any, path: str) -> Any:
-        """The value at a step; `empty` is put there if there is none."""
-        if isinstance(holder, list) and isinstance(step, int) and step < self._LONGEST_LIST:
-            values = cast("list[Any]", holder)  # type: ignore[redundant-cast]
-            values.extend([None] * (step + 1 - len(values)))
-            values[step] = empty if values[step] is None else values[step]
-            return values[step]
-        if isinstance(holder, dict) and isinstance(step, str):
-            fields = cast(Json, holder)
-            fields[step] = empty if fields.get(step) is None else fields[step]
-            return fields[step]
-        raise Damaged("the path does not fit the arguments before", f"{path}.jsonPath")
+    def make_items(self) -> None:
+        """Leaves out the calls of a model that failed, and a last call that may be cut off."""
+        parts = self._parts
+        if spelled(self.reason) in MODEL_FAULTS:
+            parts = [part for part in parts if "functionCall" not in part]
+        elif self.is_cut and parts and "functionCall" in parts[-1]:
+            parts = parts[:-1]
+            self.has_half_call = True
+        _add_parts(parts, self.made, "$.candidates[0].content.parts", joins=True)
 
 
 # --- a history -------------------------------------------------------------------------------------------
@@ -451,140 +244,81 @@ class _PartialCall:
 
 def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     """Contents, one content, the arguments of the client or the JSON of a request, as items."""
-    if isinstance(payload, str | list | tuple):
-        return _History(model or "").read(cast(Any, payload), "$")
-    if not isinstance(payload, Mapping) and not hasattr(payload, "model_dump"):
-        raise WrongType(f"a history is a list of contents or a request, not {type(payload).__name__}")
-    request = object_at(payload, "$")
-    if all(_get(request, name) is None for name in ("contents", "systemInstruction", "config")):
-        if "parts" not in request and not _is_part(request):
-            raise Damaged("neither a content nor a request with contents", "$.contents")
-        return _History(model or "").read(request, "$")
-    history = _History(model or _text(request, "model", "$"))
-    config = object_at(request.get("config") or {}, "$.config")
-    for holder, path in ((request, "$"), (config, "$.config")):
-        history.read_instructions(_get(holder, "systemInstruction"), f"{path}.systemInstruction")
-    return history.read(_get(request, "contents"), "$.contents")
+    request = fields_in(_wire_form(plain_history(payload, "contents")))
+    if not request.keys() & {"contents", "systemInstruction", "config"}:
+        request = {"contents": request}
+    made = Items(GEMINI, Answer(model or _text(request, "model", "$")), is_history=True)
+    _add_instructions(request.get("systemInstruction"), made, "$.systemInstruction")
+    config = object_at(request.get("config", {}), "$.config")
+    _add_instructions(config.get("systemInstruction"), made, "$.config.systemInstruction")
+    contents = request.get("contents", [] if made.all else None)
+    if contents is None:
+        raise Damaged("the request has no contents", "$.contents")
+    values = entries_in(contents) if isinstance(contents, list) else [contents]
+    for index, content in enumerate(values):
+        _add_content(content, made, f"$.contents[{index}]")
+    return made.all
 
 
-class _History:
-    """Reads contents one by one."""
+def _add_instructions(given: Any, made: Items, path: str) -> None:
+    """Instructions: text, a part, parts or a content; each part becomes a message."""
+    parts = fields_in(given).get("parts", given)
+    for part in _parts([parts] if isinstance(parts, str | dict) else parts, path):
+        if "text" not in part:
+            raise Damaged("instructions are text", path)
+        made.hear("system", part["text"])
 
-    def __init__(self, model: str) -> None:
-        self._answer = Answer(model)
-        self._items: list[Item] = []
-        self._ids = CallIds(is_history=True)
 
-    def read(self, contents: Any, path: str) -> list[Item]:
-        if contents is None and self._items:
-            return self._items  # instructions for a conversation that has not begun
-        if contents is None:
-            raise Damaged("the request has no contents", path)
-        if isinstance(contents, str | Mapping) or hasattr(contents, "model_dump"):
-            contents, places = [cast(Any, contents)], [path]
-        else:
-            contents = list_at(contents, path)
-            places = [f"{path}[{index}]" for index in range(len(contents))]
-        for content, place in zip(contents, places, strict=True):
-            self._read_content(_content(content, place), place)
-        return self._items
+def _add_content(content: Any, made: Items, path: str) -> None:
+    """Add a content; the client also takes text or a part in its place."""
+    fields: Json = {"parts": [content]} if isinstance(content, str) else object_at(content, path)
+    if "parts" not in fields and fields.keys() & _PARTS:
+        fields = {"parts": [fields]}
+    if "parts" not in fields and fields.keys() != {"role"}:
+        raise Damaged("a content has parts", f"{path}.parts")
+    role = _ROLES.get(text_in(fields.get("role", "user")))
+    if role is None:
+        raise Damaged("the role is neither user nor model", f"{path}.role")
+    parts = _parts(fields.get("parts"), f"{path}.parts")
+    if role == "model":
+        _add_parts(parts, made, f"{path}.parts", joins=False)
+    else:
+        _add_user_parts(parts, made, f"{path}.parts", "user" if role == "user" else "system")
 
-    def read_instructions(self, given: Any, path: str) -> None:
-        """Instructions: text, a part, parts or a content; each part becomes a message."""
-        if given is None:
-            return
-        parts = [given] if isinstance(given, str) else given
-        if not isinstance(parts, list | tuple):
-            holder = object_at(cast(Any, given), path)
-            parts = _get(holder, "parts") if "parts" in holder else [holder]
-        for index, part in enumerate(list_at(parts, path)):
-            place = f"{path}[{index}]"
-            fields = {"text": part} if isinstance(part, str) else object_at(part, place)
-            if _get(fields, "text") is None:
-                raise Damaged("instructions are text", place)
-            self._items.append(Message("system", _text(fields, "text", place)))
 
-    def _read_content(self, content: Json, path: str) -> None:
-        named = _get(content, "role") or "user"
-        role = _ROLES.get(named) if isinstance(named, str) else None
-        if role is None:
-            raise Damaged("the role is neither user nor model", f"{path}.role")
-        parts = list_at(_get(content, "parts"), f"{path}.parts")
-        places = [(f"{path}.parts[{index}]", part) for index, part in enumerate(parts)]
-        found = [
-            (place, {"text": part} if isinstance(part, str) else object_at(part, place))
-            for place, part in places
-        ]
-        if role == "model":
-            self._read_model(found, path)
-        else:
-            self._ids.end_round()
-            self._read_user(found, "user" if role == "user" else "system")
+def _add_user_parts(parts: list[Json], made: Items, path: str, role: Literal["user", "system"]) -> None:
+    """Results come first, then the rest as one message."""
+    said: list[Part] = []
+    for index, part in enumerate(parts):
+        place = f"{path}[{index}]"
+        if "functionResponse" in part:
+            _add_result(part["functionResponse"], made, f"{place}.functionResponse")
+        elif (media := read_media(part, place)) is not None:
+            said.append(media)
+        elif part.keys() - _BESIDE:
+            said.append(part["text"] if "text" in part else short_json(part, place))
+    if said:
+        made.hear(role, content_from(said))
 
-    def _read_model(self, parts: list[tuple[str, Json]], path: str) -> None:
-        turn = _Turn(self._answer, self._ids, joins=False)
-        for place, part in parts:
-            call = _get(part, "functionCall")
-            if call is not None:
-                turn.outputs.append(_Called(object_at(call, f"{place}.functionCall"), _signature(part)))
-            else:
-                turn.add(part, place)
-        self._items += turn.items("", f"{path}.parts")
 
-    def _read_user(self, parts: list[tuple[str, Json]], role: Any) -> None:
-        """Results come first, then what is said beside them as one message."""
-        said: list[Part] = []
-        for place, part in parts:
-            answer = _get(part, "functionResponse")
-            if answer is not None:
-                fields = object_at(answer, f"{place}.functionResponse")
-                self._items.append(self._result(fields, f"{place}.functionResponse"))
-                continue
-            media = read_media(part, place)
-            if media is not None:
-                said.append(media)
-            elif not _is_bare(part):
-                is_text = _get(part, "text") is not None
-                said.append(_text(part, "text", place) if is_text else short_json(part, place))
-        if said:
-            self._items.append(Message(role, content_from(said)))
-
-    def _result(self, answer: Json, path: str) -> ToolResult:
-        call_id, name = self._ids.answered(_text(answer, "id", path), _text(answer, "name", path))
-        text, is_error = _output(_get(answer, "response"), f"{path}.response")
-        parts: list[Part] = [text] if text else []
-        for index, part in enumerate(list_at(_get(answer, "parts"), f"{path}.parts")):
-            place = f"{path}.parts[{index}]"
-            media = read_media(object_at(part, place), place)
-            if media is None:
-                raise Damaged("a result holds text and media", place)
-            parts.append(media)
-        return ToolResult(call_id, name, content_from(parts), is_error)
+def _add_result(answer: Any, made: Items, path: str) -> None:
+    fields = object_at(answer, path)
+    text, is_error = _output(fields.get("response"), f"{path}.response")
+    parts: list[Part] = [text] if text else []
+    for index, part in enumerate(list_at(fields.get("parts"), f"{path}.parts")):
+        place = f"{path}.parts[{index}]"
+        media = read_media(object_at(part, place), place)
+        if media is None:
+            raise Damaged("a result holds text and media", place)
+        parts.append(media)
+    made.result(_text(fields, "id", path), _text(fields, "name", path), content_from(parts), is_error)
 
 
 def _output(response: Any, path: str) -> tuple[str, bool]:
-    """The text of a result, and whether it is an error; an object of other fields is its JSON."""
+    """The text of a result, and whether it is an error; a value of another form is its JSON."""
     if response is None:
         return "", False
-    if isinstance(response, str | list):
-        response = {
-            "output": cast(Any, response)
-        }  # clients of other languages put a value where an object belongs
-    fields = object_at(response, path)
-    if not fields:
-        return "{}", False
+    fields = fields_in(response)
     key = next(iter(fields)) if len(fields) == 1 else ""
-    value = fields[key] if key in ("output", "error") else fields
+    value = fields[key] if key in ("output", "error") else response
     return value if isinstance(value, str) else json_text(value, path), key == "error"
-
-
-def _content(content: Any, path: str) -> Json:
-    """A content; the client also takes text or a part in its place."""
-    if isinstance(content, str):
-        return {"role": "user", "parts": [content]}
-    fields = object_at(content, path)
-    if "parts" not in fields and _is_part(fields):
-        return {"role": "user", "parts": [fields]}
-    if _get(fields, "parts") is None and set(fields) - {"parts", "role"}:
-        raise Damaged("a content has parts", f"{path}.parts")
-    return fields

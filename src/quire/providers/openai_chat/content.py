@@ -1,17 +1,15 @@
-"""Content blocks and usage as both wires of OpenAI have them, read as parts."""
+"""Content blocks as both wires of OpenAI have them, read as parts."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from quire.errors import Damaged, InvalidValue
 from quire.items import Audio, Content, Detail, File, Image, Part, Reasoning
 from quire.providers.anthropic import read as anthropic
-from quire.providers.importers import langchain
+from quire.providers.importers import blocks
 from quire.providers.media import bare_base64, bytes_of, file_address, media_type
 from quire.providers.state import ANTHROPIC, OPENAI, blocks_text, is_server_block, pack
 from quire.providers.stream import content_from, output_from, short_json
 from quire.providers.values import Json, fields_in, list_at, object_at, text_at, text_in
-from quire.tokens import Usage
 
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _IMAGES = ("image_url", "input_image", "computer_screenshot")
@@ -64,9 +62,8 @@ def read_part(block: Json, path: str) -> Part | None:
 def read_image(block: Json, path: str) -> Image:
     """An image by its address, its bytes or the id of its file."""
     source, detail = block.get("image_url"), block.get("detail")
-    if isinstance(source, Mapping):
-        fields = object_at(source, f"{path}.image_url")
-        source, detail = fields.get("url"), fields.get("detail")
+    if isinstance(source, dict):
+        source, detail = fields_in(source).get("url"), fields_in(source).get("detail")
     size = _DETAILS.get(text_in(detail), "auto")
     address = source or file_address(OPENAI, block.get("file_id"))
     if not isinstance(address, str):
@@ -101,40 +98,11 @@ def read_bytes(text: str, path: str) -> bytes:
     return data
 
 
-def read_usage(report: Any, whole_input: str, whole_output: str) -> Usage | None:
-    """Usage, by the wire's names for all input and all output.
-
-    Moonshot and DeepSeek report cached tokens beside the details. A part is never more than its whole.
-    """
-    counts = fields_in(report)
-    if not counts:
-        return None
-
-    def count(held: Json, *names: str) -> int:
-        found = (held.get(name) for name in names)
-        return max((value for value in found if isinstance(value, int)), default=0)
-
-    sent, given = max(count(counts, whole_input), 0), max(count(counts, whole_output), 0)
-    inputs, outputs = (
-        fields_in(counts.get(f"{whole_input}_details")),
-        fields_in(counts.get(f"{whole_output}_details")),
-    )
-    hits = max(count(inputs, "cached_tokens"), count(counts, "cached_tokens", "prompt_cache_hit_tokens"), 0)
-    cached = min(hits, sent)
-    return Usage(
-        input=sent,
-        output=given,
-        cache_read=cached,
-        cache_write=min(max(count(inputs, "cache_write_tokens"), 0), sent - cached),
-        reasoning=min(max(count(outputs, "reasoning_tokens"), 0), given),
-    )
-
-
 def anthropic_thought(block: Json, model: str, path: str) -> Reasoning | None:
     """The thought, or the block of a server tool, of Anthropic in the content of another wire."""
     kind = text_in(block.get("type"))
     if kind not in ("thinking", "redacted_thinking") and not is_server_block(kind):
         return None
-    raw = langchain.without_stream_fields(block)
+    raw = blocks.without_stream_fields(block)
     raw = {"signature": "", **raw} if kind == "thinking" else raw
     return Reasoning(blocks_text(ANTHROPIC, [raw]), pack(ANTHROPIC, model, [raw], path=path))

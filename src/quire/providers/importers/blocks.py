@@ -1,8 +1,8 @@
-"""Messages and content blocks of LangChain.
+"""Content blocks of LangChain, of the Vercel AI SDK and of the Model Context Protocol.
 
-Its messages name a type instead of a role. Their content may hold blocks of the provider that answered
-(thinking, tool_use) beside the same calls in `tool_calls`, and what merging a stream left in them.
-Source: langchain-core, `messages` and `messages.content`.
+LangChain keeps blocks of the provider that answered (thinking, tool_use) beside the calls in `tool_calls`,
+and what merging a stream left in them. Sources: langchain-core, `messages.content`;
+ai-sdk.dev/docs/reference/ai-sdk-core/model-message; modelcontextprotocol.io/specification, "Tool Result".
 """
 
 from typing import Any
@@ -11,36 +11,34 @@ from quire.items import Part
 from quire.providers.media import part_from
 from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
 
-_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
+_MEDIA = frozenset(
+    ("image", "audio", "file", "video", "media", "image-data", "file-data", "image-url", "file-url")
+)
+_SOURCES = ("base64", "image", "data", "file_id", "url")
 _CALL_ARGUMENTS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
-_SOURCES = ("base64", "data", "file_id", "url")
 
 
 def read_part(block: Json) -> Part | None:
-    """The part that a block stands for; None if it is no media block of LangChain."""
-    kind = block.get("type")
-    if kind not in ("image", "audio", "file", "video", "media", "text-plain"):
-        return None
-    source_type = block.get("source_type")
-    if source_type is None and not block.keys() & {"base64", "file_id", "mime_type", "url"}:
-        return None
-    if source_type == "text" or kind == "text-plain":
+    """The part that a block stands for; None if it is no media block and no embedded resource."""
+    kind, source_type = text_in(block.get("type")), block.get("source_type")
+    if kind == "resource":
+        return _resource(fields_in(block.get("resource")))
+    if kind == "text-plain" or source_type == "text":
         return text_in(block.get("text")) or None
+    if kind not in _MEDIA:
+        return None
     held = "id" if source_type == "id" else next(filter(block.get, _SOURCES), "url")
-    media_type = block.get("mime_type") or block.get("mimeType")
+    media_type = block.get("mime_type") or block.get("mediaType") or block.get("mimeType")
     name = block.get("filename") or fields_in(block.get("metadata")).get("filename")
-    is_address = held == "url"
-    return part_from(block.get(held), media_type, family=text_in(kind), name=name, is_address=is_address)
+    family = kind.partition("-")[0]
+    return part_from(block.get(held), media_type, family=family, name=name, is_address=held == "url")
 
 
-def chat_message(message: Json) -> Json:
-    """A message as one of Chat Completions; one that has a role already stays as it is."""
-    role = _ROLES.get(text_in(message.get("type")))
-    if "role" in message or role is None:
-        return message
-    known = ("content", "name", "tool_calls", "tool_call_id", "status")
-    fields = {name: message[name] for name in known if message.get(name) not in (None, [])}
-    return {"role": role, "content": message.get("content"), **fields}
+def _resource(resource: Json) -> Part | None:
+    if isinstance(text := resource.get("text"), str):
+        return text
+    name = text_in(resource.get("uri")).rpartition("/")[2]
+    return part_from(resource.get("blob"), resource.get("mimeType"), family="file", name=name)
 
 
 def call_in(block: Json) -> Json | None:
