@@ -96,6 +96,13 @@ MODEL_FAULTS = _fact("MODEL_FAULTS", frozenset[str]).accepted
 
 OPENAI_TOOL_COUNT = _fact("OPENAI_TOOL_COUNT", int)
 OPENAI_TOOL_CALL_COUNT = _fact("OPENAI_TOOL_CALL_COUNT", int)
+RESPONSES_FILES = _fact("RESPONSES_FILES", dict[str, str])
+"""The types of files that the wire takes, and an ending of a name for each."""
+GEMINI_MEDIA_TYPES = _fact("GEMINI_MEDIA_TYPES", frozenset[str])
+GEMINI_MEDIA_IN_ANSWERS = _fact("GEMINI_MEDIA_IN_ANSWERS", frozenset[str])
+GEMINI_MEDIA_NAMES = _fact("GEMINI_MEDIA_NAMES", dict[str, str])
+"""Names of media types that differ from the usual ones."""
+GEMINI_MEDIA_ENDINGS = _fact("GEMINI_MEDIA_ENDINGS", dict[str, str])
 OPENAI_IMAGE_TYPES = _fact("OPENAI_IMAGE_TYPES", frozenset[str])
 OPENAI_ITEM_PREFIXES = _fact("OPENAI_ITEM_PREFIXES", dict[str, str])
 OPENAI_TOP_KEYWORDS = _fact("OPENAI_TOP_KEYWORDS", frozenset[str])

@@ -7,10 +7,7 @@ refused when they do not come right after the user or after an answer.
 
 from collections.abc import Sequence
 from copy import copy
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
@@ -20,6 +17,10 @@ from quire.providers.rules import (
     BEGIN,
     CALL_IDS,
     CONTINUE,
+    GEMINI_MEDIA_ENDINGS,
+    GEMINI_MEDIA_IN_ANSWERS,
+    GEMINI_MEDIA_NAMES,
+    GEMINI_MEDIA_TYPES,
     SIGNATURE_PLACEHOLDER,
     TOOL_NAMES,
 )
@@ -30,19 +31,6 @@ from quire.providers.values import Json, nests_deeper, object_in
 
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
 _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
-
-
-class _MediaTypes(msgspec.Struct):
-    """The media types of this wire; the table is `media.json`."""
-
-    types: frozenset[str]
-    in_answers: frozenset[str]
-    names: dict[str, str]
-    """Names that differ from the usual ones."""
-    endings: dict[str, str]
-
-
-_MEDIA = msgspec.json.decode(Path(__file__).with_name("media.json").read_bytes(), type=_MediaTypes)
 
 
 class ContentWriter(Writer):
@@ -218,12 +206,20 @@ class ContentWriter(Writer):
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
         if isinstance(item, ToolResult):
-            return self.profile.nests_media and kind in _MEDIA.in_answers and inline_bytes(part) is not None
-        return kind in _MEDIA.types and kind.startswith("image/") and inline_bytes(part) is not None
+            return (
+                self.profile.nests_media
+                and kind in GEMINI_MEDIA_IN_ANSWERS.accepted
+                and inline_bytes(part) is not None
+            )
+        return (
+            kind in GEMINI_MEDIA_TYPES.accepted
+            and kind.startswith("image/")
+            and inline_bytes(part) is not None
+        )
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         url, kind, data = part.url or "", _type_of(part), inline_data(part)
-        if kind is not None and kind not in _MEDIA.types:
+        if kind is not None and kind not in GEMINI_MEDIA_TYPES.accepted:
             return None
         if data is not None:
             return {"inlineData": {"mimeType": kind, "data": data}} if kind else None
@@ -244,5 +240,5 @@ def _type_of(part: Media) -> str | None:
     kind = sound_type(part)
     if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
-        kind = _MEDIA.endings.get(path.rpartition("/")[2].rpartition(".")[2].lower())
-    return _MEDIA.names.get(kind, kind) if kind else None
+        kind = GEMINI_MEDIA_ENDINGS.accepted.get(path.rpartition("/")[2].rpartition(".")[2].lower())
+    return GEMINI_MEDIA_NAMES.accepted.get(kind, kind) if kind else None

@@ -41,7 +41,7 @@ from quire.providers.rules import (
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool, chat_tools
 from quire.providers.turns import Marks, Output, Writer
-from quire.providers.values import Json, fields_in, json_text, object_in, text_in
+from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -302,11 +302,20 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
     return ChatWriter(draft, profile, chat_tools(tools, draft, profile))
 
 
-def without_breakpoints(value: Any) -> Any:
-    """A payload, or any part of it, without cache marks."""
-    if isinstance(value, dict):
-        return {name: without_breakpoints(one) for name, one in value.items() if name != _BREAKPOINT}
-    return [without_breakpoints(one) for one in value] if isinstance(value, list) else value
+def without_breakpoints(payload: Json) -> Json:
+    """A payload without cache marks; a text that is a block for its mark alone is a plain text again."""
+    histories = payload.keys() & {"messages", "input"}
+    return payload | {name: [_unmarked(message) for message in payload[name]] for name in histories}
+
+
+def _unmarked(message: Json) -> Json:
+    for field in ("content", "output"):
+        blocks = entries_in(message.get(field))
+        if blocks and _BREAKPOINT in blocks[-1]:
+            last = {name: value for name, value in blocks[-1].items() if name != _BREAKPOINT}
+            is_text = len(blocks) == 1 and "text" in last
+            return {**message, field: last["text"] if is_text else [*blocks[:-1], last]}
+    return message
 
 
 def image_url(part: Image) -> str | None:

@@ -1,9 +1,6 @@
 """OpenAI Responses: turns as items of input."""
 
 from collections.abc import Sequence
-from pathlib import Path
-
-import msgspec
 
 from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
@@ -19,16 +16,14 @@ from quire.providers.media import (
 )
 from quire.providers.openai_chat.write import OpenAIWriter, image_url, is_object_text
 from quire.providers.profiles import Profile
-from quire.providers.rules import CALL_IDS, TOOL_NAMES, failed_parts, failed_text
+from quire.providers.rules import CALL_IDS, RESPONSES_FILES, TOOL_NAMES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.tools import Tool, responses_tools
 from quire.providers.turns import Output
 from quire.providers.values import Json
 
 _JSON_FILE = "application/json"
-_FILE_ENDINGS: dict[str, str] = msgspec.json.decode(Path(__file__).with_name("files.json").read_bytes())
-"""The types of files that this wire takes (OpenAI guide, file inputs), and the ending of a name for each."""
-
+_FILE_ENDINGS = RESPONSES_FILES.accepted
 _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
 
