@@ -3,7 +3,7 @@
 import pytest
 
 from quire.items import Hide, Item, Mask, Message, Pin, Reasoning, Span, ToolCall, ToolResult
-from quire.state import Transcript, answers, groups, merge_all, pending_calls
+from quire.state import Answers, Transcript, groups, merge_all, pending_calls
 
 
 def call(text: str, call_id: str = "c", name: str = "look") -> ToolCall:
@@ -57,7 +57,7 @@ def test_calls_of_one_reply_are_answered_in_their_order() -> None:
     items: list[Item] = [asked(), call("a"), call("b"), result("a")]
     assert [waiting.id for waiting in Transcript(items).view.pending()] == ["b"]
     assert [waiting.id for waiting in pending_calls(items)] == ["b"]
-    assert answers([*items, result("b")]) == ({3: 1, 4: 2}, [])
+    assert Answers([*items, result("b")]).call_of == {3: 1, 4: 2}
 
 
 def test_of_two_replies_the_latest_is_answered_first() -> None:

@@ -307,8 +307,6 @@ def test_edits_can_be_tried_on_a_view() -> None:
         view_after(transcript.view, [Mask("u1", "a", id="m"), Mask("u1", "b", id="m")])
     with pytest.raises(WrongType):
         view_after(transcript.view, [Note("x")])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(WrongType):
-        view_after(transcript, [])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_the_last_configuration_counts_whatever_is_shown() -> None:

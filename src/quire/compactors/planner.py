@@ -15,7 +15,7 @@ from quire.compactors.plan import Compactor, Plan, Room, checked_compactor
 from quire.compactors.truncate import Tally
 from quire.errors import InvalidValue, Irreducible
 from quire.items import Mask, Pin, Undo
-from quire.state import View, checked_view, is_output, view_after
+from quire.state import View, is_output, view_after
 from quire.tokens import Counter, Prices, facts_for
 
 
@@ -140,7 +140,7 @@ class Planner:
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return the plan with the lowest expected cost and its forecast, or None while it can wait."""
-        held = checked_view(view).tokens(room.counter)
+        held = view.tokens(room.counter)
         if held > room.tokens:
             fitting = [one for one in self._priced(view, room) if one.plan.after <= room.tokens]
             if not fitting:  # none is enough by itself

@@ -13,7 +13,7 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, Tally, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
 from quire.items import Item, Mask, Note, Part, ToolResult
-from quire.state import Pool, Run, View, checked_view, one_per_group, truncate, view_after
+from quire.state import Pool, Run, View, one_per_group, truncate, view_after
 from quire.tokens import Counter, Definition, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
@@ -47,7 +47,7 @@ class ClearToolResults(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` for each old result, or None if that saves too little."""
-        held, counter = checked_view(view).tokens(room.counter), room.counter
+        held, counter = view.tokens(room.counter), room.counter
         if not _is_due(held, self.ceiling, room):
             return None
         savings = _savings(f"quire.cleared {self.stub}", counter, lambda result: self.stub)
@@ -81,7 +81,7 @@ class Offload(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` and a note for each bulky result, or None if there is none."""
-        held, counter = checked_view(view).tokens(room.counter), room.counter
+        held, counter = view.tokens(room.counter), room.counter
         if not _is_due(held, self.ceiling, room):
             return None
         savings = _savings(f"quire.moved {self.larger_than}", counter, partial(self._stub, counter))

@@ -11,7 +11,6 @@ from quire.errors import InvalidValue, Irreducible
 from quire.items import Audio, File, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
 from quire.state import (
     View,
-    checked_view,
     groups,
     instructions,
     is_user_message,
@@ -81,7 +80,7 @@ class Summarize(Limits, frozen=True, kw_only=True):
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a request for a summary that leads to the floor, or None up to the ceiling."""
         extent, counter = self.extent(room), room.counter
-        held = checked_view(view).tokens(extent.counter)
+        held = view.tokens(extent.counter)
         if held <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
             return None
         most = extent.floor // 2 if self.unit == "tokens" else self.size
@@ -203,7 +202,7 @@ def old_turns(view: View, keep: int) -> tuple[Item, ...]:
     Earlier summaries are part of it. Instructions, pins, pending calls and the last user message are not.
     """
     whole(keep, "keep", least=0)
-    shown = list(checked_view(view))
+    shown = list(view)
     users = [index for index, item in enumerate(shown) if is_user_message(item)]
     if len(users) <= keep:
         return ()

@@ -13,7 +13,7 @@ import msgspec
 from quire.compactors.plan import Plan, Room
 from quire.errors import InvalidLimit, InvalidValue, Irreducible
 from quire.items import Hide, Item, Reasoning, Summary, Unknown
-from quire.state import View, checked_view, is_user_message, spans_over, structural, truncate, view_after
+from quire.state import View, is_user_message, spans_over, structural, truncate, view_after
 from quire.tokens import Counter, whole
 
 Unit = Literal["tokens", "messages", "turns"]
@@ -127,7 +127,7 @@ class TruncateOldest(Limits, frozen=True, kw_only=True):
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return one `Hide` that leads to the floor, or None up to the ceiling."""
         extent = self.extent(room)
-        held = checked_view(view).tokens(extent.counter)
+        held = view.tokens(extent.counter)
         if held <= (extent.floor if room.early else extent.ceiling):
             return None
         edit = cut_to_floor(view, extent)

@@ -19,7 +19,6 @@ from quire.state import (
     groups,
     largest_sum,
     newest,
-    newest_items,
     pending_calls,
     structural,
 )
@@ -232,8 +231,8 @@ class _Fit:
             cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)
             return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
         items = piece.content if apart is None else (*piece.content, apart)
-        kept = newest_items(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
-        return Scroll(kept if apart is None else kept[:-1])
+        cut = newest(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
+        return Scroll(tuple(cut) if apart is None else tuple(cut)[:-1])
 
     def _going(self, piece: Piece, asked: int, granted: int) -> int:
         """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.

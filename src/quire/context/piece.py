@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quire.errors import WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, History, Input, Section, Settings, items_of, settings_of
-from quire.state import View, newest_from, newest_items_from, protected_positions
+from quire.state import View, newest_from, protected_positions
 
 logger = logging.getLogger("quire.context")
 
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
             found = list(newest_from(view, len(view)).before)
         else:
             whole = self.content if self.apart is None else (*self.content, self.apart)
-            found = list(newest_items_from(whole, len(whole), self.stays()))
+            found = list(newest_from(whole, len(whole), self.stays()).before)
         return [item for item in found if self.apart is None or item.id != self.apart.id]
 
 

@@ -7,7 +7,6 @@ room, and that it comes back when it is asked for is what recall is for.
 from collections.abc import Iterator
 
 from quire.items import Hide, Item, Note, Span, Summary, Undo
-from quire.state import folded_summaries
 
 RECALL = "recall"
 """The key of `extras` by which a `Hide` says, with `False`, that what it hides is not recalled either."""
@@ -72,7 +71,7 @@ class Past:
             else:
                 self._areas[self._positions[edit.id]] = self._area(edit)
         if any(isinstance(edit, Summary) for edit in self._new):
-            for position in folded_summaries(self._areas):
+            for position in _folded(self._areas):
                 del self._areas[position]
                 found.add(self._ids[position])
         self._new = []
@@ -101,3 +100,16 @@ class Past:
 
     def _interval(self, span: Span) -> tuple[int, int]:
         return max(self.position(span.first), 0), self.position(span.last) + 1
+
+
+def _folded(areas: dict[int, _Area]) -> set[int]:
+    """The summaries, by position, of which a later one covers all."""
+    return {
+        position
+        for position, area in areas.items()
+        if any(later > position and _is_within(area, other) for later, other in areas.items())
+    }
+
+
+def _is_within(area: _Area, other: _Area) -> bool:
+    return all(any(low <= start and stop <= high for low, high in other) for start, stop in area)

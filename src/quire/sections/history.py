@@ -14,7 +14,6 @@ from quire.state import (
     checked_items,
     is_user_message,
     newest_from,
-    newest_items_from,
     protected_positions,
     without_last,
 )
@@ -94,7 +93,7 @@ class History(Settings):
         if not start:
             return tuple(items)
         stays = {view.log.item(position).id for position in protected_positions(view)}
-        return newest_items_from(items, start, stays)
+        return tuple(newest_from(items, start, stays))
 
     def _start(self, items: Sequence[Item]) -> int:
         """Return the index at which the last messages or turns begin."""

@@ -7,15 +7,12 @@ from quire.state.cut import (
     largest_sum as largest_sum,
     newest as newest,
     newest_from as newest_from,
-    newest_items as newest_items,
-    newest_items_from as newest_items_from,
     truncate,
     without_last as without_last,
 )
 from quire.state.edits import (
     MASKED as MASKED,
     covered_area as covered_area,
-    folded_summaries as folded_summaries,
     one_per_group as one_per_group,
 )
 from quire.state.groups import (
@@ -23,7 +20,6 @@ from quire.state.groups import (
     Answers as Answers,
     Group,
     answered as answered,
-    answers as answers,
     checked_items as checked_items,
     groups,
     instructions as instructions,
@@ -52,7 +48,6 @@ from quire.state.view import (
     Scroll as Scroll,
     View,
     added_since as added_since,
-    checked_view as checked_view,
     keep_memo as keep_memo,
     memos as memos,
     protected_positions as protected_positions,

@@ -16,7 +16,7 @@ from quire.state.edits import spans_of
 from quire.state.groups import Grouping, structural
 from quire.state.log import Log, Segment
 from quire.state.shape import Shape, singles, united, without
-from quire.state.view import Scroll, View, checked_view, protected_positions
+from quire.state.view import Scroll, View, protected_positions
 from quire.tokens import MOST, Counter, total_by, whole
 
 
@@ -25,51 +25,37 @@ def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
 
     Raises `Irreducible` if the protected items take more.
     """
-    if checked_view(view).tokens(counter) <= whole(tokens, "tokens", least=0):
+    if view.tokens(counter) <= whole(tokens, "tokens", least=0):
         return None
-    cut = _Cut(view, protected_positions(view))
+    cut = _cut_of(view)
     return Hide(cut.spans(cut.place(tokens, counter)))
 
 
-def newest(view: View, *, tokens: int, counter: Counter, closely: bool = False) -> Scroll:
-    """What `truncate` would leave, without an edit.
-
-    With `closely` the cut may fall between any two groups, so that no more goes than has to.
-    """
-    if view.tokens(counter) <= tokens:
-        return Scroll(view=view)
-    cut = _Cut(view, protected_positions(view))
-    return cut.scroll(cut.place(tokens, counter, closely))
-
-
-def newest_from(view: View, index: int) -> Scroll:
-    """What a view shows from an index on, the rest of the groups there, and all that is protected."""
-    return _Cut(view, protected_positions(view)).scroll(view.position_at(index))
-
-
-def newest_items(
-    items: Sequence[Item],
+def newest(
+    content: View | Sequence[Item],
     *,
     tokens: int,
     counter: Counter,
     stays: Collection[str] | None = None,
     closely: bool = False,
-) -> tuple[Item, ...]:
-    """The newest items of a list, as `newest` gives those of a view.
+) -> Scroll:
+    """What `truncate` would leave of a view or a list, without an edit.
 
-    `stays` are the ids that the view protects which the list is from. Without them the last user message and
-    a last result are protected.
+    `stays` are the ids that the view protects which a list is from. Without them the last user message and a
+    last result are protected. With `closely` the cut may fall between any two groups, so that no more goes
+    than has to.
     """
-    cut = _cut_of(items, stays)
-    is_within = total_by(counter, sum(map(counter.count, items))) <= tokens
-    return tuple(items) if is_within else tuple(cut.scroll(cut.place(tokens, counter, closely)))
+    view = content if isinstance(content, View) else _listed(content)
+    if view.tokens(counter) <= tokens:
+        return Scroll(view=view)
+    cut = _cut_of(view, stays)
+    return cut.scroll(cut.place(tokens, counter, closely))
 
 
-def newest_items_from(
-    items: Sequence[Item], index: int, stays: Collection[str] | None = None
-) -> tuple[Item, ...]:
-    """The items from an index on, the rest of the groups there, and all that is protected."""
-    return tuple(_cut_of(items, stays).scroll(index))
+def newest_from(content: View | Sequence[Item], index: int, stays: Collection[str] | None = None) -> Scroll:
+    """What is shown from an index on, the rest of the groups there, and all that is protected."""
+    view = content if isinstance(content, View) else _listed(content)
+    return _cut_of(view, stays).scroll(view.position_at(index))
 
 
 def without_last(view: View) -> View | list[Item]:
@@ -81,29 +67,27 @@ def without_last(view: View) -> View | list[Item]:
 
 def largest_sum(tokens: int, counter: Counter) -> int:
     """The largest sum of counts whose total is within so many tokens; -1 if there is none."""
-    framing = total_by(counter, 0)
-    if framing > tokens:
-        return -1
-    most = tokens - framing
-    if total_by(counter, most) == tokens < total_by(counter, most + 1):
-        return most
     enough = max(tokens, 1)
     while enough < MOST and total_by(counter, enough) <= tokens:
         enough *= 2
     return bisect_right(range(min(enough, MOST) + 1), tokens, key=partial(total_by, counter)) - 1
 
 
-def _cut_of(items: Sequence[Item], stays: Collection[str] | None) -> "_Cut":
-    """A cut of a plain list, as a view in which every item is content."""
-    segment, grouping, end = Segment(0), Grouping(), len(items)
+def _listed(items: Sequence[Item]) -> View:
+    """A plain list as a view in which every item is content."""
+    segment, grouping = Segment(0), Grouping()
     for position, item in enumerate(items):
         segment.record(item, grouping.take(item, position))
-    view = View(Log((segment,)), Shape(), end, grouping.open_calls())
+    return View(Log((segment,)), Shape(), len(items), grouping.open_calls())
+
+
+def _cut_of(view: View, stays: Collection[str] | None = None) -> "_Cut":
     if stays is None:
         return _Cut(view, protected_positions(view))
-    kept = (position for position, item in enumerate(items) if item.id in stays or structural(item))
-    heads = {view.log.head(position) for position in (*kept, *view.open_calls())}
-    return _Cut(view, (position for head in heads for position in view.log.group(head, end)))
+    log, end = view.log, view.end
+    kept = (p for p, item in enumerate(log.items(0, end)) if item.id in stays or structural(item))
+    heads = {log.head(position) for position in (*kept, *view.open_calls())}
+    return _Cut(view, (position for head in heads for position in log.group(head, end)))
 
 
 class _Cut:

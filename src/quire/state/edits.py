@@ -1,16 +1,17 @@
 """Edits: what each one does to a shape, and the rules by which one is refused.
 
-A plain edit costs what it touches. An `Undo` looks at all edits in force, because what is under the one that
-goes may be under another that stays.
+A plain edit costs what it touches. An `Undo` applies all edits that stay in force anew, because what is under
+the one that goes may be under another.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from quire.errors import CallPending, EditRefused, LastUserMessage, SplitsGroup, UnknownId, cut
 from quire.items import Edit, Hide, Item, Mask, Message, Opaque, Pin, Span, Summary, ToolResult, Undo
+from quire.state.groups import is_edit
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Run, Shape, contains, singles, united, without
 
@@ -71,23 +72,8 @@ def spans_of(log: Log, area: Sequence[Interval], summaries: Iterable[Item] = ())
     return tuple(spans)
 
 
-def folded_summaries(areas: Mapping[int, Sequence[Interval]]) -> set[int]:
-    """The summaries, by position, of which a later one covers all, and maybe more.
-
-    One later summary must cover all of an earlier one. If several could do so together, undoing one of them
-    would show the earlier one beside the others.
-    """
-    reach = {position: (area[0][0], area[-1][1]) for position, area in areas.items()}
-    folded: set[int] = set()
-    for position, (start, stop) in reach.items():
-        around = (p for p, (low, high) in reach.items() if p > position and low <= start and stop <= high)
-        if any(not without(areas[position], areas[p]) for p in around):
-            folded.add(position)
-    return folded
-
-
 class EditsInForce:
-    """All edits up to a revision that were not undone, by what they do."""
+    """All edits up to a revision that were not undone."""
 
     def __init__(self, log: Log, end: int, undoing: int | None = None) -> None:
         self.undone = set[int]() if undoing is None else {undoing}
@@ -95,29 +81,9 @@ class EditsInForce:
         for position, edit in reversed(edits):
             if isinstance(edit, Undo) and position not in self.undone:
                 self.undone.add(_located(log, edit.target, end))
-        self.covers: dict[int, Cover] = {}  # by position, in order
-        self.masks: dict[int, Mask] = {}  # by the position of the target
-        self.pins: set[int] = set()  # heads of groups
-        for position, edit in edits:
-            if position in self.undone:
-                continue
-            if isinstance(edit, Hide | Summary):
-                self.covers[position] = resolved(log, edit, end)
-            elif isinstance(edit, Mask):
-                self.masks[_located(log, edit.target, end)] = edit
-            elif isinstance(edit, Pin):
-                self.pins.add(log.head(_located(log, edit.target, end)))
-
-    def covered(self) -> list[Interval]:
-        """All content under a hide or a summary, pins not considered."""
-        return united(interval for cover in self.covers.values() for interval in cover.area)
-
-    def summaries(self) -> dict[int, list[Interval]]:
-        """By position, the areas of summaries to be shown: no edit names and no later summary folds them."""
-        named = frozenset[int]().union(*(cover.summaries for cover in self.covers.values()))
-        areas = {position: cover.area for position, cover in self.covers.items() if cover.is_summary}
-        hidden = named | folded_summaries(areas)
-        return {position: area for position, area in areas.items() if position not in hidden}
+        self.edits = [edit for position, edit in edits if position not in self.undone and is_edit(edit)]
+        self.masks = {edit.target: edit for edit in self.edits if isinstance(edit, Mask)}
+        self.covers = [(e, resolved(log, e, end)) for e in self.edits if isinstance(e, Hide | Summary)]
 
 
 class Editor:
@@ -133,82 +99,73 @@ class Editor:
 
     def apply(self, edit: Edit) -> Shape:
         """What is shown once this edit is recorded at the end of the log; an error changes nothing."""
-        match edit:
-            case Summary() | Hide():
-                return self._cover(edit)
-            case Mask():
-                return self._mask(edit)
-            case Pin():
-                return self._pin(edit)
-            case Undo():
-                return self._undo(edit)
+        if isinstance(edit, Undo):
+            return self._undone(edit)
+        self._check(edit)
+        return self._applied(edit)
 
-    def _cover(self, edit: Summary | Hide) -> Shape:
+    def _applied(self, edit: Edit) -> Shape:
+        if isinstance(edit, Hide | Summary):
+            return self._covered(edit)
+        if isinstance(edit, Undo):
+            return self._shape
+        position = _located(self._log, edit.target, self._end)
+        head = self._log.head(position)
+        if isinstance(edit, Pin):
+            area = self._group_area([head])
+            return self._changed(area, [Run(start, stop, pinned=True) for start, stop in area])
+        shown = self._shape.run_at(head, self._end)
+        if shown is None or shown.pinned:
+            return self._changed([])  # the stub appears should the item come back, or the pin go
+        stub = masked(self._log.item(position), edit)
+        return self._changed([(position, position + 1)], [Run(position, position + 1, stub)])
+
+    def _covered(self, edit: Summary | Hide) -> Shape:
         cover = resolved(self._log, edit, self._end)
-        if not cover.area and (cover.is_summary or not cover.summaries):
-            raise EditRefused("the edit takes nothing away")
-        self._check_area(cover.area)
         pins = pinned_heads(self._log, self._shape)
         area = without(cover.area, self._group_area(head for head in pins if contains(cover.area, head)))
         shown = self._shape.summaries()
-        named = {self._log.item(position).id for position in cover.summaries}
+        named = {self._log.item(position).id for position in cover.summaries} & shown.keys()
         if isinstance(edit, Hide):
-            return self._changed(area, gone=[shown[item_id] for item_id in named & shown.keys()])
+            return self._changed(area, gone=[shown[item_id] for item_id in named])
         # Content that is shown without a pin is under no summary, so only a named one can be folded.
         runs = ((self._shape.run_at(start, self._end), stop) for start, stop in cover.area)
         is_shown = all(run is not None and not run.pinned and stop <= run.stop for run, stop in runs)
-        near = named & shown.keys() if is_shown else shown.keys()
+        near = named if is_shown else shown.keys()
         gone = [shown[one] for one in near if self._folds(cover, shown[one], one in named)]
         return self._changed(area, [Run(cover.area[0][0], cover.area[0][0], edit)], gone)
 
-    def _mask(self, edit: Mask) -> Shape:
-        position = _located(self._log, edit.target, self._end)
-        stub = masked(self._log.item(position), edit)
-        self._check_mask(position)
-        head = self._shape.run_at(self._log.head(position), self._end)
-        if head is None:
-            return self._changed([])  # the stub appears should the item come back
-        if head.pinned:
-            raise EditRefused(f"{cut(edit.target)!r} is pinned")
-        return self._changed([(position, position + 1)], [Run(position, position + 1, stub)])
+    def _folds(self, cover: Cover, run: Run, is_named: bool) -> bool:
+        """Whether a new summary folds one that is shown; refuses to cover only a part of it.
 
-    def _pin(self, edit: Pin) -> Shape:
-        head = self._log.head(_located(self._log, edit.target, self._end))
-        if head == EDIT:
-            raise EditRefused(f"{cut(edit.target)!r} is an edit and cannot be pinned")
-        area = self._group_area([head])
-        return self._changed(area, [Run(start, stop, pinned=True) for start, stop in area])
+        One summary must cover all of another. If several could do so together, undoing one of them would show
+        the other beside the rest.
+        """
+        assert isinstance(run.stand_in, Summary)
+        area = resolved(self._log, run.stand_in, self._end).area
+        outside = without(area, cover.area)
+        if outside and (is_named or outside != area):
+            raise EditRefused(
+                f"the summary must cover all that {cut(run.stand_in.id)!r} covers, or nothing of it"
+            )
+        return not outside
 
-    def _undo(self, edit: Undo) -> Shape:
-        target = _located(self._log, edit.target, self._end)
-        if self._log.head(target) != EDIT:
+    def _undone(self, edit: Undo) -> Shape:
+        """Apply all edits that stay in force to the content of the log."""
+        log, end, target = self._log, self._end, _located(self._log, edit.target, self._end)
+        if log.head(target) != EDIT:
             raise EditRefused(f"{cut(edit.target)!r} is not an edit")
-        before = EditsInForce(self._log, self._end)
-        if target in before.undone:
+        if target in EditsInForce(log, end).undone:
             raise EditRefused(f"{cut(edit.target)!r} is undone already")
-        after = EditsInForce(self._log, self._end, undoing=target)
-        covers = before.covers.keys() ^ after.covers.keys()
-        area = [i for p in covers for i in (before.covers.get(p) or after.covers[p]).area]
-        masks = [p for p in before.masks.keys() | after.masks if before.masks.get(p) != after.masks.get(p)]
-        area += (*singles(masks), *self._group_area(before.pins ^ after.pins))
-        return self._recomputed(united(area), before, after)
-
-    def _recomputed(self, area: list[Interval], before: EditsInForce, after: EditsInForce) -> Shape:
-        """The shape with everything in an area as the edits in force would have it."""
-        pins, summaries = self._group_area(after.pins), after.summaries()
-        known = self._shape.summaries()
-        shown = {self._log.item(position).id: position for position in summaries}
-        come = [position for item_id, position in shown.items() if item_id not in known]
-        self._check_return(before, after, summaries, come)
-        edits = singles(self._log.positions("edits", 0, self._end))
-        visible = without(area, united([*without(after.covered(), pins), *edits]))
-        plain = without(visible, pins)
-        stubs = {p: masked(self._log.item(p), after.masks[p]) for p in after.masks if contains(plain, p)}
-        runs = [Run(start, stop, pinned=True) for start, stop in without(visible, plain)]
-        runs += (Run(start, stop) for start, stop in without(plain, singles(stubs)))
-        runs += (Run(position, position + 1, stub) for position, stub in stubs.items())
-        runs += (Run(summaries[p][0][0], summaries[p][0][0], self._log.item(p)) for p in come)
-        return self._changed(area, runs, [run for item_id, run in known.items() if item_id not in shown])
+        kept = EditsInForce(log, end, undoing=target)
+        content = without([(0, end)], singles(log.positions("edits", 0, end)))
+        shape = Shape(tail=end + 1).spliced([], [Run(start, stop) for start, stop in content], [])
+        for other in kept.edits:
+            shape = Editor(log, shape, end, self._open)._applied(other)
+        # A group may have grown while a pin, or the undo of another edit, kept it shown.
+        covered = united(interval for _, cover in kept.covers for interval in cover.area)
+        self._check_area(without(covered, self._group_area(pinned_heads(log, shape))))
+        return shape
 
     def _changed(self, area: list[Interval], runs: Sequence[Run] = (), gone: Sequence[Run] = ()) -> Shape:
         """The shape with other runs in an area and without the summaries `gone`."""
@@ -218,6 +175,24 @@ class Editor:
         return singles(p for head in heads for p in self._log.group(head, self._end))
 
     # The rules.
+
+    def _check(self, edit: Hide | Mask | Pin | Summary) -> None:
+        if isinstance(edit, Hide | Summary):
+            cover = resolved(self._log, edit, self._end)
+            if not cover.area and (cover.is_summary or not cover.summaries):
+                raise EditRefused("the edit takes nothing away")
+            self._check_area(cover.area)
+            return
+        position = _located(self._log, edit.target, self._end)
+        head = self._log.head(position)
+        if isinstance(edit, Mask):
+            masked(self._log.item(position), edit)
+            if position == self._log.last_user(self._end):
+                raise LastUserMessage(f"{cut(edit.target)!r} is the message to be answered")
+            if (run := self._shape.run_at(head, self._end)) is not None and run.pinned:
+                raise EditRefused(f"{cut(edit.target)!r} is pinned")
+        elif head == EDIT:
+            raise EditRefused(f"{cut(edit.target)!r} is an edit and cannot be pinned")
 
     def _check_area(self, area: Sequence[Interval]) -> None:
         """Refuse to take away a group with an open call, part of a group, or the last message of the user."""
@@ -234,38 +209,6 @@ class Editor:
         for head, positions in members.items():
             if any(contains(area, position) != contains(area, head) for position in positions):
                 raise SplitsGroup(f"the edit takes part of the group of {cut(log.item(head).id)!r}")
-
-    def _check_mask(self, position: int) -> None:
-        if position == self._log.last_user(self._end):
-            raise LastUserMessage(f"{cut(self._log.item(position).id)!r} is the message to be answered")
-
-    def _folds(self, cover: Cover, run: Run, is_named: bool) -> bool:
-        """Whether a new summary folds one that is shown; refuses to cover only a part of it."""
-        assert isinstance(run.stand_in, Summary)
-        area = resolved(self._log, run.stand_in, self._end).area
-        outside = without(area, cover.area)
-        if outside and (is_named or outside != area):
-            raise EditRefused(
-                f"the summary must cover all that {cut(run.stand_in.id)!r} covers, or nothing of it"
-            )
-        return not outside
-
-    def _check_return(
-        self,
-        before: EditsInForce,
-        after: EditsInForce,
-        shown: Mapping[int, list[Interval]],
-        come: Iterable[int],
-    ) -> None:
-        """Check what an undo brings back: an edit that was undone, or what a pin had kept from an edit."""
-        if before.pins - after.pins or after.covers.keys() - before.covers.keys():
-            self._check_area(without(after.covered(), self._group_area(after.pins)))
-        for position in come:
-            others = united(i for other, area in shown.items() if other != position for i in area)
-            if without(shown[position], others) != shown[position]:
-                raise EditRefused("the summary that would come back overlaps another that is shown")
-        for position in after.masks.keys() - before.masks.keys():
-            self._check_mask(position)
 
 
 def pinned_heads(log: Log, shape: Shape) -> set[int]:

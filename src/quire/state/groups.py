@@ -198,12 +198,6 @@ class Answers:
         return self._grouping.open_calls()
 
 
-def answers(items: Iterable[Item]) -> tuple[dict[int, int], list[int]]:
-    """For results, by index, the call that each answers; and the calls that still wait."""
-    found = Answers(items)
-    return found.call_of, list(found.open_calls())
-
-
 def groups(items: Iterable[Item]) -> list[Group]:
     """Any sequence of items in the smallest pieces that may be dropped or moved."""
     row = checked_items(items)
@@ -216,5 +210,5 @@ def groups(items: Iterable[Item]) -> list[Group]:
 def pending_calls(items: Iterable[Item]) -> list[ToolCall]:
     """Calls without a result after them."""
     row = checked_items(items)
-    calls = (row[position] for position in answers(row)[1])
+    calls = (row[position] for position in Answers(row).open_calls())
     return [call for call in calls if isinstance(call, ToolCall)]

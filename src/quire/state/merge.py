@@ -29,7 +29,7 @@ from quire.items import (
     now,
 )
 from quire.state.edits import EditsInForce, resolved, spans_of
-from quire.state.groups import MERGED, Group, answers, instructions as instructions_of, is_edit
+from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
 from quire.state.shape import Interval, singles, united, without
 from quire.state.transcript import Transcript, is_closing
 from quire.state.view import View, spans_over
@@ -212,7 +212,7 @@ def _marks(child: Transcript, since: int) -> dict[str, str]:
             continue
         members = view.log.group(position, view.end)
         group = [view.log.item(member) for member in members]
-        call_of = answers(group)[0]
+        call_of = Answers(group).call_of
         for index in (index for index, member in enumerate(members) if member >= since):
             call = call_of.get(index, index)
             marks[group[index].id] = item.id if members[call] >= since else group[call].id

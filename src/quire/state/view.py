@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, overload
 
 from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType, cut
 from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
-from quire.state.edits import Editor, EditsInForce, one_per_group, pinned_heads
+from quire.state.edits import Editor, EditsInForce, one_per_group, pinned_heads, resolved, spans_of
 from quire.state.groups import Answers, Group, is_edit
 from quire.state.log import EDIT, Log
-from quire.state.shape import Leaf, Run, Shape, contains
+from quire.state.shape import Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, count_by, total_by, whole
 
 
@@ -24,13 +24,6 @@ class Fate(NamedTuple):
 
     state: Literal["shown", "pinned", "masked", "covered", "hidden", "edit"]
     by: str | None = None
-
-
-def checked_view(view: object) -> "View":
-    """The view, or `WrongType`: a transcript has a view and is not one."""
-    if not isinstance(view, View):
-        raise WrongType(f"expected a view, such as transcript.view, not {type(view).__name__}")
-    return view
 
 
 class ItemRow(Sequence[Item]):
@@ -263,10 +256,9 @@ class View(ItemRow):
             self._edits_in_force = EditsInForce(self.log, self.end)
         edits = self._edits_in_force
         if run is not None:
-            return Fate("masked", edits.masks[position].id)
-        covers = reversed(edits.covers.items())
-        edit, cover = next((edit, cover) for edit, cover in covers if contains(cover.area, position))
-        return Fate("covered" if cover.is_summary else "hidden", self.log.item(edit).id)
+            return Fate("masked", edits.masks[item_id].id)
+        edit, cover = next(one for one in reversed(edits.covers) if contains(one[1].area, position))
+        return Fate("covered" if cover.is_summary else "hidden", edit.id)
 
 
 def _open_calls_at(log: Log, end: int) -> tuple[int, ...]:
@@ -299,21 +291,17 @@ def protected_positions(view: View) -> Iterator[int]:
 
 def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
     """As few spans as possible over these items and no others; a shown summary brings all that it covers."""
-    log = checked_view(view).log
-    places: list[tuple[int, int]] = []
+    log, end = view.log, view.end
+    area, names = singles(log.positions("edits", 0, end)), set[int]()  # edits between two items part no span
     for item in items:
-        spans = item.spans if isinstance(item, Summary) and item.spans else (Span(item.id, item.id),)
-        places += [(view.position(span.first), view.position(span.last)) for span in spans]
-    # A summary may name another that it folded. Such a name is no stretch of the log and stays as it is.
-    names = sorted({place for place in places if log.head(place[0]) == EDIT})
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(place for place in places if log.head(place[0]) != EDIT):
-        # Edits between two stretches are no part of any span.
-        if joined and all(log.head(position) == EDIT for position in range(joined[-1][1] + 1, first)):
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        if isinstance(item, Summary) and item.spans:
+            cover = resolved(log, item, end)
+            area += cover.area
+            names |= cover.summaries  # a summary that it folded
         else:
-            joined.append((first, last))
-    return tuple(Span(log.item(first).id, log.item(last).id) for first, last in (*joined, *names))
+            position = view.position(item.id)
+            area.append((position, position + 1))
+    return spans_of(log, united(area), map(log.item, sorted(names)))
 
 
 def view_after(view: View, edits: Iterable[Edit]) -> View:
@@ -321,7 +309,7 @@ def view_after(view: View, edits: Iterable[Edit]) -> View:
 
     An edit that would be refused is refused. The log stays as it is.
     """
-    open_calls = checked_view(view).open_calls()
+    open_calls = view.open_calls()
     for edit in edits:
         if not is_edit(edit):
             raise WrongType("only edits can be applied to a view")
@@ -381,7 +369,7 @@ class Scroll(ItemRow):
         start: int = 0,
         after: tuple[Item, ...] = (),
     ) -> None:
-        if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(checked_view(view)):
+        if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(view):
             raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {start}")
         self.before = before
         self.view = view

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.state import answers
+from quire.state import Answers
 
 _DONE = "(This was run; what it gave is left out here.)"
 _FAILED = "(This failed; what was said of it is left out here.)"
@@ -18,7 +18,8 @@ def paired(items: Sequence[Item], recorded: Callable[[], Iterable[Item]]) -> Seq
     again that it does not see: there the call stays, and words stand for its result. A call that has no
     result on the record waits, and stays as it is.
     """
-    call_of, waiting = answers(items)
+    found = Answers(items)
+    call_of, waiting = found.call_of, found.open_calls()
     results = {place for place, item in enumerate(items) if isinstance(item, ToolResult)}
     alone = results - call_of.keys() | set(waiting)
     if not alone:
@@ -50,7 +51,8 @@ class _Record:
     """All that was said in a conversation, with the calls and results that belong together."""
 
     def __init__(self, items: Sequence[Item]) -> None:
-        call_of, waiting = answers(items)
+        found = Answers(items)
+        call_of, waiting = found.call_of, found.open_calls()
         self._known = {item.id for item in items}
         self._results: dict[str, ToolResult] = {}
         self._by_call: dict[str, ToolResult] = {}
