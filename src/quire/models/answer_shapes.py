@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from quire.items import Item, Message
 from quire.providers import (
-    StrictBudget,
     cloud_of,
     entries_in,
     exact_copy,
@@ -19,9 +18,9 @@ from quire.providers import (
     json_text,
     read_schema,
     read_tools,
-    strict_schema,
+    schema_for,
+    strict_count,
     subschemas,
-    wire_schema,
 )
 from quire.state import Scroll, View
 from quire.tokens import Definition, facts_for
@@ -76,7 +75,7 @@ def shape_for(
         return AnswerShape()
     if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
         return AnswerShape()
-    plain = read_schema(exact_copy(schema)[0], "output").schema
+    plain = read_schema(exact_copy(schema)[0], "output")
     if not is_plain_object(plain):  # no wire is known to take another top: it is sent as it is, or not at all
         return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
     shape = _SHAPES[wire](plain, model, tools)
@@ -107,22 +106,17 @@ def _features(model: str, takes: bool | None) -> frozenset[str]:
 
 
 def _openai(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
-    made = strict_schema(schema, "openai")
-    if made.refusal:
-        return AnswerShape(wire_schema(schema, "openai").schema)
-    return AnswerShape(made.schema, not made.removed, True)
+    form = schema_for("openai", schema, strict=True)
+    return AnswerShape(form.schema, form.strict and not form.removed, form.strict)
 
 
 def _anthropic(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
-    made = strict_schema(schema, "anthropic")
-    budget = StrictBudget()
-    for tool in read_tools(tools):
-        form = tool.strict_forms.get("anthropic")
-        if form is not None and not form.refusal:
-            budget.take(form.schema)
-    if made.refusal or cloud_of(model) is not None or not budget.take(made.schema):
+    form = schema_for("anthropic", schema, strict=True)
+    forms = [tool.forms["anthropic"] for tool in read_tools(tools) if tool.native is None]
+    strict = [form.schema, *(one.schema for one in forms if one.strict)]
+    if not form.strict or cloud_of(model) is not None or strict_count(strict) < len(strict):
         return AnswerShape()
-    return AnswerShape(made.schema, not made.removed)
+    return AnswerShape(form.schema, not form.removed)
 
 
 def _gemini(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:

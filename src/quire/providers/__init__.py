@@ -11,7 +11,11 @@ from quire.providers.check import (
     assert_valid_openai_responses,
     check,
 )
-from quire.providers.check.schema import schema_errors as schema_errors
+from quire.providers.check.schema import (
+    KEYWORDS as KEYWORDS,
+    schema_errors as schema_errors,
+    subschemas as subschemas,
+)
 from quire.providers.draft import content_for_model as content_for_model
 from quire.providers.gemini import Gemini
 from quire.providers.media import (
@@ -28,15 +32,12 @@ from quire.providers.openai_responses import OpenAIResponses
 from quire.providers.profiles import cloud_of as cloud_of
 from quire.providers.rules import NO_RESULT as NO_RESULT
 from quire.providers.schema import (
-    KEYWORDS as KEYWORDS,
-    StrictBudget as StrictBudget,
     is_open as is_open,
     is_plain_object as is_plain_object,
     is_recursive as is_recursive,
     read_schema as read_schema,
-    strict_schema as strict_schema,
-    subschemas as subschemas,
-    wire_schema as wire_schema,
+    schema_for as schema_for,
+    strict_count as strict_count,
 )
 from quire.providers.state import pack as pack
 from quire.providers.tools import Tool as Tool, read_tools as read_tools

@@ -6,7 +6,7 @@ The rules about order and pairing are code, on both sides.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -43,6 +43,17 @@ class Letters(Fact[re.Pattern[str]], frozen=True):
     """The ids, names or texts of a kind that a wire accepts, and those that we send."""
 
     sent: Alphabet | None = None
+
+
+class StrictMode(msgspec.Struct, frozen=True):
+    """What a schema may have in the strict mode of a wire."""
+
+    keywords: frozenset[str]
+    formats: frozenset[str]
+    complete: bool
+    """Whether all properties are required, and a `$ref` has no keyword beside it."""
+    finite: bool
+    """Whether recursive schemas are refused."""
 
 
 _DATA = Path(__file__).with_name("rules.json").read_bytes()
@@ -106,8 +117,6 @@ GEMINI_MEDIA_ENDINGS = _fact("GEMINI_MEDIA_ENDINGS", dict[str, str])
 OPENAI_IMAGE_TYPES = _fact("OPENAI_IMAGE_TYPES", frozenset[str])
 OPENAI_ITEM_PREFIXES = _fact("OPENAI_ITEM_PREFIXES", dict[str, str])
 OPENAI_TOP_KEYWORDS = _fact("OPENAI_TOP_KEYWORDS", frozenset[str])
-OPENAI_STRICT_REFUSED = _fact("OPENAI_STRICT_REFUSED", tuple[str, ...])
-OPENAI_STRICT_FORMATS = _fact("OPENAI_STRICT_FORMATS", frozenset[str])
 OPENAI_PATTERN_REFUSED = _fact("OPENAI_PATTERN_REFUSED", re.Pattern[str])
 """Finds what OpenAI refuses in patterns, and a whole request with it, whether a tool is strict or not."""
 ANTHROPIC_TOP_KEYWORDS = _fact("ANTHROPIC_TOP_KEYWORDS", frozenset[str])
@@ -119,11 +128,7 @@ ANTHROPIC_BREAKPOINTS = _fact("ANTHROPIC_BREAKPOINTS", int)
 ANTHROPIC_CACHE_LIFETIMES = _fact("ANTHROPIC_CACHE_LIFETIMES", tuple[str, ...])
 ANTHROPIC_FOREIGN_FIELDS = _fact("ANTHROPIC_FOREIGN_FIELDS", frozenset[str])
 """Fields that LangChain, the AI SDK, MCP and OpenAI add to blocks, each of which the API refuses."""
-ANTHROPIC_STRICT_REFUSED = _fact("ANTHROPIC_STRICT_REFUSED", tuple[str, ...])
-ANTHROPIC_STRICT_FORMATS = _fact("ANTHROPIC_STRICT_FORMATS", frozenset[str])
 ANTHROPIC_STRICT_COUNTS = _fact("ANTHROPIC_STRICT_COUNTS", dict[str, int])
-ANTHROPIC_STRICT_KEYWORDS = _fact("ANTHROPIC_STRICT_KEYWORDS", frozenset[str])
-ANTHROPIC_STRICT_PATTERN_REFUSED = _fact("ANTHROPIC_STRICT_PATTERN_REFUSED", re.Pattern[str])
 ANTHROPIC_TOOLS = _fact("ANTHROPIC_TOOLS", re.Pattern[str])
 ANTHROPIC_TOOLS_NOT_ON_CLOUDS = _fact("ANTHROPIC_TOOLS_NOT_ON_CLOUDS", dict[str, re.Pattern[str]])
 """The types of tools that run on Anthropic's servers, and that are refused where a cloud serves the model."""
@@ -135,63 +140,12 @@ OPENAI_TOOLS = {
     wire: _fact(f"OPENAI_TOOLS {wire}", re.Pattern[str]) for wire in ("openai", "openai-responses")
 }
 """The types of OpenAI's own tools; some end in a date in pieces, Anthropic's in eight digits."""
-SCHEMA_COUNTS = _fact("SCHEMA_COUNTS", tuple[str, ...]).accepted
-SCHEMA_LIMITS = _fact("SCHEMA_LIMITS", tuple[str, ...]).accepted
 STRUCTURAL_KEYWORDS = _fact("STRUCTURAL_KEYWORDS", frozenset[str]).accepted
 """Keywords without which a schema means another value; the others limit or describe one."""
 CONDITIONS = _fact("CONDITIONS", tuple[str, ...]).accepted
-GOOGLE_KEYWORDS = _fact("GOOGLE_KEYWORDS", dict[str, str]).accepted
-"""The spelling of google-genai's `Schema`, and that of JSON Schema."""
-
-
-def _looks_around(key: str, value: Any) -> bool:
-    return key == "pattern" and OPENAI_PATTERN_REFUSED.accepted.search(value) is not None
-
-
-def _not_in_openai(key: str, value: Any) -> bool:
-    if key == "format":
-        return value not in OPENAI_STRICT_FORMATS.accepted
-    is_limit = key in OPENAI_STRICT_REFUSED.accepted and key not in STRUCTURAL_KEYWORDS
-    return is_limit or _looks_around(key, value)
-
-
-def _not_in_anthropic(key: str, value: Any) -> bool:
-    if key == "format":
-        return value not in ANTHROPIC_STRICT_FORMATS.accepted
-    if key == "pattern":
-        return ANTHROPIC_STRICT_PATTERN_REFUSED.accepted.search(value) is not None
-    is_refused = key not in ANTHROPIC_STRICT_KEYWORDS.accepted and key not in STRUCTURAL_KEYWORDS
-    return is_refused or (key == "minItems" and value > 1)
-
-
-SCHEMA_REFUSED: dict[str, Callable[[str, Any], bool]] = {
-    "openai": _looks_around,
-    "anthropic": lambda key, value: False,
-}
-"""Whether a wire refuses a keyword in every schema, where removing it loosens the schema and no more."""
-STRICT_REFUSED: dict[str, Callable[[str, Any], bool]] = {
-    "openai": _not_in_openai,
-    "anthropic": _not_in_anthropic,
-}
-"""The same for schemas of strict tools."""
-
-TOOL_FIELDS: dict[str, dict[str, type]] = {
-    "openai": {},
-    "openai-responses": {
-        **{"defer_loading": bool, "allowed_callers": list, "async": bool, "output_schema": dict},
-    },
-    "anthropic": {
-        **{"defer_loading": bool, "eager_input_streaming": bool, "cache_control": dict},
-        **{"input_examples": list, "allowed_callers": list},
-    },
-    "gemini": {"behavior": str, "response": dict, "response_json_schema": dict},
-}
+STRICT_MODES = read_section("strict modes", dict[str, StrictMode])
+TOOL_FIELDS = read_section("tool fields", dict[str, frozenset[str]])
 """What a function may have beside its name, description, schema and strictness, by wire."""
-
-CACHE_MARKS = (
-    {"type": "ephemeral"},
-    *({"type": "ephemeral", "ttl": lifetime} for lifetime in ANTHROPIC_CACHE_LIFETIMES.accepted),
-)
 
 SIGNATURE_PLACEHOLDER = "skip_thought_signature_validator"
 """Gemini: stands for the signature of a part that the model did not make (docs, thought signatures)."""

@@ -39,7 +39,7 @@ from quire.providers.rules import (
     tagged_instructions,
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
-from quire.providers.tools import Tool, anthropic_tools
+from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Marks, Output, Writer
 from quire.providers.values import Json, object_in
 from quire.tokens import NO_OUTPUT, size_of
@@ -382,7 +382,7 @@ class MessagesWriter(Writer):
 def begin(profile: Profile, tools: Sequence[Tool]) -> MessagesWriter:
     """A writer with nothing written."""
     draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC], TOOL_NAMES[ANTHROPIC], merges=True)
-    return MessagesWriter(draft, profile, anthropic_tools(tools, draft, profile))
+    return MessagesWriter(draft, profile, write_tools(tools, draft, profile))
 
 
 def _is_thinking(block: Json) -> bool:

@@ -39,7 +39,7 @@ from quire.providers.rules import (
     failed_text,
 )
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
-from quire.providers.tools import Tool, chat_tools
+from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Marks, Output, Writer
 from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
 from quire.tokens import NO_OUTPUT
@@ -299,7 +299,7 @@ class ChatWriter(OpenAIWriter):
 def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
     draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI], TOOL_NAMES[OPENAI])
-    return ChatWriter(draft, profile, chat_tools(tools, draft, profile))
+    return ChatWriter(draft, profile, write_tools(tools, draft, profile))
 
 
 def without_breakpoints(payload: Json) -> Json:

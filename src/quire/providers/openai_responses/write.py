@@ -18,7 +18,7 @@ from quire.providers.openai_chat.write import OpenAIWriter, image_url, is_object
 from quire.providers.profiles import Profile
 from quire.providers.rules import CALL_IDS, RESPONSES_FILES, TOOL_NAMES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
-from quire.providers.tools import Tool, responses_tools
+from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Output
 from quire.providers.values import Json
 
@@ -165,4 +165,4 @@ def begin(profile: Profile, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
     ids = profile.call_ids or CALL_IDS[RESPONSES]
     draft = Draft(RESPONSES, profile.model, ids, TOOL_NAMES[RESPONSES])
-    return ResponsesWriter(draft, profile, responses_tools(tools, draft, profile))
+    return ResponsesWriter(draft, profile, write_tools(tools, draft, profile))
