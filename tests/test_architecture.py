@@ -46,11 +46,7 @@ EXCEPTIONS = {
     "tokens/models.py": {"importlib", "tomllib"},
     "providers/rules.py": {"pathlib"},  # rules.json
     "providers/check/plugin.py": {"pytest"},
-<<<<<<< HEAD
     "providers/stream.py": {"pathlib"},  # usage.json
-    "providers/schema.py": {"urllib"},  # unquote, for pointers
-=======
->>>>>>> 77707a5 (Tools and schemas: one walker, one writer for all wires; dialects of schemas, moved cache marks and rewritten custom tools go)
 }
 IMPURE_NAMES = {"open", "print", "breakpoint", "exec", "eval", "__import__"}
 
