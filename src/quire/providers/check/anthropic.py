@@ -17,8 +17,7 @@ from quire.providers.check.core import (
     short,
     version_in,
 )
-from quire.providers.check.schema import check_schema
-from quire.providers.check.tools import check_parameters
+from quire.providers.check.schema import check_parameters, check_schema
 from quire.providers.media import begun, bytes_of
 from quire.providers.profiles import cloud_of, has_unsigned_thinking
 from quire.tokens import size_of
@@ -74,7 +73,7 @@ def check_request(body: Fields, model_name: str | None) -> None:
         merged = groupby(messages, key=lambda message: message.role)
         turns = [Turn("", role, [part for one in group for part in one.parts]) for role, group in merged]
         _check_pairs(findings, turns)
-        _check_server_tools(turns)
+        _check_server_tools(findings, turns)
     _check_system(body)
     _check_tools(body)
     _check_caching(body, blocks)
@@ -271,6 +270,7 @@ def _check_pairs(findings: Findings, turns: list[Turn]) -> None:
         elif turn.role == "user":
             _check_results(pairing, turn.parts)
             pairing.end_round()
+    pairing.end_round()
     pairing.end()
 
 
@@ -291,28 +291,23 @@ def _check_results(pairing: Pairing, blocks: list[Fields]) -> None:
             break
 
 
-def _check_server_tools(turns: list[Turn]) -> None:
+def _check_server_tools(findings: Findings, turns: list[Turn]) -> None:
     """Pair the uses of server and MCP tools with their results, which may come in a later turn.
 
     A paused turn goes on after tool results of the user, not after anything else of the user.
     """
-    seen, waiting, unanswered = set[str](), dict[str, Fields](), dict[str, Fields]()
+    pairing = Pairing(findings, "unanswered_server_call", "orphan_server_result", late="", again="")
     for turn in turns:
         for block in turn.parts:
             is_use = block.kind in ("server_tool_use", "mcp_tool_use")
             call_id = block.get("id" if is_use else "tool_use_id")
             if is_use and isinstance(call_id, str):
-                seen.add(call_id)
-                waiting[call_id] = block
+                pairing.call(call_id, block.place)
             elif block.kind.endswith("_tool_result") and isinstance(call_id, str):
-                waiting.pop(call_id, None)
-                unanswered.pop(call_id, None)
-                if call_id not in seen:
-                    block.add("", "orphan_server_result")
+                pairing.result(call_id, block.place)
         if turn.role == "user" and len(turn.of("tool_result")) < len(turn.parts):
-            unanswered |= waiting
-    for block in unanswered.values():
-        block.add("", "unanswered_server_call")
+            pairing.end_round()
+    pairing.end(without=("",))
 
 
 # Around the messages: instructions, tools, cache.
@@ -365,14 +360,10 @@ def _check_caching(body: Fields, blocks: list[Fields]) -> None:
 
 def _marked(body: Fields, blocks: list[Fields]) -> Iterator[Fields]:
     """Everything with a cache_control, in the order of the prompt: tools, system, messages."""
-    nested = [part for block in blocks for part in (*_in_result(block), block)]
+    nested = [part for block in blocks for part in (*block.inners("content"), block)]
     # The API puts the mark of the request on the last block, and counts it.
     for holder in (*body.inners("tools"), *body.inners("system"), *nested, body):
         if holder.has("cache_control") and holder.kind in _THINKING:
             holder.add("cache_control", "cache_place")
         elif holder.has("cache_control"):
             yield holder
-
-
-def _in_result(block: Fields) -> list[Fields]:
-    return block.inners("content") if block.kind == "tool_result" else []

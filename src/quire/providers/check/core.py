@@ -319,8 +319,7 @@ class Pairing:
         self._open, self._given, self._early = {}, Counter(), set()
 
     def end(self, without: Iterable[str] = ()) -> None:
-        """Add what was found, except faults of some rules."""
-        self.end_round()
+        """Add what was found in the rounds that ended, except faults of some rules."""
         for call_id, places in self._left.items():
             text = f"call {short(call_id)} has no result"
             self._faults += [(place, self._unanswered, text) for place in places]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -21,8 +21,7 @@ from quire.providers.check.core import (
     short,
     version_in,
 )
-from quire.providers.check.schema import check_arrays, check_schema
-from quire.providers.check.tools import check_parameters
+from quire.providers.check.schema import check_arrays, check_parameters, check_schema
 from quire.providers.profiles import cloud_of
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
@@ -56,6 +55,11 @@ class Spelled(Fields):
         is_snake = self.values.get(key) is None and self.values.get(snake) is not None
         return super().at(snake if is_snake else key)
 
+    def one_or_each(self, key: str) -> Iterable[tuple[str, Any]]:
+        """The elements of a list, or the one value that the client takes for a list of one."""
+        value = self.get(key)
+        return [(self.at(key), value)] if as_list(value) is None else self.each(key)
+
 
 @cache
 def _snake_case(key: str) -> str:
@@ -78,7 +82,9 @@ class Model:
 def check_request(request: Fields, model_name: str | None) -> None:
     """Find what generateContent refuses or misreads in a request."""
     body, model = Spelled(request.findings, "", request.values), Model((model_name or "").lower())
-    contents = _read_contents(body)
+    if as_list(body.get("contents")) == []:
+        body.add("contents", "no_contents")
+    contents = [_read_content(body, place, value) for place, value in body.one_or_each("contents")]
     for content in contents:
         _check_content(content)
     if not body.findings.any_of(_UNREADABLE):
@@ -95,16 +101,6 @@ def check_request(request: Fields, model_name: str | None) -> None:
 
 
 # Reading contents.
-
-
-def _read_contents(body: Spelled) -> list[Turn]:
-    """The contents; the client takes a text, a part or a content for a list of one."""
-    value = body.get("contents")
-    if isinstance(value, str) or as_object(value) is not None:
-        return [_read_content(body, "contents", value)]
-    if as_list(value) == []:
-        body.add("contents", "no_contents")
-    return [_read_content(body, place, one) for place, one in body.each("contents")]
 
 
 def _read_content(body: Spelled, place: str, value: Any) -> Turn:
@@ -187,17 +183,15 @@ def _check_data(inline: Fields) -> None:
 def _check_pairs(findings: Findings, contents: list[Turn], *, after_cache: bool) -> None:
     """Pair calls with the responses right after them; what a cache holds is not seen."""
     calls, is_late = list[Turn](), False
-    for kind, group in groupby(contents, key=_step):
+    for kind, group in groupby([*contents, Turn("", "", [])], key=_step):
         run = list(group)
-        if kind == _RESPONSE:
-            if not after_cache or run[0] is not contents[0]:
-                _check_responses(findings, calls, run, is_late=is_late)
-            calls = []
-        elif kind == _CALL:  # calls that were split over contents are answered together
-            _leave_open(findings, calls)
-            calls = run
+        if calls and (kind == _CALL or run[-1].place == ""):
+            findings.add(calls[0].place, "unanswered_call")
+        if kind == _RESPONSE and not (after_cache and run[0] is contents[0]):
+            _check_responses(findings, calls, run, is_late=is_late)
+        if kind in (_CALL, _RESPONSE):  # calls that were split over contents are answered together
+            calls = run if kind == _CALL else []
         is_late = kind == "other"
-    _leave_open(findings, calls)
     for index, content in enumerate(contents):
         is_misplaced = contents[index - 1].role == "model" if index else not after_cache
         if content.of(_CALL) and is_misplaced:
@@ -206,11 +200,6 @@ def _check_pairs(findings: Findings, contents: list[Turn], *, after_cache: bool)
 
 def _step(content: Turn) -> str:
     return next((kind for kind in (_CALL, _RESPONSE) if content.of(kind)), "other")
-
-
-def _leave_open(findings: Findings, calls: list[Turn]) -> None:
-    if calls:
-        findings.add(calls[0].place, "unanswered_call")
 
 
 def _check_responses(findings: Findings, calls: list[Turn], run: list[Turn], *, is_late: bool) -> None:
@@ -266,9 +255,8 @@ def _check_end(findings: Findings, contents: list[Turn], model: Model, *, after_
 
 
 def _check_instructions(settings: Spelled) -> None:
-    value, place = settings.get("systemInstruction"), settings.at("systemInstruction")
-    given = list(settings.each("systemInstruction")) if as_list(value) is not None else [(place, value)]
-    for at, one in given if value is not None else ():
+    given = settings.one_or_each("systemInstruction") if settings.has("systemInstruction") else ()
+    for at, one in given:
         for part in _read_parts(settings, at, one):
             if part.kind == "text":
                 _check_part(part)

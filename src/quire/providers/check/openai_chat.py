@@ -15,8 +15,7 @@ from quire.providers.check.core import (
     known_model,
     short,
 )
-from quire.providers.check.schema import check_arrays, check_schema
-from quire.providers.check.tools import check_parameters
+from quire.providers.check.schema import check_arrays, check_parameters, check_schema
 from quire.providers.profiles import profile_for
 from quire.providers.values import object_in
 
@@ -98,6 +97,7 @@ def _check_pairs(body: Fields, messages: list[Fields]) -> None:
             call_id = call.get("id")
             if other := pairing.call(call_id, call.at("id")):
                 call.add("id", "duplicate_call_id", f"{short(call_id)} is also the id at {other}")
+    pairing.end_round()
     pairing.end()
 
 

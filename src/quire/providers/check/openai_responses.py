@@ -135,4 +135,5 @@ def _check_pairs(body: Fields, items: Items) -> None:
         unseen.add("orphan_output")
     if "item_reference" in kinds:
         unseen.add("unanswered_call")
+    pairing.end_round()
     pairing.end(without=unseen)
