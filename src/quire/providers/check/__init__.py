@@ -21,7 +21,7 @@ __all__ = [
 
 _MOST_LISTED = 20  # faults in the text of an assertion
 
-_CHECKS: dict[str, Callable[[Fields, str | None], None]] = {
+_CHECKS: dict[str, Callable[[Fields, str], None]] = {
     "openai": openai_chat.check_request,
     "openai-responses": openai_responses.check_request,
     "anthropic": anthropic.check_request,
@@ -45,7 +45,7 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     values = to_json(payload if isinstance(payload, Mapping) else {HISTORY[provider]: payload})
     body = Fields(Findings(provider), "", values)
     named = body.text("model") if body.has("model") else None
-    _CHECKS[provider](body, named if model is None else model)
+    _CHECKS[provider](body, ((named if model is None else model) or "").lower())
     return body.findings.in_order()
 
 

@@ -38,11 +38,11 @@ _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?"
 class Model:
     """What a model takes, by its name; an unknown name is held to no rule of a model."""
 
-    def __init__(self, name: str | None) -> None:
-        self.name = (name or "").lower()
-        self.cloud = cloud_of(self.name)
-        self.facts = known_model(self.name)
-        version, is_preview = version_in(self.name, _NAME), "mythos-preview" in self.name
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.cloud = cloud_of(name)
+        self.facts = known_model(name)
+        version, is_preview = version_in(name, _NAME), "mythos-preview" in name
         self.refuses_prefill = is_preview or version >= (4, 6)
         self.refuses_system_messages = is_preview or (0, 0) < version < (4, 8)
 
@@ -57,7 +57,7 @@ class Model:
         return ("image",) if self.facts.provider == "anthropic" else ("image", "document")
 
 
-def check_request(body: Fields, model_name: str | None) -> None:
+def check_request(body: Fields, model_name: str) -> None:
     """Find what the Messages API refuses or misreads in a request."""
     findings, model = body.findings, Model(model_name)
     body.check("request")
@@ -147,7 +147,7 @@ def _check_media(block: Fields) -> None:
     shape = f"{block.kind} {kind}"
     if as_object(block.get("source")) is None:
         block.add("source", "media_source", f"the {block.kind} has no source")
-    elif shape not in block.findings.shapes.shapes:
+    elif shape not in block.findings.shapes:
         source.add("type", "media_source", f"there is no {block.kind} with a source {short(kind)}")
     else:
         source.check(shape)

@@ -34,7 +34,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a shape says of one field; a value of another type breaks `rule`, any other value `breaks`."""
+    """What a shape says of one field; a value of another type breaks `rule`, any other value `breaks`.
+
+    The type `one of` says that the object needs one of the fields in `values`.
+    """
 
     type: str = "a string"
     optional: bool = False
@@ -62,20 +65,12 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kinds: re.Pattern[str]
     rule: str
     unknown: str
+    elsewhere: re.Pattern[str] = re.compile("")
     at: str = "type"
 
 
-class Shapes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The shapes of the objects of one wire, and all kinds of parts that it has."""
-
-    shapes: dict[str, dict[str, Field]]
-    one_of: dict[str, tuple[str, tuple[str, ...]]] = {}
-    """The rule that a shape breaks without one of some fields."""
-    known: re.Pattern[str] = re.compile("")
-    places: dict[str, Place] = {}
-
-
-_SHAPES = read_section("shapes", dict[str, Shapes])
+_SHAPES = read_section("shapes", dict[str, dict[str, dict[str, Field]]])
+_PLACES = read_section("places", dict[str, dict[str, Place]])
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -85,6 +80,7 @@ class Findings:
     def __init__(self, wire: str) -> None:
         self._rules = RULES[wire]
         self.shapes = _SHAPES[wire]
+        self.places = _PLACES[wire]
         self.faults: list[Fault] = []
 
     def add(self, place: str, rule: str, text: str = "") -> None:
@@ -103,9 +99,6 @@ class Findings:
 def _sort_key(place: str) -> list[tuple[bool, int, str]]:
     # A number may have any count of digits, so its length goes before its value.
     return [(part.isdigit(), len(part) * part.isdigit(), part) for part in _NUMBERS.split(place)]
-
-
-# Values.
 
 
 def as_object(value: object) -> Mapping[str, Any] | None:
@@ -133,11 +126,11 @@ def to_json(value: Any, depth: int = _DEEPEST) -> Any:
     """A copy of the payload with each object of a client as the JSON that the client sends."""
     if depth == 0:
         raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
-    if isinstance(value, Mapping):
-        fields = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
+    fields, elements = as_object(value), as_list(value)
+    if fields is not None:
         return {key: to_json(inner, depth - 1) for key, inner in fields.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(inner, depth - 1) for inner in cast("Sequence[Any]", value)]
+    if elements is not None:
+        return [to_json(inner, depth - 1) for inner in elements]
     sent = None if isinstance(value, str | int | bytes) else dumped(value)
     return value if sent is None else to_json(sent, depth - 1)
 
@@ -194,8 +187,8 @@ class Fields:
 
     def inners(self, key: str) -> list[Self]:
         """The objects of the list in a field, if it has one; what is no object is left out."""
-        values = enumerate(as_list(self.get(key)) or ())
-        return [self.within(f"{self.at(key)}[{at}]", one) for at, one in values if isinstance(one, Mapping)]
+        found = [(at, as_object(one)) for at, one in enumerate(as_list(self.get(key)) or ())]
+        return [self.within(f"{self.at(key)}[{at}]", one) for at, one in found if one is not None]
 
     def opened(self, place: str, value: Any) -> Self | None:
         """The fields of a value that must be an object."""
@@ -218,12 +211,12 @@ class Fields:
 
     def check(self, shape: str) -> None:
         """Check the fields that a shape names."""
-        for key, field in self.findings.shapes.shapes.get(shape, {}).items():
-            if not field.optional or self.has(key):
+        for key, field in self.findings.shapes.get(shape, {}).items():
+            if field.type == "one of":
+                if not self.has(*field.values):
+                    self.add("", field.rule, f"has none of {', '.join(field.values)}")
+            elif not field.optional or self.has(key):
                 self._check_field(key, self.get(key), field)
-        rule, names = self.findings.shapes.one_of.get(shape, ("", ()))
-        if rule and not self.has(*names):
-            self.add("", rule, f"has none of {', '.join(names)}")
 
     def _check_field(self, key: str, value: Any, field: Field) -> None:
         is_filled = isinstance(value, str) and value != ""
@@ -247,21 +240,22 @@ class Fields:
 
     def parts(self, key: str, name: str, rule: str = "shape") -> Iterator[Self]:
         """The parts in a field that may stand in a place, each checked by its shape; a text has none."""
-        shapes, value = self.findings.shapes, self.get(key)
-        place = shapes.places.get(name)
+        place, value = self.findings.places.get(name), self.get(key)
         if isinstance(value, str):
             return
         if place is None or as_list(value) is None:
             self.must_be(key, "a string or a list of parts" if place else "a string", rule)
             return
         for part in self.objects(key):
-            part.kind = part.text("type") or ""
+            if part.text("type") is None:
+                continue
+            part.kind = part.get("type")
             if place.kinds.fullmatch(part.kind):
                 part.check(part.kind)
                 yield part
-            elif shapes.known.fullmatch(part.kind):
+            elif place.elsewhere.fullmatch(part.kind):
                 part.add(place.at, place.rule, f"is {part.kind}, which does not stand here ({name})")
-            elif isinstance(part.get("type"), str):
+            else:
                 part.add("type", place.unknown, f"is {short(part.kind)}")
 
 
@@ -328,9 +322,6 @@ class Pairing:
                 self._findings.add(*fault)
 
 
-# Texts and bytes.
-
-
 def check_texts(body: Fields) -> int:
     """Find each text that is not valid Unicode; return the length of the payload in JSON."""
     text = json.dumps(body.values, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=str)
@@ -370,9 +361,6 @@ def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: 
     start = data if isinstance(data, bytes) else start_of(data)
     if not is_sound(kind, start) and (isinstance(data, bytes) or is_base64(data)):
         fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
-
-
-# Models.
 
 
 def version_in(name: str, pattern: re.Pattern[str]) -> tuple[int, int]:

@@ -79,9 +79,9 @@ class Model:
         self.ends_with_user = version > (3, 1)
 
 
-def check_request(request: Fields, model_name: str | None) -> None:
+def check_request(request: Fields, model_name: str) -> None:
     """Find what generateContent refuses or misreads in a request."""
-    body, model = Spelled(request.findings, "", request.values), Model((model_name or "").lower())
+    body, model = Spelled(request.findings, "", request.values), Model(model_name)
     if as_list(body.get("contents")) == []:
         body.add("contents", "no_contents")
     contents = [_read_content(body, place, value) for place, value in body.one_or_each("contents")]
@@ -155,7 +155,7 @@ def _check_part(part: Fields) -> None:
         part.add("thoughtSignature", "signature_data")
     if part.kind == "text" and part.text("text") == "" and not signature:
         part.add("", "empty_text")
-    if part.kind not in part.findings.shapes.shapes:
+    if part.kind not in part.findings.shapes:
         return
     held = part.opened(part.at(part.kind), part.get(part.kind))
     if held and part.kind == "inlineData":
@@ -228,9 +228,8 @@ def _name(part: Fields) -> str:
 
 
 def _check_signatures(contents: list[Turn], model: Model) -> None:
-    users = [index for index, one in enumerate(contents) if one.role == "user" and _step(one) == "other"]
-    since_user = contents[users[-1] + 1 :] if users else contents
-    follows_calls = False
+    users = [at for at, one in enumerate(contents) if one.role == "user" and one.parts != one.of(_RESPONSE)]
+    since_user, follows_calls = contents[users[-1] + 1 :] if users else contents, False
     for content in since_user if model.signs_calls else ():
         calls = content.of(_CALL)
         # Calls that were split have a fault of their own.
@@ -255,13 +254,13 @@ def _check_end(findings: Findings, contents: list[Turn], model: Model, *, after_
 
 
 def _check_instructions(settings: Spelled) -> None:
-    given = settings.one_or_each("systemInstruction") if settings.has("systemInstruction") else ()
-    for at, one in given:
-        for part in _read_parts(settings, at, one):
-            if part.kind == "text":
-                _check_part(part)
-            else:
-                part.add("", "system_content", f"{short(part.kind)} in the instructions")
+    key = "systemInstruction"
+    given = settings.one_or_each(key) if settings.has(key) else ()
+    for part in [part for place, one in given for part in _read_parts(settings, place, one)]:
+        if part.kind == "text":
+            _check_part(part)
+        else:
+            part.add("", "system_content", f"{short(part.kind)} in the instructions")
 
 
 def _check_tools(settings: Spelled, model: Model) -> None:
@@ -273,9 +272,8 @@ def _check_tools(settings: Spelled, model: Model) -> None:
             tool.add(foreign, "unknown_field", f"a tool has no {foreign}")
         elif tool:
             has_others |= any(_snake_case(key) != "function_declarations" for key in tool.names())
-            for declaration in (
-                tool.objects("functionDeclarations") if tool.has("functionDeclarations") else ()
-            ):
+            declared = tool.objects("functionDeclarations") if tool.has("functionDeclarations") else ()
+            for declaration in declared:
                 _check_declaration(declaration, names)
                 names.append(declaration.get("name"))
     if len(names) > most:

@@ -16,7 +16,6 @@ from quire.providers.check.core import (
     short,
 )
 from quire.providers.check.schema import check_arrays, check_parameters, check_schema
-from quire.providers.profiles import profile_for
 from quire.providers.values import object_in
 
 _ROLES = ("developer", "system", "user", "assistant", "tool", "function")
@@ -52,19 +51,17 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _SERVICES = rules.read_section("services", tuple[Service, ...])
 
 
-def check_request(body: Fields, model: str | None) -> None:
+def check_request(body: Fields, model: str) -> None:
     """Find what the Chat Completions refuse or misread in a request."""
-    name = (model or "").lower()
     body.check("request")
     messages = body.inners("messages")
     for message in messages:
-        _check_message(message, is_others=_OPENAI.search(name) is None)
+        _check_message(message, is_others=_OPENAI.search(model) is None)
     if not body.findings.any_of(("shape", "unknown_role")):
         _check_pairs(body, messages)
     for tool in body.inners("tools"):
         check_function(tool.inner("function"))
-    check_breakpoints(messages, name)
-    _check_service(body, messages, name)
+    _check_service(body, messages, model)
     check_texts(body)
 
 
@@ -105,7 +102,7 @@ def _calls(message: Fields) -> list[Fields]:
     return message.inners("tool_calls") if message.get("role") == "assistant" else []
 
 
-# Images, functions and the cache, for both wires of OpenAI.
+# Images and functions, for both wires of OpenAI.
 
 
 def check_image_url(image: Fields, key: str) -> None:
@@ -127,19 +124,6 @@ def check_function(function: Fields) -> None:
     if check_parameters(function, "parameters", rules.OPENAI_TOP_KEYWORDS.accepted):
         check_schema(function, "parameters")
         check_arrays(function, "parameters")
-
-
-def check_breakpoints(messages: list[Fields], model: str) -> None:
-    """Find the first cache breakpoint in a request to a model of OpenAI that has none."""
-    if known_model(model).provider != "openai" or profile_for("openai", model).breakpoints:
-        return
-    for part in [part for part in _parts(messages) if part.has("prompt_cache_breakpoint")][:1]:
-        part.add("prompt_cache_breakpoint", "cache_breakpoint", f"{short(model)} has no breakpoints")
-
-
-def _parts(messages: list[Fields]) -> list[Fields]:
-    keys = ("content", "output")
-    return [part for message in messages for key in keys for part in message.inners(key)]
 
 
 # Services of other makers.
@@ -189,7 +173,7 @@ def _check_last(messages: list[Fields], service: Service) -> None:
 
 def _check_open_model(body: Fields, messages: list[Fields], *, sees: bool) -> None:
     """Check what servers of open models refuse: broken arguments, custom tools, files and unseen images."""
-    for part in _parts(messages):
+    for part in [part for message in messages for part in message.inners("content")]:
         if part.get("type") == "file" or (part.get("type") == "image_url" and not sees):
             part.add("", "part_for_model", f"is {part.get('type')}, which the model does not take")
     calls = [call for message in messages for call in message.inners("tool_calls")]

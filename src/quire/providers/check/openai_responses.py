@@ -4,7 +4,7 @@ from typing import Any
 
 from quire.providers import rules
 from quire.providers.check.core import Fields, Pairing, check_texts, short
-from quire.providers.check.openai_chat import check_breakpoints, check_function, check_image_url
+from quire.providers.check.openai_chat import check_function, check_image_url
 
 _ROLES = ("user", "assistant", "system", "developer")
 _CALLS = ("function_call", "custom_tool_call")
@@ -17,13 +17,11 @@ _KINDS, _ITEM_ID = rules.NAMES["item type"].accepted, rules.NAMES["item"].accept
 Items = list[tuple[Fields, str]]
 
 
-def check_request(body: Fields, model: str | None) -> None:
+def check_request(body: Fields, _model: str) -> None:
     """Find what the Responses refuse or misread in a request."""
     body.check("request")
     if body.has("messages"):
         body.add("messages", "chat_field", "is called input here")
-    if all(body.has(key) for key in _HISTORIES):
-        body.add("conversation", "two_histories", "is given beside previous_response_id")
     if body.get("input") in (None, "", []):
         if not body.has(*_HISTORIES, "prompt", "messages"):
             body.add("input", "empty_input", "is empty, and there is nothing to continue")
@@ -33,7 +31,6 @@ def check_request(body: Fields, model: str | None) -> None:
         tool.check(f"defined {tool.get('type')}")
         if tool.get("type") == "function":
             check_function(tool)
-    check_breakpoints(body.inners("input"), (model or "").lower())
     check_texts(body)
 
 
