@@ -23,13 +23,16 @@ _SHOWN = 40
 """Characters of an id, a role or a type that a fault repeats; a longer one is most likely content."""
 
 _DEEPEST = 2 * MAX_DEPTH
-_TYPES: dict[str, tuple[type, ...]] = {
-    "missing": (type(None),),
-    "a boolean": (bool,),
-    "a string": (str,),
-    "a number": (int, float),
-    "an object": (Mapping,),
-    "a list": (list, tuple),
+_TYPES: dict[type, str] = {
+    type(None): "missing",
+    bool: "a boolean",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    dict: "an object",
+    list: "a list",
+    tuple: "a list",
+    Mapping: "an object",
 }
 
 
@@ -113,7 +116,8 @@ def as_list(value: object) -> Sequence[Any] | None:
 
 def type_of(value: object) -> str:
     """The JSON type of a value, in words."""
-    return next((name for name, kinds in _TYPES.items() if isinstance(value, kinds)), "no JSON value")
+    exact = _TYPES.get(type(value))
+    return exact or next((_TYPES[kind] for kind in _TYPES if isinstance(value, kind)), "no JSON value")
 
 
 def short(name: object) -> str:
