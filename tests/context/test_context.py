@@ -11,7 +11,7 @@ from quire.context import POLICIES, Context, Replay, Template, replay
 from quire.errors import InvalidValue, OverBudget, UnknownId, UnknownKey, WrongType
 from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.sections import Additional, Ask, Custom, History, Input, Instructions, Pooled
+from quire.sections import Ask, Custom, History, Input, Instructions, Pooled
 from quire.state import Pool, Transcript
 from quire.tokens import Budget, Calibrated, Share, counter_for, schema_tokens
 from tests.context.building import built
@@ -49,7 +49,7 @@ def failing(ask: Ask) -> list[Item]:
 
 def test_sections_are_found_added_replaced_and_removed_by_name() -> None:
     template = Template(Instructions("Be kind."), History(), budget=BUDGET)
-    longer = template.add(Custom("clock", clock)).add(Additional([], name="extra"), before="history")
+    longer = template.add(Custom("clock", clock)).add(Instructions([], name="extra"), before="history")
     assert [section.name for section in longer] == ["instructions", "extra", "history", "clock"]
     assert [section.name for section in longer.remove("extra").add(Input(), after="instructions")] == [
         *("instructions", "input", "history", "clock")

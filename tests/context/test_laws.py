@@ -13,7 +13,6 @@ from quire.errors import OverBudget, QuireError
 from quire.items import Hide, Item, Message, Note, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import (
-    Additional,
     Ask,
     Catalogue,
     Custom,
@@ -65,7 +64,7 @@ def templates(draw: st.DrawFn) -> Template:
     words = "x" * draw(st.integers(1, 200))
     sections: list[Any] = [Instructions("Be " + words)] if draw(st.booleans()) else []
     if draw(st.booleans()):
-        sections.append(Additional([{"role": "user", "content": words}] * 3, name="more", required=False))
+        sections.append(Instructions([{"role": "user", "content": words}] * 3, name="more", required=False))
     if draw(st.booleans()):
         sections.append(Custom("recall", recalled, required=draw(st.booleans())))
     if draw(st.booleans()):
@@ -407,7 +406,7 @@ STEADY: dict[str, list[Any]] = {
     "a section that comes and goes": [History(), MAIL],
     "a section of any size": [History(), Custom("recall", of_any_size, required=False)],
     "a maximum": [History(share=Share(maximum=900)), MAIL],
-    "a slow section": [Additional("rule " * 900, stability="slow"), History()],
+    "a slow section": [Instructions("rule " * 900, "rules", stability="slow"), History()],
     "a filter": [History(where=lambda item: isinstance(item, Message)), MAIL],
     "an input": [History(), Input()],
 }

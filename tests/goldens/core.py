@@ -418,13 +418,20 @@ def is_not_tool1(item: Item) -> bool:
     return not isinstance(item, ToolCall | ToolResult) or item.name != "tool1"
 
 
+def additional(source: Json, name: str = "additional", **options: Json) -> sections.Section:
+    """Further messages: given as they are, or by a function of the scope, the conversation and parameters."""
+    if not callable(source):
+        return sections.Instructions(source, name, **options)
+    return sections.Custom(name, lambda ask: source(ask.scope, ask.conversation, ask.parameters), **options)
+
+
 FUNCTIONS: dict[str, Any] = {
     **{"words": is_no_tool, "helper": is_of_helper, "not tool1": is_not_tool1},
-    **{"shorter": shorter, "choosing": sections.choosing(lambda _: "[b], [a] and [nothing]", limit=2)},
+    **{"shorter": shorter, "choosing": lambda catalogue, ask: ["b", "a"]},
     **{"first": first_key, "where": whereabouts, "now": clock, "fails": failing},
 }
 SECTIONS: dict[str, Callable[..., sections.Section]] = {
-    **{"additional": sections.Additional, "catalogue": sections.Catalogue, "custom": sections.Custom},
+    **{"additional": additional, "catalogue": sections.Catalogue, "custom": sections.Custom},
     **{"history": sections.History, "inbox": sections.Inbox, "input": sections.Input},
     **{"instructions": sections.Instructions, "pooled": sections.Pooled, "tools": sections.ToolGuide},
 }

@@ -18,7 +18,7 @@ from quire.memory import Memory, Recall, recalled
 from quire.memory.index import Index, InProcess
 from quire.memory.index.lasting import Lasting
 from quire.memory.index.lasting.sqlite import SQLiteTables
-from quire.sections import Additional, History, Instructions
+from quire.sections import History, Instructions
 from quire.stores import MemoryStore, Store
 from quire.tokens import Budget, Estimate
 
@@ -106,7 +106,7 @@ def test_what_a_section_shows_is_not_left_out_for_another_of_its_id() -> None:
     tickets(store)
     three = Session.open("acme/ticket-3", store=store)
     three.append(Message("user", ASKED, id="3"), *(Message("user", f"Rain {n}?") for n in range(30)))
-    given_too = Additional([PRINTER], name="given", required=False)
+    given_too = Instructions([PRINTER], name="given", required=False)
     template = Template(Recall(tokens=60), given_too, History(), budget=Budget(window=170))
     context = asyncio.run(three.build(template, input=Message("user", ASKED)))
     assert PRINTER in list(context.items) and "NO-4455" in words(context)

@@ -9,7 +9,7 @@ from quire import Session
 from quire.context import Context, Template
 from quire.items import Message
 from quire.memory import Recall
-from quire.sections import Additional, History, Instructions
+from quire.sections import History, Instructions
 from quire.stores import MemoryStore
 from quire.tokens import Budget
 
@@ -19,7 +19,7 @@ SAID = [
 ]
 
 
-def built(conversation: str, window: int, *sections: Recall | Additional | History) -> Context:
+def built(conversation: str, window: int, *sections: Recall | Instructions | History) -> Context:
     store = MemoryStore()
     Session.open("ana/lamps", store=store).append(*SAID)
     session = Session.open(f"ana/{conversation}", store=store)
@@ -45,6 +45,6 @@ def test_two_sections_that_recall_do_not_tell_the_same(conversation: str, window
 
 @pytest.mark.parametrize("number", [4, 5, 77])
 def test_what_a_section_shows_is_not_taken_from_it_by_what_could_be_quoted(number: int) -> None:
-    context = built("other", 8_000, Recall(tokens=120), Additional([SAID[number]], name="given"), History())
+    context = built("other", 8_000, Recall(tokens=120), Instructions([SAID[number]], name="given"), History())
     assert SAID[number] in list(context.items)
     assert lamps(context).count(str(number)) == 1

@@ -1,10 +1,11 @@
 """Asks about random conversations, the sections that the laws are tested with, and how to ask them."""
 
+from collections.abc import Callable
 from typing import Any
 
+from quire.errors import QuireError
 from quire.items import Address, Item, Message, Note, Reasoning, ToolCall, ToolResult, thaw
 from quire.sections import (
-    Additional,
     Ask,
     Catalogue,
     Content,
@@ -16,7 +17,6 @@ from quire.sections import (
     Pooled,
     Section,
     ToolGuide,
-    choosing,
     items_of,
 )
 from quire.state import Pool, View
@@ -43,10 +43,6 @@ def named_result(item: Item) -> bool:
 
 async def first_two(catalogue: str, ask: Ask) -> list[str]:
     return [note.key or "" for note in ask.pool][:2]
-
-
-async def naming_all(prompt: str) -> str:
-    return "[b], [a] and [nothing]"
 
 
 class Plain:
@@ -78,16 +74,11 @@ SECTIONS: list[Section] = [
     ToolGuide(),
     ToolGuide("Use them sparingly."),
     *HISTORIES,
-    *(history.without_input() for history in HISTORIES),
     Catalogue(),
     Pooled(),
     Pooled(["b", "gone", "a"]),
     Pooled(select=first_two),
-    Pooled(select=choosing(naming_all)),
-    Additional("The market is closed."),
-    Additional(
-        lambda scope, conversation, parameters: [{"role": "user", "content": f"{scope}/{conversation}"}]
-    ),
+    Instructions([{"role": "user", "content": "The market is closed."}], "more"),
     Inbox("us"),
     Inbox(limit=1),
     Input(),
@@ -135,3 +126,12 @@ def asked(section: Section, ask: Ask) -> Any:
 
 def items_from(section: Section, ask: Ask) -> list[Item]:
     return list(items_of(asked(section, ask), section.name))
+
+
+def error_of(call: Callable[[], Any]) -> type[QuireError] | None:
+    """The class of the error that a call raises."""
+    try:
+        call()
+    except QuireError as error:
+        return type(error)
+    return None

@@ -1,16 +1,16 @@
 """What the documentation promises of each section, and of content that becomes items."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
+from quire.errors import InvalidLimit, InvalidValue, QuireError, UnknownKey, WrongType
 from quire.items import Hide, Image, Item, Message, Note, Pin, Reasoning, Span, Summary, ToolCall, ToolResult
 from quire.sections import (
-    Additional,
     Ask,
     Catalogue,
     Custom,
@@ -21,13 +21,12 @@ from quire.sections import (
     Pooled,
     Settings,
     ToolGuide,
-    choosing,
     items_of,
     settings_of,
 )
-from quire.state import Pool, Transcript, View, is_user_message
+from quire.state import Pool, Transcript
 from quire.tokens import Definition, Share
-from tests.sections.asking import INBOX, asked, items_from
+from tests.sections.asking import INBOX, asked, error_of, items_from
 
 LOOK: Definition = {"name": "look", "description": "Look it up.\nSlowly."}
 ADD: Definition = {"type": "function", "function": {"name": "add"}}
@@ -73,22 +72,31 @@ def is_reply(item: Item) -> bool:
     return isinstance(item, Message) and item.role == "assistant"
 
 
-@pytest.mark.parametrize(
-    ("history", "shown"),
-    [
-        (History(messages=1), "s u2 a2 c2 r2"),
-        (History(messages=5), "s a1 u2 a2 c2 r2"),
-        (History(messages=6), "s c1 r1 a1 u2 a2 c2 r2"),
-        (History(where=lambda item: not isinstance(item, ToolCall | ToolResult)), "s u1 a1 u2"),
-        (History(where=is_reply), "a1 u2"),
-        (History(where=lambda item: item.id != "r2", turns=1), "s u2"),
-        (History(transform=lambda item: None if item.id == "r1" else item), "s u1 a1 u2 a2 c2 r2"),
-        (History(transform=lambda item: None if item.id in ("c2", "r2") else item), "s u1 c1 r1 a1 u2 a2"),
-        (History(transform=lambda i: ToolCall("o", "x") if i.id == "c1" else i), "s u1 a1 u2 a2 c2 r2"),
-    ],
-)
-def test_a_limited_or_filtered_history_has_whole_groups(history: History, shown: str) -> None:
-    assert " ".join(ids(history, talk())) == shown
+def test_a_limited_or_filtered_history_has_whole_groups() -> None:
+    rows = {
+        "s u2 a2 c2 r2": History(messages=1),
+        "s a1 u2 a2 c2 r2": History(messages=5),
+        "s c1 r1 a1 u2 a2 c2 r2": History(messages=6),
+        "s u1 a1 u2": History(where=lambda item: not isinstance(item, ToolCall | ToolResult)),
+        "a1 u2": History(where=is_reply),
+        "s u2": History(where=lambda item: item.id != "r2", turns=1),
+        "s u1 a1 u2 a2 c2 r2": History(transform=lambda item: None if item.id == "r1" else item),
+        "u1 c1 r1 a1 u2 a2 c2 r2": History(transform=lambda item: None if item.id == "s" else item),
+        "s u1 c1 r1 a1 u2": History(transform=lambda item: ToolCall("o", "x") if item.id == "c2" else item),
+    }
+    assert [" ".join(ids(history, talk())) for history in rows.values()] == list(rows)
+
+
+def test_a_filter_sees_what_was_added_and_what_was_edited() -> None:
+    transcript, seen = talk(), list[str]()
+    history = History(where=lambda item: not seen.append(item.id) and item.id != "r3")
+    assert len(ids(history, transcript)) == len(seen) == 9
+    transcript.extend([ToolCall("c3", "look", id="c3"), Message("user", "Third?", id="u3")])
+    assert ids(history, transcript)[-2:] == ["c3", "u3"] and len(seen) == 11
+    transcript.append(ToolResult("c3", "look", "late", id="r3"))
+    assert ids(history, transcript)[-2:] == ["r2", "u3"] and len(seen) == 12, "the call goes with its result"
+    transcript.append(Hide((Span("u1", "u1"),)))
+    assert ids(history, transcript)[:2] == ["s", "c1"] and ids(history, transcript.fork())[0] == "s"
 
 
 def test_the_last_turns_with_pins_summaries_and_pending_calls() -> None:
@@ -121,64 +129,32 @@ def test_a_transform_keeps_ids_and_times() -> None:
     assert isinstance(last, Message) and last.content == "DONE." and last.created_at == view[-1].created_at
 
 
-def test_the_input_is_left_out_while_nothing_follows_it() -> None:
-    history, transcript = History().without_input(), talk(Message("user", "Third?", id="u3"))
-    view = transcript.view
-    content = asked(history, Ask(views={"main": view}, input=view[-1]))
-    assert isinstance(content, View) and list(content) == view[:-1] and len(view) == 10
-    transcript.append(ToolCall("c3", "look", id="c3"))
-    assert ids(history, transcript, "u3")[-2:] == ["u3", "c3"]
-    assert ids(history, transcript)[-1] == "c3"
-
-
-def test_the_input_is_left_out_after_an_edit_and_of_what_is_cut() -> None:
-    transcript = talk(ToolCall("c3", "slow", id="c3"), Message("user", "Third?", id="u3"))
-    content = asked(
-        History().without_input(), Ask(views={"main": transcript.view}, input=transcript.get("u3"))
-    )
-    assert isinstance(content, View) and [call.id for call in content.pending()] == ["c3"]
-    assert ids(History(turns=1).without_input(), transcript, "u3") == ["s", "c3"]
-    assert ids(History(turns=2).without_input(), transcript, "u3") == ["s", "u2", "a2", "c2", "r2", "c3"]
-    transcript.append(Hide((Span("u1", "r1"),)))
-    assert ids(History().without_input(), transcript, "u3") == ["s", "a1", "u2", "a2", "c2", "r2", "c3"]
-    assert ids(History(where=is_user_message).without_input(), transcript, "u3") == ["u2"]
-    assert ids(History(where=is_reply).without_input(), transcript, "u3") == ["a1"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
+def test_wrong_arguments_are_refused() -> None:
+    ask = Ask(views={"main": talk().view})
+    text: Any = "user"
+    wrong: list[tuple[Callable[[], Any], type[QuireError]]] = [
         (lambda: History(messages=1, turns=1), InvalidValue),
         (lambda: History(messages=0), InvalidLimit),
         (lambda: History(keeps="first"), InvalidValue),
-        (lambda: History(where=cast(Any, "user")), WrongType),
-        (lambda: asked(History("side"), Ask(views={"main": talk().view})), UnknownKey),
-        (
-            lambda: asked(History(transform=cast(Any, lambda i: "x")), Ask(views={"main": talk().view})),  # pyright: ignore
-            WrongType,
-        ),
-        (lambda: asked(History(transform=lambda i: Pin("s")), Ask(views={"main": talk().view})), WrongType),
+        (lambda: History(where=text), WrongType),
+        (lambda: asked(History("side"), ask), UnknownKey),
+        (lambda: asked(History(transform=lambda item: text), ask), WrongType),
+        (lambda: asked(History(transform=lambda item: Pin("s")), ask), WrongType),
         (lambda: Instructions(" \n"), InvalidValue),
-        (lambda: Instructions(cast(Any, 3)), WrongType),
         (lambda: Input(required=False), InvalidValue),
         (lambda: Inbox("us", limit=0), InvalidLimit),
-        (lambda: Catalogue(role=cast(Any, "assistant")), InvalidValue),
+        (lambda: Catalogue(role=text[:1]), InvalidValue),
         (lambda: Pooled(["q2"], select=lambda catalogue, ask: []), InvalidValue),
         (lambda: Pooled("q2"), WrongType),
-        (lambda: Custom("time", cast(Any, "now")), WrongType),
-        (lambda: ToolGuide(cast(Any, 3)), WrongType),
-        (lambda: asked(Additional(cast(Any, lambda *_: None)), Ask()), WrongType),  # pyright: ignore
-        (lambda: Ask(views=cast(Any, {"main": []})), WrongType),
+        (lambda: Custom("time", text), WrongType),
         (lambda: settings_of(SimpleNamespace(name="x")), WrongType),
         (lambda: settings_of(SimpleNamespace(name="", items=asked)), InvalidValue),
-        (lambda: Settings("x", stability=cast(Any, "firm")), InvalidValue),
-        (lambda: Settings("x", keeps=cast(Any, "last")), InvalidValue),
-        (lambda: Settings("x", share=cast(Any, 0.3)), WrongType),
-    ],
-)
-def test_wrong_arguments_are_refused(wrong: Any, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        wrong()
+        (lambda: Settings("x", stability=text), InvalidValue),
+        (lambda: Settings("x", keeps=text), InvalidValue),
+        (lambda: Settings("x", **cast(Any, {"requried": False})), InvalidValue),
+    ]
+    for number, (call, error) in enumerate(wrong):
+        assert error_of(call) is error, number
 
 
 def test_instructions_are_the_same_in_every_turn_and_run() -> None:
@@ -210,17 +186,15 @@ def test_a_guide_lists_the_tools_and_stays_the_same_while_they_do() -> None:
     assert called == [2]
 
 
-def test_additions_are_constant_or_the_result_of_a_function() -> None:
-    static = Additional("Closed today.")
-    assert static.stability == "static" and asked(static, Ask()) is asked(static, Ask())
-
-    async def preferences(scope: str, conversation: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+def test_a_function_may_be_async_and_set_parameters() -> None:
+    async def preferences(ask: Ask) -> list[dict[str, Any]]:
         await asyncio.sleep(0)
-        parameters["currency"] = "EUR"
-        return [{"role": "system", "content": {"text": f"{scope}: EUR", "type": "text"}}]
+        ask.parameters["currency"] = "EUR"
+        return [{"role": "system", "content": {"text": f"{ask.scope}: EUR", "type": "text"}}]
 
-    section, ask = Additional(preferences, "preferences"), Ask(scope="ana", conversation="q3")
-    assert texts(asyncio.run(section.items(ask))) == ["ana: EUR"] and ask.parameters == {"currency": "EUR"}
+    section, ask = Custom("preferences", preferences), Ask(scope="ana")
+    content = asyncio.run(section.items(ask))
+    assert texts(items_of(content, "preferences")) == ["ana: EUR"] and ask.parameters == {"currency": "EUR"}
     custom = Custom("time", lambda ask: [{"role": "user", "content": f"{ask.now:g}"}])
     assert texts(items_from(custom, Ask(now=7))) == ["7"] and section.stability == "volatile"
 
@@ -246,37 +220,6 @@ def test_a_catalogue_and_notes_by_key_or_selector() -> None:
     assert keys(Pooled()) == ["q3", "q2", "q3-draft"] and keys(Pooled(), Pool()) == []
     assert keys(Pooled(["q2", "gone", "q3", "q2"])) == ["q2", "q3"]
     assert keys(Pooled(select=lambda catalogue, ask: ("q3", "lost"))) == ["q3"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "named"),
-    [
-        ("q2\nq3\n", ["q2", "q3"]),
-        ("- q2\n* `q3`", ["q2", "q3"]),
-        ("1. q2\n2) q3", ["q2", "q3"]),
-        ("Q3; Q2.", ["q3", "q2"]),
-        ('["q2", "q3-draft", "other"]', ["q2", "q3-draft"]),
-        ('```json\n["q2"]\n```', ["q2"]),
-        ("[q3-draft] and [q2]", ["q3-draft", "q2"]),
-        ("q3: it has the revenue\nq2 (to compare)", ["q3", "q2"]),
-        ("I would look at q3-draft before q2 I think", ["q3-draft", "q2"]),
-        ("none", []),
-        ("", []),
-        ("q33 and xq2", []),
-    ],
-)
-def test_a_model_chooses_notes_from_the_catalogue(answer: str, named: list[str]) -> None:
-    prompts: list[str] = []
-
-    async def model(prompt: str) -> str:
-        prompts.append(prompt)
-        return answer
-
-    ask = Ask(pool=POOL, input=Message("user", "How was {catalogue} Q3?"))
-    notes = asked(Pooled(select=choosing(model)), ask)
-    assert [note.key for note in notes] == named
-    assert POOL.catalogue() in prompts[0] and "How was {catalogue} Q3?" in prompts[0]
-    assert len(asked(Pooled(select=choosing(model, limit=1)), ask)) <= 1
 
 
 def test_content_in_all_its_shapes_becomes_messages() -> None:
@@ -314,26 +257,24 @@ def test_calls_and_results_in_dictionaries() -> None:
     assert isinstance(items[1], ToolResult) and (items[1].name, items[1].content) == ("look", "seen")
 
 
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [  # pyright: ignore
-        (None, "section 's' must return a list of items, not NoneType"),
-        ([3], r"section 's', \[0\]: expected an item or a dictionary with a role, not int"),
-        ([Note(1), {"content": "x"}], r"section 's', \[1\]: the role must be"),
-        ([{"role": "user"}], r"\[0\]: content must be a text"),
-        ([{"role": "user", "content": []}], "the content is an empty list"),
-        ([{"role": "user", "content": [{"type": "image_url"}]}], "'image_url' must be given as an Image"),
-        ([Pin("x")], "Pin is recorded in a transcript"),
-        ([{"role": "tool", "content": "x"}], "tool_call_id must be a non-empty text"),
-        ([{"role": "user", "content": "x", "tool_calls": [{}]}], "in a message of the assistant"),
-        ([{"role": "assistant", "content": "x", "tool_calls": "c"}], "tool_calls must be a list"),
-        ([{"role": "assistant", "tool_calls": [{"id": "c", "function": 1}]}], "a tool call must be"),
-        ([{"role": "assistant", "tool_calls": [{"id": "c", "name": "n", "arguments": {}}]}], "JSON text"),
-    ],
-)
-def test_wrong_content_names_the_section_and_the_index(content: object, fault: str) -> None:
-    with pytest.raises((WrongType, InvalidValue), match=fault):
-        items_of(content, "s")
+def test_wrong_content_names_the_section_and_the_index() -> None:
+    call: dict[str, Any] = {"id": "c", "function": {"name": "n", "arguments": {}}}
+    wrong: dict[str, Any] = {
+        "section 's' must return a list of items, not NoneType": None,
+        r"section 's', \[0\]: expected an item or a dictionary with a role, not int": [3],
+        r"section 's', \[1\]: .* `role`": [Note(1), {"content": "x"}],
+        r"\[0\]: content must be a text": [{"role": "user"}],
+        "the content is an empty list": [{"role": "user", "content": []}],
+        "'image_url' must be given as an Image": [{"role": "user", "content": [{"type": "image_url"}]}],
+        "Pin is recorded in a transcript": [Pin("x")],
+        "only a message of the assistant": [
+            {"role": "user", "content": "x", "tool_calls": [{**call, "function": {"name": "n"}}]}
+        ],
+        r"tool_calls\[0\].function.arguments": [{"role": "assistant", "tool_calls": [call]}],
+    }
+    for fault, content in wrong.items():
+        with pytest.raises((WrongType, InvalidValue), match=fault):
+            items_of(content, "s")
 
 
 def test_a_section_may_have_its_settings_as_attributes() -> None:

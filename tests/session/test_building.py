@@ -11,7 +11,7 @@ from quire.errors import CapReached, InvalidValue
 from quire.items import Message, Note, ToolCall, ToolResult
 from quire.models import Scripted
 from quire.providers import PROVIDERS
-from quire.sections import Additional, Ask, Catalogue, Custom, History, Input, Instructions
+from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
 from quire.session import Building, Built, Caps, Session, hook
 from quire.stores import MemoryStore
 from tests.session.opened import Twin, apart, said, session, texts
@@ -243,7 +243,7 @@ def test_redaction_reaches_what_sections_make() -> None:
 
     one = session(redact=hide)
     one.user("card swordfish")
-    payload = build(one, template(Additional("code swordfish"))).render("openai").payload
+    payload = build(one, template(Instructions("code swordfish", name="additional"))).render("openai").payload
     assert "swordfish" not in str(payload) and "code #" in str(payload)
 
 

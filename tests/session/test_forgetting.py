@@ -10,7 +10,7 @@ from quire import Budget, Template
 from quire.errors import Forgotten, StoreFailed, UnknownId
 from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.sections import Additional, Ask, Catalogue, Custom, History, Instructions, Pooled
+from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
 from quire.session import Session
 from quire.session.workspace import Written
 from quire.stores import MemoryStore, Place
@@ -67,7 +67,7 @@ def test_receipts_say_that_something_was_forgotten() -> None:
         return [Message("system", f"Known: {SECRET}", id="copy", created_at=0.0)]
 
     template = Template(
-        Instructions("Be brief."), History(), Additional(copied, name="known"), budget=Budget(window=8_000)
+        Instructions("Be brief."), History(), Custom("known", copied), budget=Budget(window=8_000)
     )
     first = one.user(SECRET)
     asyncio.run(one.build(template)).render("openai")

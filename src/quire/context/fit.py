@@ -17,10 +17,12 @@ from quire.state import (
     Scroll,
     View,
     groups,
+    is_user_message,
     largest_sum,
     newest,
     pending_calls,
     structural,
+    without_last,
 )
 from quire.tokens import Budget, Counter, Share, share_out
 
@@ -64,9 +66,42 @@ def fit(
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
     Raises `OverBudget` if what is required does not fit. `count` counts one item, if there is a faster way
-    than the counter's.
+    than the counter's. An input that ends a history is fitted as its last item, and then shown by its own
+    section. If something follows it, it stays in the history: after that it would be another question.
     """
-    return _Fit(pieces, budget, counter, {TOOLS: schemas, ANSWER: output}, count or counter.count).fitted()
+    count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
+    questions = {item.id for item in map(_last_question, pieces) if item is not None}
+    inputs = {
+        index: piece
+        for index, piece in enumerate(pieces)
+        if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
+    }
+    others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
+    fitted = list(_Fit(others, budget, counter, beside, count).fitted())
+    for index, piece in inputs.items():
+        fitted[index] = Fitted(piece, Scroll(), 0, "shown elsewhere")
+        for place, one in enumerate(fitted):
+            if one.piece.origin is not None and one.shown[-1:] == [*piece.content]:
+                fitted[place] = _without_input(one, count)
+                fitted[index] = Fitted(piece, Scroll(tuple(piece.content)), count(one.shown[-1]))
+    return tuple(fitted)
+
+
+def _last_question(piece: Piece) -> Item | None:
+    """Return the last user message of a history, which it always shows."""
+    messages = reversed(piece.content) if piece.origin is not None else iter(())
+    return next(filter(is_user_message, messages), None)
+
+
+def _without_input(one: Fitted, count: Count) -> Fitted:
+    """Return a history without its last item."""
+    shown, (piece, content) = one.shown, (one.piece, one.piece.content)
+    rest = without_last(content) if isinstance(content, View) else content[:-1]
+    left = Scroll(tuple(shown)[:-1])
+    if isinstance(rest, View) and shown.view is content and shown.start < len(content):
+        left = Scroll(shown.before, rest, shown.start)
+    piece = piece._replace(content=rest, source=piece.origin)
+    return one._replace(piece=piece, shown=left, counted=one.counted - count(shown[-1]))
 
 
 class Shown:
@@ -117,6 +152,7 @@ class _Fit:
         self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
+        self._stays: dict[int, Sequence[Item]] = {}
 
     def fitted(self) -> tuple[Fitted, ...]:
         found = [self._whole(index) for index in range(len(self._pieces))]
@@ -129,12 +165,14 @@ class _Fit:
     def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
         """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
         kinds = [_kind_of(piece) for piece in self._pieces]
-        stays = {i: self._pieces[i].protected() for i, kind in enumerate(kinds) if kind == "elastic"}
+        self._stays = stays = {
+            i: self._pieces[i].protected() for i, kind in enumerate(kinds) if kind == "elastic"
+        }
         cores = {i: sum(map(self._count, items)) + found[i].answers for i, items in stays.items()}
         required = {i: found[i].counted for i, kind in enumerate(kinds) if kind == "required"}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
-            raise self._over(required | cores, stays)
+            raise self._over(required | cores)
         wanted = {i: self._wanted(i) for i, kind in enumerate(kinds) if kind != "required"}
         grants = self._grants(room, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
@@ -209,45 +247,32 @@ class _Fit:
         if counted <= grant:
             return self._whole(index)
         granted, asked = grant - answers, counted - answers
-        shown: Scroll | None = None
-        if not piece.section.closely:
-            try:
-                shown = self._cut(piece, asked - self._going(piece, asked, granted))
-            except Irreducible:
-                pass  # a whole step is more than may go
-            else:
-                if piece.apart is not None and len(shown) <= len(piece.protected()):
-                    shown = None  # a step that leaves nothing but the input is too large
-        if shown is None:
-            shown = self._cut(piece, granted)
+        try:
+            going = max(asked - granted, 0) if piece.section.closely else self._going(asked, granted)
+            shown = self._cut(piece, asked - going)
+        except Irreducible:
+            shown = self._cut(piece, granted)  # a whole step is more than may go
         return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)
 
     def _cut(self, piece: Piece, tokens: int) -> Scroll:
-        """Return the newest of a piece. The input counts as part of it, also if it is shown elsewhere."""
-        closely, apart = piece.section.closely, piece.apart
-        tokens = max(tokens, 0) + (0 if apart is None else self._count(apart))
+        tokens, closely = max(tokens, 0), piece.section.closely
         if isinstance(piece.content, View):
-            source = piece.origin or piece.content
-            cut = newest(source, tokens=tokens, counter=self._sums, closely=closely)
-            return cut if source is piece.content else Scroll(cut.before, piece.content, cut.start)
-        items = piece.content if apart is None else (*piece.content, apart)
-        cut = newest(items, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
-        return Scroll(tuple(cut) if apart is None else tuple(cut)[:-1])
+            return newest(piece.content, tokens=tokens, counter=self._sums, closely=closely)
+        cut = newest(piece.content, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
+        return Scroll(tuple(cut))
 
-    def _going(self, piece: Piece, asked: int, granted: int) -> int:
+    def _going(self, asked: int, granted: int) -> int:
         """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
 
         The step is half of what the budget leaves beside all that is the same in every turn; or a quarter, an
         eighth and so on, if the room is smaller now. It does not depend on what a counter learns. A section
         that comes and goes, or changes in size, is given a quarter of the room from the start.
         """
-        protected = [item for one in self._pieces if one.is_elastic for item in one.protected()]
-        frame = sum(self._count(item) for item in protected if structural(item))
+        frame = sum(self._count(i) for items in self._stays.values() for i in items if structural(i))
         static = frame + sum(
             self._wanted(i) for i, one in enumerate(self._pieces) if one.section.stability == "static"
         )
-        apart = 0 if piece.apart is None else self._count(piece.apart)
-        room = granted + apart - frame
+        room = granted - frame
         if any(map(_varies, self._pieces)):
             room = min(room, (self._room - static) * 3 // 4)
         step = max((self._budget.available - sum(self._beside.values()) - static) // 2, 1)
@@ -255,7 +280,7 @@ class _Fit:
             step *= 2
         while step > 1 and step * 3 > room * 2:
             step //= 2
-        surplus = max(asked + apart - frame - room, 0)
+        surplus = max(asked - frame - room, 0)
         return -(-surplus // step) * step
 
     def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
@@ -303,16 +328,14 @@ class _Fit:
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
 
-    def _over(self, needed: Mapping[int, int], stays: Mapping[int, Sequence[Item]]) -> OverBudget:
+    def _over(self, needed: Mapping[int, int]) -> OverBudget:
         """Return the error that names what is required, the largest first, and the largest item to blame."""
         sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
         sizes = {name: size for name, size in {**sizes, **self._beside}.items() if size}
         parts = sorted(sizes, key=lambda name: -sizes[name])
         over = self._counter.total(sum(sizes.values())) - self._budget.available
-        worst = [
-            item for i, items in stays.items() if self._pieces[i].section.name in parts[:1] for item in items
-        ]
-        largest = max(worst, key=self._count, default=None)
+        worst = [index for index in self._stays if self._pieces[index].section.name in parts[:1]]
+        largest = max((i for index in worst for i in self._stays[index]), key=self._count, default=None)
         item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
         return OverBudget(
             f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "

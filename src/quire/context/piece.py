@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire.errors import WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, Candidates, History, Input, Section, Settings, items_of, settings_of
+from quire.sections import Ask, Candidates, History, Section, Settings, items_of, settings_of
 from quire.state import View, newest_from, protected_positions
 
 logger = logging.getLogger("quire.context")
@@ -18,15 +18,13 @@ Content = View | Sequence[Item]
 class Piece(NamedTuple):
     """One section and its content. `source` is the view that the content of a history is from.
 
-    `apart` is the last item of the source, if that is the input and another section shows it. `failure` says
-    why an optional section has no content.
+    `failure` says why an optional section has no content.
     """
 
     section: Settings
     content: Content
     failure: str | None = None
     source: View | None = None
-    apart: Item | None = None
 
     @property
     def origin(self) -> View | None:
@@ -44,28 +42,21 @@ class Piece(NamedTuple):
             return None
         return {self.source.log.item(position).id for position in protected_positions(self.source)}
 
-    def protected(self) -> list[Item]:
+    def protected(self) -> Sequence[Item]:
         """Return the items that no cut leaves out."""
         if isinstance(self.content, View):
-            view = self.origin or self.content
-            found = list(newest_from(view, len(view)).before)
-        else:
-            whole = self.content if self.apart is None else (*self.content, self.apart)
-            found = list(newest_from(whole, len(whole), self.stays()).before)
-        return [item for item in found if self.apart is None or item.id != self.apart.id]
+            return newest_from(self.content, len(self.content)).before
+        return newest_from(self.content, len(self.content), self.stays()).before
 
 
 async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
     """Ask each enabled section in order, so that one can set parameters for a later one."""
-    return tuple([await gather_section(section, ask) for section in enabled_sections(sections, ask)])
+    return tuple([await gather_section(section, ask) for section in enabled_sections(sections)])
 
 
-def enabled_sections(sections: Sequence[Section], ask: Ask) -> list[Section]:
-    """Return the sections to ask; a history leaves out the input if that has a section of its own."""
-    shown = [section for section in sections if settings_of(section).enabled]
-    if ask.input is None or not any(isinstance(section, Input) for section in shown):
-        return shown
-    return [section.without_input() if isinstance(section, History) else section for section in shown]
+def enabled_sections(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections to ask."""
+    return [section for section in sections if settings_of(section).enabled]
 
 
 async def gather_section(section: Section, ask: Ask) -> Piece:
@@ -73,13 +64,12 @@ async def gather_section(section: Section, ask: Ask) -> Piece:
     settings = settings_of(section)
     try:
         source = ask.view(section.transcript) if isinstance(section, History) else None
-        apart = section.shown_elsewhere(ask) if isinstance(section, History) else None
         given = section.items(ask)
         if not isinstance(given, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"`items` of section {cut(settings.name)!r} must be an async function")
         content = await given
         shown = content if isinstance(content, View | Candidates) else items_of(content, settings.name)
-        return Piece(settings, shown, source=source, apart=apart)
+        return Piece(settings, shown, source=source)
     except Exception as fault:
         if settings.required:
             fault.add_note(f"in section {settings.name!r}")

@@ -195,10 +195,8 @@ def _fate_in(view: View, item: Item) -> tuple[Fate, str]:
 
 
 def _left_out(fitted: Fitted) -> set[str]:
-    """Return the ids of what fitting left out."""
-    shown, content = fitted.shown, fitted.piece.content
-    if len(shown) == len(content):
+    """Return the ids of what the section gave and does not show."""
+    if len(fitted.shown) == len(fitted.piece.content):
         return set()
-    kept = {item.id for item in shown.before}
-    candidates = content if shown.view is None else shown.view[: shown.start]
-    return {item.id for item in candidates if item.id not in kept}
+    shown = {item.id for item in fitted.shown}
+    return {item.id for item in fitted.piece.content if item.id not in shown}

@@ -23,18 +23,9 @@ from quire.sections.section import (
     settings_of,
     stable_id as stable_id,
 )
-from quire.sections.standing import (
-    Additional,
-    Catalogue,
-    Custom,
-    Instructions,
-    Pooled,
-    ToolGuide,
-    choosing,
-)
+from quire.sections.sources import Catalogue, Custom, Instructions, Pooled, ToolGuide
 
 __all__ = [
-    "Additional",
     "Ask",
     "Catalogue",
     "Content",
@@ -49,7 +40,6 @@ __all__ = [
     "Settings",
     "Stability",
     "ToolGuide",
-    "choosing",
     "items_of",
     "settings_of",
 ]

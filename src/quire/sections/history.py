@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
 
@@ -10,12 +10,15 @@ from quire.errors import InvalidValue, WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.sections.section import NEVER_SHOWN, Ask, Options, Settings, checked_function
 from quire.state import (
+    EDIT,
     View,
+    added_since,
     checked_items,
     is_user_message,
+    keep_memo,
+    memos,
     newest_from,
     protected_positions,
-    without_last,
 )
 from quire.tokens import named, whole
 
@@ -29,9 +32,9 @@ class History(Settings):
     A group is never split. Of the last messages or turns, a group is shown whole if any of it is among them;
     instructions, summaries, pins, pending calls and the last user message always stay. An item of any kind
     counts as a message, and a turn begins with a user message. A group is left out whole if `where` refuses
-    one of its items, or if `transform`, which returns an item or None, leaves a call without its result. The
-    last user message is never left out. `where` and `transform` are called for every item in every turn, and
-    must return the same for the same item.
+    one of its items, or if `transform`, which returns an item or None, returns no call for a call or no
+    result for a result. The last user message is never left out. `where` and `transform` are called once for
+    an item, and again for all items after an edit.
     """
 
     def __init__(
@@ -53,38 +56,14 @@ class History(Settings):
         if self.keeps != "newest":
             raise InvalidValue("a history keeps its newest items, which the model is to answer")
         self.transcript = named(transcript, "the name of a transcript")
-        self._leaves_input = False
         self._messages = None if messages is None else whole(messages, "messages", least=1)
         self._turns = None if turns is None else whole(turns, "turns", least=1)
         self._where = None if where is None else checked_function(where, "where")
         self._transform = None if transform is None else checked_function(transform, "transform")
 
-    def without_input(self) -> "History":
-        """Return the same history for a template in which another section shows the input.
-
-        It leaves the input out until something follows it. Then the input stays before the calls that answer
-        it: shown after them it would be another question.
-        """
-        copy = History.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        copy._leaves_input = True
-        return copy
-
     async def items(self, ask: Ask) -> View | Sequence[Item]:
         """Return the view itself if nothing is left out of it."""
-        chosen = self._chosen(ask.view(self.transcript))
-        if self.shown_elsewhere(ask) is None:
-            return chosen
-        return without_last(chosen) if isinstance(chosen, View) else chosen[:-1]
-
-    def shown_elsewhere(self, ask: Ask) -> Item | None:
-        """Return the input, if it is the last item of this history and another section shows it."""
-        view, given = ask.view(self.transcript), ask.input
-        if not self._leaves_input or given is None or not is_user_message(given) or not len(view):
-            return None
-        return view[-1] if view[-1].id == given.id else None
-
-    def _chosen(self, view: View) -> View | tuple[Item, ...]:
+        view = ask.view(self.transcript)
         if self._where is None and self._transform is None:
             newest = newest_from(view, self._start(view))
             return view if len(newest) == len(view) else tuple(newest)
@@ -105,38 +84,53 @@ class History(Settings):
         return len(items) - next(islice(back, self._turns - 1, None), len(items))
 
     def _filtered(self, view: View) -> list[Item]:
-        answered = next((item for item in reversed(view) if is_user_message(item)), None)
-        kept: dict[str, Item] = {}
-        for group in view.groups():
-            shown = self._filtered_group(group.items)
-            if not shown and group.items[0] is answered:
-                shown = [self._changed(answered) or answered]  # pyright: ignore
-            kept.update((item.id, item) for item in shown)  # pyright: ignore
-        return [kept[item.id] for item in view if item.id in kept]
+        """Return what the functions leave. Only what was added since the last turn is filtered."""
+        known: _Filtered | None = memos(view).get(self)
+        added = None if known is None else added_since(view, known.view)
+        rows, refused = ([], set[int]()) if known is None or added is None else (known.rows, known.refused)
+        more = [self._row(view, item) for item in (view if added is None else added)]
+        rows, refused = [*rows, *more], refused.union(row.group for row in more if row.is_refused)
+        keep_memo(view, self, _Filtered(view, rows, refused))
+        question = next(filter(is_user_message, reversed(view)), None)
+        return [
+            row.shown or row.item
+            for row in rows
+            if row.item is question or (row.shown is not None and row.group not in refused)
+        ]
 
-    def _filtered_group(self, items: Sequence[Item]) -> list[Item]:
-        if self._where is not None and not all(map(self._where, items)):
-            return []
-        if self._transform is None:
-            return list(items)
-        shown = [changed for item in items if (changed := self._changed(item)) is not None]
-        return shown if _unpaired(shown) <= _unpaired(items) else []
-
-    def _changed(self, item: Item) -> Item | None:
-        """Return the item that `transform` shows in place of one, with its id and time."""
-        changed = item if self._transform is None else self._transform(item)
-        if changed is None or changed is item:
-            return changed
-        checked_items((changed,))
-        if isinstance(changed, NEVER_SHOWN):
-            raise WrongType(f"transform must return an item that can be shown, not {type(changed).__name__}")
-        return replace(changed, id=item.id, created_at=item.created_at)
+    def _row(self, view: View, item: Item) -> "_Row":
+        position = view.position(item.id)
+        head = view.log.head(position)
+        shown = item if self._transform is None else self._transform(item)
+        is_refused = self._where is not None and not self._where(item)
+        if isinstance(item, ToolCall | ToolResult):
+            is_refused |= type(shown) is not type(item) or getattr(shown, "call_id", None) != item.call_id
+        if shown is not None and shown is not item:
+            shown = _checked(shown, item)
+        return _Row(item, shown, -2 - position if head == EDIT else head, is_refused)
 
 
-def _unpaired(items: Sequence[Item]) -> set[str]:
-    """Return the ids of calls without a result, and of results without a call."""
-    calls = {item.call_id for item in items if isinstance(item, ToolCall)}
-    return calls ^ {item.call_id for item in items if isinstance(item, ToolResult)}
+class _Row(NamedTuple):
+    item: Item
+    shown: Item | None
+    group: int
+    is_refused: bool
+
+
+class _Filtered(NamedTuple):
+    """What a history with functions found in a view."""
+
+    view: View
+    rows: list[_Row]
+    refused: set[int]  # groups of which an item was refused
+
+
+def _checked(changed: Item, item: Item) -> Item:
+    """Return the item that `transform` shows in place of one, with its id and time."""
+    checked_items((changed,))
+    if isinstance(changed, NEVER_SHOWN):
+        raise WrongType(f"transform must return an item that can be shown, not {type(changed).__name__}")
+    return replace(changed, id=item.id, created_at=item.created_at)
 
 
 class Input(Settings):

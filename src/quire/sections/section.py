@@ -6,14 +6,13 @@ This file holds the protocol, what a section is asked with, its settings, and ho
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 
 from quire.errors import InvalidValue, QuireError, UnknownKey, WrongType, cut
 from quire.items import (
     KINDS,
-    ROLES,
     Audio,
     Content as MessageContent,
     File,
@@ -71,11 +70,6 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     memory: Callable[[], object] | None = None
 
-    def __post_init__(self) -> None:
-        for name, view in self.views.items():
-            if not isinstance(view, View):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType(f"the view of {cut(str(name))!r} must be a View, not {type(view).__name__}")
-
     def view(self, name: str = "main") -> View:
         """Return the view of a transcript by its name."""
         if name not in self.views:
@@ -119,32 +113,24 @@ class Settings:
     parameters, so a session can ask it concurrently with others.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        enabled: bool = True,
-        required: bool = True,
-        stability: Stability = "volatile",
-        share: Share | None = None,
-        keeps: Literal["first", "newest"] = "first",
-        closely: bool = False,
-        independent: bool = False,
-    ) -> None:
-        if stability not in ("static", "slow", "volatile"):
-            raise InvalidValue(f"stability must be static, slow or volatile, not {cut(str(stability))!r}")
-        if keeps not in ("first", "newest"):
-            raise InvalidValue(f"keeps must be first or newest, not {cut(str(keeps))!r}")
-        if not isinstance(share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the share of a section must be a Share, not {type(share).__name__}")
+    enabled: bool = True
+    required: bool = True
+    stability: Stability = "volatile"
+    share: Share | None = None
+    keeps: Literal["first", "newest"] = "first"
+    closely: bool = False
+    independent: bool = False
+
+    def __init__(self, name: str, **options: Unpack[Options]) -> None:
         self.name = named(name, "the name of a section")
-        self.enabled = enabled
-        self.required = required
-        self.stability: Stability = stability
-        self.share = share
-        self.keeps: Literal["first", "newest"] = keeps
-        self.closely = closely
-        self.independent = independent
+        for option, value in options.items():
+            if option not in Options.__annotations__:
+                raise InvalidValue(f"a section has no option {option!r}")
+            setattr(self, option, value)
+        if self.stability not in ("static", "slow", "volatile"):
+            raise InvalidValue(f"stability must be static, slow or volatile, not {cut(self.stability)!r}")
+        if self.keeps not in ("first", "newest"):
+            raise InvalidValue(f"keeps must be first or newest, not {cut(self.keeps)!r}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -203,7 +189,9 @@ class Candidates(Sequence[Item]):
 
 async def maybe_await(value: T | Awaitable[T]) -> T:
     """Return what a sync or async function returned."""
-    return await cast("Awaitable[T]", value) if isinstance(value, Awaitable) else value  # pyright: ignore
+    given: Any = value
+    result: T = await given if isinstance(given, Awaitable) else given
+    return result
 
 
 def checked_function(value: F, what: str) -> F:
@@ -219,8 +207,8 @@ def items_of(content: object, section_name: str) -> tuple[Item, ...]:
     A dictionary with a role becomes a message. The same content always has the same id, so that it is the
     same item in the next turn and in the next run.
     """
+    kind = type(content).__name__
     if isinstance(content, str | bytes | Mapping) or not isinstance(content, Iterable):
-        kind = type(content).__name__  # pyright: ignore
         raise WrongType(f"section {cut(section_name)!r} must return a list of items, not {kind}")
     given = tuple(cast("Iterable[object]", content))
     if _SHOWABLE.issuperset(map(type, given)):
@@ -247,6 +235,26 @@ def stable_id(section_name: str, *contents: str | MessageContent) -> str:
     return f"{section_name}/{digest.hexdigest()}"
 
 
+class _Function(msgspec.Struct):
+    name: str
+    arguments: str = "{}"
+
+
+class _Call(msgspec.Struct):
+    id: str
+    function: _Function
+
+
+class _Dictionary(msgspec.Struct):
+    """A message as a dictionary, in the shape of OpenAI's chat API."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Any = None
+    tool_calls: list[_Call] | None = None
+    tool_call_id: str = ""
+    name: str | None = None
+
+
 class _Reader:
     """Reads the content of one section from its first element to its last."""
 
@@ -262,41 +270,32 @@ class _Reader:
             return [cast(Item, one)]
         if not isinstance(one, Mapping):
             raise WrongType(f"expected an item or a dictionary with a role, not {type(one).__name__}")
-        entry = cast("Mapping[str, Any]", one)
-        role = entry.get("role")
-        if role == "tool":
+        try:
+            entry = msgspec.convert(one, _Dictionary)
+        except msgspec.ValidationError as fault:
+            raise InvalidValue(str(fault)) from None
+        if entry.role == "tool":
             return [self._result(entry)]
-        if not isinstance(role, str) or role not in ROLES:
-            raise InvalidValue("the role must be system, developer, user, assistant or tool")
-        calls = entry.get("tool_calls") or []  # pyright: ignore
-        if calls and (role != "assistant" or not isinstance(calls, list | tuple)):
-            raise InvalidValue("tool_calls must be a list, in a message of the assistant")
-        read = [self._call(call) for call in cast("Iterable[object]", calls)]
-        content = entry.get("content")
-        if read and content in (None, "", [], ()):
+        calls = entry.tool_calls or []
+        if calls and entry.role != "assistant":
+            raise InvalidValue("only a message of the assistant has tool_calls")
+        read = [self._call(call) for call in calls]
+        if read and entry.content in (None, "", [], ()):
             return read
-        parts = parse_content(content)
-        own_id = self._id("message", role, parts)
-        return [Message(cast(Any, role), parts, id=own_id, created_at=0.0), *read]
+        parts = parse_content(entry.content)
+        own_id = self._id("message", entry.role, parts)
+        return [Message(entry.role, parts, id=own_id, created_at=0.0), *read]
 
-    def _call(self, call: object) -> Item:
-        entry = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}  # pyright: ignore
-        function = entry.get("function", entry)  # pyright: ignore
-        if not isinstance(function, Mapping):
-            raise WrongType("a tool call must be a dictionary with an id and a function")
-        inner = cast("Mapping[str, Any]", function)
-        call_id, name = _text(entry, "id"), _text(inner, "name")  # pyright: ignore
-        arguments = inner.get("arguments", "{}")
-        if not isinstance(arguments, str):
-            raise WrongType(f"the arguments of a tool call must be JSON text, not {type(arguments).__name__}")
-        self._tools[call_id] = name
-        own_id = self._id("call", call_id, name, arguments)
-        return ToolCall(call_id, name, arguments, id=own_id, created_at=0.0)
+    def _call(self, call: _Call) -> Item:
+        name, arguments = call.function.name, call.function.arguments
+        self._tools[call.id] = name
+        return ToolCall(
+            call.id, name, arguments, id=self._id("call", call.id, name, arguments), created_at=0.0
+        )
 
-    def _result(self, entry: Mapping[str, Any]) -> Item:
-        call_id = _text(entry, "tool_call_id")
-        name = entry.get("name") or self._tools.get(call_id) or "tool"
-        parts = parse_content(entry.get("content"))
+    def _result(self, entry: _Dictionary) -> Item:
+        call_id, parts = entry.tool_call_id, parse_content(entry.content)
+        name = entry.name or self._tools.get(call_id) or "tool"
         return ToolResult(call_id, name, parts, id=self._id("result", call_id, parts), created_at=0.0)
 
     def _id(self, *contents: str | MessageContent) -> str:
@@ -319,19 +318,12 @@ def parse_content(content: object) -> MessageContent:
 def _part(part: object) -> Part:
     if isinstance(part, str | Image | Audio | File):
         return part
-    entry = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}  # pyright: ignore
-    kind, text = entry.get("type", "text"), entry.get("text")  # pyright: ignore
+    entry = cast("Mapping[str, object]", part if isinstance(part, Mapping) else {})
+    kind, text = entry.get("type", "text"), entry.get("text")
     if kind not in ("text", "input_text", "output_text"):
         raise InvalidValue(
-            f"content of type {cut(str(kind))!r} must be given as an Image, an Audio or a File"  # pyright: ignore
+            f"content of type {cut(str(kind))!r} must be given as an Image, an Audio or a File"
         )
     if not isinstance(text, str):
         raise WrongType("content must be a text, a dictionary with a text, or a list of these")
     return text
-
-
-def _text(entry: Mapping[str, Any], key: str) -> str:
-    value = entry.get(key)
-    if not isinstance(value, str) or not value:
-        raise WrongType(f"{key} must be a non-empty text")
-    return value

@@ -46,7 +46,7 @@ def item_named(item_id: str, view: View) -> Item:
 
 async def gathered(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
     """What the sections have to show: those that are independent side by side, the rest in order."""
-    shown = enabled_sections(sections, ask)
+    shown = enabled_sections(sections)
     beside = {
         index: asyncio.ensure_future(gather_section(section, ask))
         for index, section in enumerate(shown)

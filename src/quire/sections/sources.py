@@ -1,11 +1,10 @@
-"""Sections of what the model should know: instructions, further messages, notes of the pool, and tools."""
+"""Sections from other sources than the conversation: texts, functions, the pool, and tool definitions."""
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack, cast
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Item, Message, Note
+from quire.items import Item, Note
 from quire.sections.section import (
     Ask,
     Content,
@@ -15,10 +14,7 @@ from quire.sections.section import (
     items_of,
     maybe_await,
 )
-from quire.tokens import Definition, read_definition, single_definitions, whole
-
-Provider = Callable[[str, str, dict[str, Any]], Content | Awaitable[Content]]
-"""Is called with the scope, the conversation and the shared parameters, which it may add to."""
+from quire.tokens import Definition, read_definition, single_definitions
 
 Selector = Callable[[str, Ask], Iterable[str] | Awaitable[Iterable[str]]]
 """Is called with the catalogue and the ask, and returns the keys of the notes to show."""
@@ -28,7 +24,7 @@ Guide = Callable[[Sequence[Definition]], str | Content | Awaitable[str | Content
 
 
 class Instructions(Settings):
-    """A text, or items. They are made once and are the same in every turn."""
+    """A text or messages, of any role. They are made once and are the same in every turn."""
 
     def __init__(
         self,
@@ -44,28 +40,6 @@ class Instructions(Settings):
     async def items(self, ask: Ask) -> tuple[Item, ...]:
         """Return the same items in every turn."""
         return self._items
-
-
-class Additional(Settings):
-    """A text or messages, the same in every turn; or a function that is called in each turn."""
-
-    def __init__(
-        self,
-        source: str | Sequence[Item | Mapping[str, Any]] | Provider,
-        name: str = "additional",
-        **options: Unpack[Options],
-    ) -> None:
-        self._provider = source if callable(source) else None
-        usual = Options(stability="volatile" if self._provider else "static")
-        super().__init__(name, **(usual | options))
-        self._items = () if callable(source) else _items_of(source, name)
-
-    async def items(self, ask: Ask) -> tuple[Item, ...]:
-        """Return the messages, or what the function returns."""
-        if self._provider is None:
-            return self._items
-        given = await maybe_await(self._provider(ask.scope, ask.conversation, ask.parameters))
-        return items_of(given, self.name)
 
 
 class Custom(Settings):
@@ -179,69 +153,6 @@ class ToolGuide(Settings):
         return "\n".join(("You may use these tools:", *lines))
 
 
-_PROMPT = """\
-These notes are at hand, each with its key in brackets:
-
-{catalogue}
-
-What is to be answered:
-
-{input}
-
-Which of the notes are needed for that? Answer with their keys, one on a line, and nothing else. \
-Answer none if no note is needed."""
-
-_LONGEST_INPUT = 4_000
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_REASON = re.compile(r":\s|\s[-–—]\s|\s\(")  # noqa: RUF001  # models write all of these
-_QUOTES = " \t-*•.,;:\"'`[]()<>"
-
-
-def choosing(
-    ask_model: Callable[[str], Awaitable[str] | str], limit: int | None = None
-) -> Callable[[str, Ask], Awaitable[list[str]]]:
-    """Return a selector for `Pooled` that lets a model choose from the catalogue.
-
-    `ask_model` sends a text to a model and returns its answer. At most `limit` notes are taken.
-    """
-    checked_function(ask_model, "ask_model")
-    most = None if limit is None else whole(limit, "a limit of notes", least=1)
-
-    async def select(catalogue: str, ask: Ask) -> list[str]:
-        text = ask.input.text[:_LONGEST_INPUT] if isinstance(ask.input, Message) else ""
-        # Filled in one by one: the catalogue may contain "{input}".
-        before, after = _PROMPT.replace("{input}", text or "(not known)").split("{catalogue}", 1)
-        answer = await maybe_await(ask_model(f"{before}{catalogue}{after}"))
-        if not isinstance(answer, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a model answers with a text, not {type(answer).__name__}")
-        return _keys_in(answer, [note.key for note in ask.pool if note.key])[:most]
-
-    return select
-
-
-def _keys_in(answer: str, keys: Iterable[str]) -> list[str]:
-    """Return the keys that an answer names, in its order.
-
-    Keys that stand alone, in a list, in brackets or before a reason are taken. Only if there are none are
-    keys searched in the prose, where a short key may be just a word.
-    """
-    known = {_on_one_line(key).casefold(): key for key in keys}
-    exact = {_on_one_line(key): key for key in known.values()}
-    names = [_on_one_line(piece) for line in answer.splitlines() for piece in _pieces(line)]
-    found = [exact.get(name) or known.get(name.casefold()) for name in names]
-    if not any(found) and exact:
-        pattern = "|".join(map(re.escape, sorted(exact, key=len, reverse=True)))
-        found = [exact[name] for name in re.findall(rf"(?<![\w-])(?:{pattern})(?![\w-])", answer)]
-    return list(dict.fromkeys(filter(None, found)))
-
-
-def _pieces(line: str) -> list[str]:
-    """Return the parts of a line that may be a key."""
-    text = _BULLET.sub("", line)
-    pieces = [line, text, *re.findall(r"\[([^\[\]]+)\]", line), *re.split("[,;]", text)]
-    return [line.strip(), *(piece.strip(_QUOTES) for piece in (*pieces, _REASON.split(text)[0]))]
-
-
 def _items_of(content: str | Content, section_name: str) -> tuple[Item, ...]:
     """Convert a text to a system message, and other content to items."""
     return items_of(
@@ -264,7 +175,3 @@ def _name_and_description(tool: Definition) -> tuple[str, str]:
 
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0].strip()
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
