@@ -271,7 +271,7 @@ def test_changed_tools_are_counted_again_and_a_learned_factor_applies_to_the_req
     after = built(template, ask, counter).receipt
     assert after.schemas == schema_tokens([tool], COUNTER) > before.schemas
     plain = after.tokens
-    counter.learn(100, 200)
+    counter.learn(1_000, 2_000)
     assert built(template, ask, counter).receipt.tokens == counter.total(after.counted) > 1.5 * plain
 
 

@@ -130,7 +130,7 @@ def item_counts(run: Run, given: Json) -> Json:
 
 
 def tool_counts(run: Run, given: Json) -> Json:
-    counters = (FOUR, *map(counter_for, MODELS))
+    counters: list[tokens.Counter] = [FOUR, *map(counter_for, MODELS)]
     return [tokens.schema_tokens(given["tools"], counter) for counter in counters]
 
 
@@ -163,7 +163,11 @@ def budget_of(raw: Json) -> tokens.Budget:
 
 
 def shared_out(run: Run, given: Json) -> Json:
-    return budget_of(given["budget"]).shared_out(given["requests"])
+    budget = budget_of(given["budget"])
+    requests = given["requests"]
+    asked: Json = dict.fromkeys(requests, budget.available)  # a list of names: all that each can get
+    asked.update(requests if hasattr(requests, "keys") else {})
+    return tokens.share_out(budget.available, asked, budget.shares)
 
 
 def calibration(run: Run, given: Json) -> Json:
@@ -172,8 +176,7 @@ def calibration(run: Run, given: Json) -> Json:
     learned: list[Json] = []
     for counted, reported in given["reports"]:
         counter.learn(counted, reported)
-        figures = (counter.factor, counter.overhead, counter.error_bound, counter.total(counted))
-        learned.append([figure and round(figure, 6) for figure in figures])
+        learned.append([round(counter.factor, 6), counter.total(counted)])
     return learned
 
 

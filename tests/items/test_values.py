@@ -89,7 +89,7 @@ def many_ids(count: int) -> list[str]:
 def test_ids_sort_in_the_order_in_which_they_were_made_and_follow_the_clock() -> None:
     made = many_ids(20_000)
     assert made == sorted(set(made)) and all(len(one) == 28 for one in made)
-    made = []
+    made = list[str]()
     for at in (0.0, 0.001, 1.0, 1_700_000_000.0, 1_700_000_000.001):
         with use_clock(lambda at=at: at):  # type: ignore[misc]
             made += many_ids(1_000)

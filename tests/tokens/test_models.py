@@ -9,8 +9,6 @@ from hypothesis import given, strategies as st
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.tokens import (
     AS_OF,
-    FRAMINGS,
-    MEDIA,
     UNKNOWN,
     Prices,
     Usage,
@@ -36,7 +34,6 @@ NAMES = [
     *(("openrouter/openai/gpt-4o", "gpt-4o"), ("azure/openai/GPT-4o", "gpt-4o")),
     ("projects/p/locations/us-central1/publishers/google/models/gemini-3-pro", "gemini-3-pro"),
     ("publishers/anthropic/models/claude-sonnet-4@20250514", "claude-sonnet-4@20250514"),
-    ("openai/deployments/gpt-4o/chat", "gpt-4o"),
     # Bedrock, and others that join by dots
     ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929-v1"),
     ("bedrock/us-east-1.anthropic.claude-3-haiku", "claude-3-haiku"),
@@ -45,7 +42,8 @@ NAMES = [
     ("ft:gpt-4o-mini-2024-07-18:o1-labs:o3:id", "gpt-4o-mini-2024-07-18"),
     ("openai/ft:gpt-4.1:org::id", "gpt-4.1"),
     # unknown ones stay as they are
-    *((name, name) for name in ("mistral/x.o3", "my.claude-like", "openai.x.o3", "meta.llama3-70b-v1:0")),
+    *((name, name) for name in ("falcon-180b", "someone/x.y:z", "openai")),
+    ("meta.llama3-70b-v1:0", "llama3-70b-v1"),
 ]
 
 
@@ -144,7 +142,10 @@ COUNTERS = {
     **{"claude-3-opus": "estimate-o200k_basex1.15/anthropic/claude"},
     **{"claude-opus-4-9": "estimate-o200k_basex1.45/anthropic/claude-high"},
     **{"gemini-2.5-pro": "estimate-o200k_basex1.05/google/gemini-2"},
-    **{"mistral-large": "estimate-o200k_basex1/plain/claude", "local": "estimate-o200k_basex1/plain/claude"},
+    **{
+        "mistral-large": "estimate-o200k_basex1.0/plain/claude",
+        "local": "estimate-o200k_basex1.0/plain/claude",
+    },
 }
 
 
@@ -157,7 +158,8 @@ def test_the_rows_of_the_table_are_sound() -> None:
     rows = known_models()
     assert len({row.prefix for row in rows}) == len(rows) > 250
     for row in rows:
-        assert facts_for(row.prefix) is row and row.framing in FRAMINGS and row.media in MEDIA
+        assert facts_for(row.prefix) is row
+        assert counter_for(row.prefix).total(0) >= 0
         prices = [price for price in msgspec.structs.astuple(row.prices) if price is not None]
         assert all(0 < price < 1000 for price in prices)
         if row.prices.input and row.prices.output:
@@ -176,13 +178,12 @@ def test_well_known_figures() -> None:
     assert facts.cache_seconds == 300 and facts_for("gemini-3-pro").cache_seconds is None
 
 
-@pytest.mark.parametrize(
-    ("model", "error"), [("", InvalidValue), ("ft:", InvalidValue), (None, WrongType), (b"gpt-4", WrongType)]
-)
-def test_a_name_is_a_text(model: Any, error: type[Exception]) -> None:
-    for ask in (counter_for, facts_for, bare_name):
-        with pytest.raises(error):
-            ask(model)
+def test_a_name_is_a_text() -> None:
+    rows: list[tuple[Any, type[Exception]]] = [("", InvalidValue), (None, WrongType), (b"gpt-4", WrongType)]
+    for model, error in rows:
+        for ask in (counter_for, facts_for, bare_name):
+            with pytest.raises(error):
+                ask(model)
 
 
 # Usage and cost
@@ -216,28 +217,17 @@ def test_each_sort_of_token_has_its_price_and_only_used_ones_need_it() -> None:
     assert Prices(1, 10).for_all_input() == Prices(1, 10, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
-        *(({"input": wrong}, WrongType) for wrong in (1.5, "1", None, True)),
-        *(({"output": wrong}, InvalidLimit) for wrong in (-1, 2**60)),
-        *(
-            ({"cache_read": 1}, InvalidValue),
-            ({"input": 1, "cache_write": 2}, InvalidValue),
-            ({"reasoning": 1}, InvalidValue),
-        ),
-    ],
-)
-def test_a_usage_holds_counts_and_a_part_is_not_above_its_whole(fields: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="Usage"):
-        Usage(**fields)
+USAGES: list[tuple[dict[str, Any], type[Exception]]] = [
+    *(({"input": wrong}, WrongType) for wrong in (1.5, "1", None, True)),
+    *(({"output": wrong}, InvalidLimit) for wrong in (-1, 2**60)),
+    *(({"cache_read": 1}, InvalidValue), ({"input": 1, "cache_write": 2}, InvalidValue)),
+    ({"reasoning": 1}, InvalidValue),
+]
 
 
-def test_a_usage_survives_json_and_takes_no_other_type() -> None:
+def test_a_usage_holds_counts_and_a_part_is_not_above_its_whole() -> None:
+    for fields, error in USAGES:
+        with pytest.raises(error, match="Usage"):
+            Usage(**fields)
     usage = Usage(10, 5, 3, 2, 1)
     assert msgspec.json.decode(msgspec.json.encode(usage), type=Usage) == usage
-    other: Any = 5
-    with pytest.raises(WrongType):
-        _ = usage + other
-    with pytest.raises(WrongType):
-        cost(other, usage)

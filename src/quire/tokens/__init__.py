@@ -1,13 +1,7 @@
 """Token counts: counters, costs of media and tools, calibration by usage, facts of models, budgets."""
 
 from quire.tokens.budget import Budget, Share, share_out as share_out
-from quire.tokens.calibration import (
-    LEAST_SCALE as LEAST_SCALE,
-    MOST_SCALE as MOST_SCALE,
-    Calibrated,
-    Calibration,
-    Sample,
-)
+from quire.tokens.calibration import Calibrated
 from quire.tokens.counter import (
     MOST as MOST,
     Counter,
@@ -15,8 +9,6 @@ from quire.tokens.counter import (
     Definition,
     checked_counter as checked_counter,
     count_by as count_by,
-    count_of as count_of,
-    digits as digits,
     named as named,
     number as number,
     total_by as total_by,
@@ -24,13 +16,12 @@ from quire.tokens.counter import (
 )
 from quire.tokens.measured import (
     FAILED as FAILED,
-    FRAMINGS,
     NO_OUTPUT as NO_OUTPUT,
     Estimate,
     Exact,
-    Framing,
     Measured,
     answer_tokens as answer_tokens,
+    counter_for,
     estimate,
     in_file as in_file,
     note_text as note_text,
@@ -40,14 +31,7 @@ from quire.tokens.measured import (
     single_definitions as single_definitions,
     summarized as summarized,
 )
-from quire.tokens.media import (
-    MEDIA,
-    Media,
-    is_text as is_text,
-    is_utf8 as is_utf8,
-    media_tokens,
-    size_of,
-)
+from quire.tokens.media import is_text as is_text, is_utf8 as is_utf8, media_costs, media_tokens, size_of
 from quire.tokens.models import (
     AS_OF,
     UNKNOWN as UNKNOWN,
@@ -57,39 +41,11 @@ from quire.tokens.models import (
     Usage,
     bare_name as bare_name,
     cost,
-    counter_for,
     facts_for,
     known_models,
     model_named as model_named,
 )
 
-__all__ = [
-    "AS_OF",
-    "FRAMINGS",
-    "MEDIA",
-    "Budget",
-    "Calibrated",
-    "Calibration",
-    "Counter",
-    "CountsTools",
-    "Definition",
-    "Estimate",
-    "Exact",
-    "Framing",
-    "ImageLimits",
-    "Measured",
-    "Media",
-    "ModelFacts",
-    "Prices",
-    "Sample",
-    "Share",
-    "Usage",
-    "cost",
-    "counter_for",
-    "estimate",
-    "facts_for",
-    "known_models",
-    "media_tokens",
-    "schema_tokens",
-    "size_of",
-]
+__all__ = ["Budget", "Calibrated", "Counter", "CountsTools", "Definition", "Estimate", "Exact", "Measured"]
+__all__ += ["Share", "counter_for", "estimate", "media_costs", "media_tokens", "schema_tokens", "size_of"]
+__all__ += ["AS_OF", "ImageLimits", "ModelFacts", "Prices", "Usage", "cost", "facts_for", "known_models"]

@@ -1,14 +1,13 @@
 """A token window and how it is shared out, in integer arithmetic: equal requests get equal tokens."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import cast
 
 import msgspec
 
-from quire.errors import InvalidLimit, WrongType
+from quire.errors import InvalidLimit
 from quire.items import freeze
-from quire.tokens.counter import named, whole
+from quire.tokens.counter import whole
 
 
 class Share(
@@ -41,11 +40,6 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
             raise InvalidLimit(
                 f"Budget.reserve {self.reserve:,} leaves nothing of a window of {self.window:,}"
             )
-        if not isinstance(self.shares, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"Budget.shares is a mapping, not {type(self.shares).__name__}")
-        for name, share in self.shares.items():
-            if not isinstance(name, str) or not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType("Budget.shares maps names to Share")
         minimums = sum(share.minimum for share in self.shares.values())
         if minimums > self.available:
             raise InvalidLimit(f"minimums of {minimums:,} tokens exceed the available {self.available:,}")
@@ -55,23 +49,6 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     def available(self) -> int:
         """Tokens that a request may take."""
         return self.window - self.reserve
-
-    def shared_out(self, requests: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
-        """Tokens for each section: minimums first, the rest by weight, up to what each asks for and may have.
-
-        `requests` says how many tokens each section could use; sections that are only named take all they can
-        get. What one does not need goes to the others. The sum is never above what is available.
-        """
-        asked: dict[str, int]
-        if isinstance(requests, Mapping):
-            asked = dict(cast("Mapping[str, int]", requests))
-        elif isinstance(requests, str | bytes) or not isinstance(requests, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"requests are names, or map names to tokens; not {type(requests).__name__}")
-        else:
-            asked = dict.fromkeys(requests, self.available)
-        for name, wanted in asked.items():
-            whole(wanted, f"the request of {named(name, 'the name of a section')!r}", least=0)
-        return share_out(self.available, asked, self.shares)
 
 
 _OPEN = Share()

@@ -12,9 +12,6 @@ Definition = Mapping[str, Any]
 MOST = 2**53
 """More than any count of tokens or items, and exact as a float."""
 
-MOST_OF_ONE = 2**40
-"""More tokens than any one item has, and so few that no sum over a log exceeds `MOST`."""
-
 
 @runtime_checkable
 class Counter(Protocol):
@@ -49,22 +46,15 @@ def checked_counter(counter: Any) -> Counter:
     if isinstance(counter, type) or not (hasattr(counter, "count") and hasattr(counter, "total")):
         what = "a class" if isinstance(counter, type) else type(counter).__name__
         raise WrongType(f"a counter has key, count and total, as that of counter_for(model) has; not {what}")
-    key = getattr(counter, "key", None)
-    if not isinstance(key, str):
-        raise WrongType(f"the key of a counter is a text, not {type(key).__name__}")
+    if not isinstance(counter.key, str):
+        raise WrongType(f"the key of a counter is a text, not {type(counter.key).__name__}")
     return cast(Counter, counter)
 
 
 def count_by(counter: Counter, item: Item) -> int:
     """Tokens of one item, or an error that names the counter."""
     given = counter.count(item)
-    if type(given) is int and 0 <= given <= MOST_OF_ONE:
-        return given
-    if checked_count(given, counter, "count") > MOST_OF_ONE:
-        raise InvalidLimit(
-            f"`count` of the counter {cut(counter.key)!r} gives more than {MOST_OF_ONE:,} for one item"
-        )
-    return given
+    return given if type(given) is int and 0 <= given <= MOST else checked_count(given, counter, "count")
 
 
 def total_by(counter: Counter, counted: int) -> int:
@@ -75,22 +65,17 @@ def total_by(counter: Counter, counted: int) -> int:
 
 def checked_count(given: Any, counter: Any, method: str) -> int:
     """What a method of a counter gave, or an error if it is not a number of tokens."""
-    return whole(given, f"the result of `{method}` of the counter {cut(str(counter.key))!r}", least=0)
+    return whole(given, f"the result of `{method}` of the counter {cut(counter.key)!r}", least=0)
 
 
-def digits(value: int) -> str:
-    """A whole number for a message: Python does not write numbers of thousands of digits."""
-    return f"{value:,}" if abs(value) <= MOST else f"{'below -' if value < 0 else 'above '}{MOST:,}"
-
-
-def whole(value: Any, what: str, least: int | None = None) -> int:
+def whole(value: Any, what: str, least: int = -MOST) -> int:
     """The value, or an error that names it if it is not a whole number of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise WrongType(f"{what} is a whole number, not {type(value).__name__}")
+    if value < least:
+        raise InvalidLimit(f"{what} is {value:,}; it is at least {least}")
     if value > MOST:
         raise InvalidLimit(f"{what} is above {MOST:,}")
-    if least is not None and value < least:
-        raise InvalidLimit(f"{what} is {digits(value)}; it is at least {least}")
     return value
 
 
@@ -110,8 +95,3 @@ def named(value: Any, what: str) -> str:
     if not value:
         raise InvalidValue(f"{what} is empty")
     return value
-
-
-def count_of(value: int, what: str) -> int:
-    """The value, or an error that names it if it is not a count."""
-    return value if type(value) is int and 0 <= value <= MOST else whole(value, what, least=0)

@@ -1,19 +1,18 @@
 """Counters that measure text: of items, of tool definitions and of schemas.
 
 A measured counter has three parts: a measure of text, the framing of a provider, and its costs of media. Text
-is measured offline by a tokenizer that is loaded when first used. It takes time in proportion to the text,
-also for a million equal characters, so no text is cut.
+is measured offline by a tokenizer, which takes about 0.3 s and 65 MB to load when it is first used. Measuring
+takes time in proportion to the text, also for a million equal characters, so no text is cut.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, TypeVar, assert_never, cast
+from typing import Any, assert_never, cast
 
 import msgspec
 
-from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import (
-    KINDS,
     Audio,
     ConfigChange,
     Content,
@@ -42,15 +41,11 @@ from quire.tokens.counter import (
     checked_count,
     checked_counter,
     count_by,
-    count_of,
-    named,
-    number,
+    whole,
 )
-from quire.tokens.media import MEDIA, Media, is_text, media_tokens
+from quire.tokens.media import is_text, media_costs, media_tokens
+from quire.tokens.models import facts_for, table
 
-T = TypeVar("T")
-
-ENCODINGS = frozenset(("o200k_base", "cl100k_base"))
 NEAREST = "o200k_base"
 """The vocabulary that stands in for those that are not public."""
 
@@ -93,12 +88,150 @@ def _json(value: Any) -> str:
         return repr(value)
 
 
-# Measures of text
+# Counters
+
+
+def counter_for(model: str) -> "Measured":
+    """The counter of a model, by its name with or without a provider before it.
+
+    Models that count alike share one counter, and its cached counts. Models without a public tokenizer are
+    estimated.
+    """
+    facts = facts_for(model)
+    return _counter(facts.vocabulary, facts.scale, facts.framing, facts.media)
+
+
+@cache
+def _counter(vocabulary: str | None, scale: float, framing: str, media: str) -> "Measured":
+    if vocabulary is None:
+        return Estimate(scale, framing=framing, media=media)
+    return Exact(vocabulary, framing=framing, media=media)
+
+
+class _Framing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tokens that one provider adds around items, requests and tools."""
+
+    message: int
+    call: int
+    result: int
+    request: int
+    tools: int
+    tool: int
+    typed: bool = False
+
+
+class Measured:
+    """Counts items by measuring their text; `framing` and `media` are names of rows in `models.toml`.
+
+    It counts the text and media of messages and tool results, the names and arguments of calls, the text of
+    reasoning, summaries, handoffs and changes of configuration, and the description and content of notes (as
+    JSON unless it is a text). State that only its own model can read, edits that change what is shown, and
+    kinds from a newer version count nothing.
+    """
+
+    def __init__(self, key: str, measure: Callable[[str], int], framing: str, media: str) -> None:
+        framings = table()["framings"]
+        if framing not in framings:
+            raise InvalidValue(f"no framing {framing!r}; there are {', '.join(framings)}")
+        self.key = f"{key}/{framing}/{media}"
+        self._framing = msgspec.convert(framings[framing], _Framing)
+        self._media = media_costs(media)
+        self._measure = measure
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.key!r})"
+
+    def text(self, text: str) -> int:
+        """Tokens of a text, without framing."""
+        return self._measure(text) if text else 0
+
+    def count(self, item: Item) -> int:
+        """Tokens of one item, with its framing."""
+        framing = self._framing
+        match item:
+            case Message():
+                return framing.message + self._content(item.content)
+            case ToolCall():
+                return framing.call + self.text(item.name) + self.text(item.arguments)
+            case ToolResult():
+                output = self._content(item.content) or self.text(NO_OUTPUT)
+                return framing.result + output + (self.text(FAILED) if item.is_error else 0)
+            case Reasoning():
+                return self.text(item.text)
+            case Summary():
+                return framing.message + self.text(summarized(item.text))
+            case Handoff():
+                return framing.message + self._texts(item.from_agent, item.to_agent, item.reason)
+            case ConfigChange():
+                return framing.message + self._texts(item.instructions, *(item.tools or ()))
+            case Note():
+                return framing.message + self.text(noted(item))
+            case Mask() | Hide() | Pin() | Undo() | Unknown():
+                return 0
+            case _:
+                assert_never(item)
+
+    def total(self, counted: int) -> int:
+        """Tokens of a request whose items add up to `counted`, with the framing of a request."""
+        return whole(counted, "counted", least=0) + self._framing.request
+
+    def count_tools(self, tools: Sequence[Definition]) -> int:
+        """Tokens that tool definitions add to a request."""
+        framing, several = self._framing, single_definitions(tools)
+        if not several:
+            return 0
+        return framing.tools + sum(
+            framing.tool + _definition_tokens(tool, self.text, framing.typed) for tool in several
+        )
+
+    def _texts(self, *texts: str | None) -> int:
+        return sum(self.text(text) for text in texts if text)
+
+    def _content(self, content: Content) -> int:
+        if isinstance(content, str):
+            return self.text(content)
+        return sum(map(self._part, content))
+
+    def _part(self, part: Part) -> int:
+        match part:
+            case str():
+                return self.text(part)
+            case Audio() if self._media.second is None:
+                return self.text(part.transcript or "")
+            case File() if part.data is not None and _is_text(part, part.data):
+                return self.text(in_file(part.name, part.data.decode("utf-8", "replace")))
+            case Image() | Audio() | File():
+                return media_tokens(part, self._media)
+            case _:
+                assert_never(part)
+
+
+def _is_text(file: File, data: bytes) -> bool:
+    return is_text((file.media_type or "").partition(";")[0].strip().lower(), file.name, data)
+
+
+class Exact(Measured):
+    """Counts text exactly, by a tokenizer that comes with the library: `o200k_base` or `cl100k_base`."""
+
+    def __init__(self, encoding: str = NEAREST, *, framing: str = "openai", media: str = "gpt-4o") -> None:
+        super().__init__(encoding, partial(_count, encoding), framing, media)
+
+
+class Estimate(Measured):
+    """Counts text with the nearest public vocabulary, times `scale` for models whose tokens are shorter."""
+
+    def __init__(self, scale: float = 1.0, *, framing: str = "plain", media: str = "claude") -> None:
+        # Not rounded, or else two scales would share their counts.
+        super().__init__(f"estimate-{NEAREST}x{scale}", partial(_count_scaled, scale), framing, media)
 
 
 def estimate(text: str) -> int:
     """About how many tokens a text has: its tokens in the nearest public vocabulary."""
     return _count(NEAREST, text)
+
+
+def _count_scaled(scale: float, text: str) -> int:
+    return max(1, round(scale * estimate(text)))
 
 
 def _count(encoding: str, text: str) -> int:
@@ -117,197 +250,10 @@ def _loaded(encoding: str) -> Callable[[str], list[int]]:
     return Tokenizer.from_pretrained(encoding).encode_ordinary
 
 
-def _count_scaled(scale: float, text: str) -> int:
-    return max(1, round(scale * estimate(text))) if text else 0
-
-
-# Framing
-
-
-class Framing(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens that one provider adds around items, requests and tools.
-
-    `typed` says whether tools are rewritten as type declarations, as OpenAI does, or given as JSON.
-    """
-
-    name: str
-    message: int
-    call: int
-    result: int
-    request: int
-    tools: int
-    tool: int
-    typed: bool = False
-
-
-# OpenAI publishes its figures for messages and tools, Anthropic those of the prompt that comes with tools.
-# The others are not published and kept small: calibration adds what they miss.
-FRAMINGS: dict[str, Framing] = {
-    framing.name: framing
-    for framing in (
-        Framing(name="openai", message=4, call=8, result=4, request=3, tools=12, tool=7, typed=True),
-        Framing(name="openai-gpt-4", message=4, call=8, result=4, request=3, tools=12, tool=10, typed=True),
-        Framing(name="anthropic", message=4, call=12, result=12, request=3, tools=346, tool=8),
-        Framing(name="google", message=2, call=6, result=6, request=1, tools=0, tool=8),
-        Framing(name="plain", message=4, call=8, result=8, request=3, tools=16, tool=8),
-    )
-}
-
-# The rows as they came: the tables can be written to, and a name must not change its meaning.
-_STANDARD: tuple[Framing | Media, ...] = (*FRAMINGS.values(), *MEDIA.values())
-
-
-def _key_of(part: Framing | Media) -> str:
-    """The name of a row of the tables; of any other the name and a digest of its fields."""
-    if part in _STANDARD:
-        return part.name
-    from hashlib import sha256  # slow to import, and seldom needed
-
-    return f"{part.name}~{sha256(repr(part).encode()).hexdigest()[:16]}"
-
-
-# Counters
-
-
-class Measured:
-    """Counts items by measuring their text.
-
-    It counts the text and media of messages and tool results, the names and arguments of calls, the text of
-    reasoning, summaries, handoffs and changes of configuration, and the description and content of notes (as
-    JSON unless it is a text). State that only its own model can read, edits that change what is shown, and
-    kinds from a newer version count nothing.
-    """
-
-    def __init__(
-        self, key: str, measure: Callable[[str], int], framing: str | Framing, media: str | Media
-    ) -> None:
-        if not callable(measure):
-            raise WrongType(f"a measure is a function of text, not {type(measure).__name__}")
-        self.framing = framing if isinstance(framing, Framing) else _row(framing, FRAMINGS, "framing")
-        self.media = media if isinstance(media, Media) else _row(media, MEDIA, "media costs")
-        self.key = f"{named(key, 'the key of a counter')}/{_key_of(self.framing)}/{_key_of(self.media)}"
-        self._measure = measure
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.key!r})"
-
-    def text(self, text: str) -> int:
-        """Tokens of a text, without framing."""
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a counter measures text, not {type(text).__name__}")
-        return self._text(text)
-
-    def count(self, item: Item) -> int:
-        """Tokens of one item, with its framing."""
-        if type(item) not in KINDS:
-            raise WrongType(f"a counter counts items, not {type(item).__name__}")
-        framing = self.framing
-        match item:
-            case Message():
-                return framing.message + self._content(item.content)
-            case ToolCall():
-                return framing.call + self._text(item.name) + self._text(item.arguments)
-            case ToolResult():
-                output = self._content(item.content) or self._text(NO_OUTPUT)
-                return framing.result + output + (self._text(FAILED) if item.is_error else 0)
-            case Reasoning():
-                return self._text(item.text)
-            case Summary():
-                return framing.message + self._text(summarized(item.text))
-            case Handoff():
-                return framing.message + self._texts(item.from_agent, item.to_agent, item.reason)
-            case ConfigChange():
-                return framing.message + self._texts(item.instructions, *(item.tools or ()))
-            case Note():
-                return framing.message + self._text(noted(item))
-            case Mask() | Hide() | Pin() | Undo() | Unknown():
-                return 0
-            case _:
-                assert_never(item)
-
-    def total(self, counted: int) -> int:
-        """Tokens of a request whose items add up to `counted`, with the framing of a request."""
-        return count_of(counted, "counted") + self.framing.request
-
-    def count_tools(self, tools: Sequence[Definition]) -> int:
-        """Tokens that tool definitions add to a request."""
-        framing, several = self.framing, single_definitions(tools)
-        if not several:
-            return 0
-        return framing.tools + sum(
-            framing.tool + _definition_tokens(tool, self._text, framing.typed) for tool in several
-        )
-
-    def _text(self, text: str) -> int:
-        return count_of(self._measure(text), "the result of the measure") if text else 0
-
-    def _texts(self, *texts: str | None) -> int:
-        return sum(self._text(text) for text in texts if text)
-
-    def _content(self, content: Content) -> int:
-        if isinstance(content, str):
-            return self._text(content)
-        return sum(map(self._part, content))
-
-    def _part(self, part: Part) -> int:
-        match part:
-            case str():
-                return self._text(part)
-            case Audio() if self.media.second is None:
-                return self._text(part.transcript or "")
-            case File() if part.data is not None and _is_text(part, part.data):
-                return self._text(in_file(part.name, part.data.decode("utf-8", "replace")))
-            case Image() | Audio() | File():
-                return media_tokens(part, self.media)
-            case _:
-                assert_never(part)
-
-
-class Exact(Measured):
-    """Counts text exactly, by a tokenizer that comes with the library."""
-
-    def __init__(
-        self,
-        encoding: str = "o200k_base",
-        *,
-        framing: str | Framing = "openai",
-        media: str | Media = "gpt-4o",
-    ) -> None:
-        if named(encoding, "an encoding") not in ENCODINGS:
-            raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(sorted(ENCODINGS))}")
-        super().__init__(encoding, partial(_count, encoding), framing, media)
-
-
-class Estimate(Measured):
-    """Counts text with the nearest public vocabulary, times `scale` for models whose tokens are shorter."""
-
-    def __init__(
-        self, scale: float = 1.0, *, framing: str | Framing = "plain", media: str | Media = "claude"
-    ) -> None:
-        if not 0 < number(scale, "the scale of an estimate", least=0) < 100:
-            raise InvalidLimit("the scale of an estimate must be above zero, and below a hundred")
-        measure = estimate if scale == 1 else partial(_count_scaled, scale)
-        # Not rounded, or else two scales would share their counts; 1 and 1.0 are one scale.
-        written = repr(float(scale)).removesuffix(".0")
-        super().__init__(f"estimate-{NEAREST}x{written}", measure, framing, media)
-
-
-def _is_text(file: File, data: bytes) -> bool:
-    return is_text((file.media_type or "").partition(";")[0].strip().lower(), file.name, data)
-
-
-def _row(name: str, table: Mapping[str, T], what: str) -> T:
-    if named(name, f"the name of {what}") not in table:
-        raise InvalidValue(f"no {what} {name!r}; there are {', '.join(table)}")
-    return table[name]
-
-
 # Tools. Definitions are read in the shapes that providers take, and never validated.
 
 # What OpenAI's rewriting of a schema adds, by its published recipe.
 _PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
-
-_DEEPEST = 32  # deeper schemas are cut off: no provider takes them, and a schema may contain itself
 
 _DECLARED = ("function_declarations", "functionDeclarations")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
@@ -363,32 +309,28 @@ def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: b
     name, description, schema = read_definition(tool)
     if not typed:
         return measure(_json({"name": name, "description": description, "parameters": schema}))
-    return measure(f"{name}:{description.removesuffix('.')}") + _typed_tokens(schema, measure, 0)
+    return measure(f"{name}:{description.removesuffix('.')}") + _typed_tokens(schema, measure)
 
 
-def _typed_tokens(schema: Mapping[str, Any], measure: Callable[[str], int], depth: int) -> int:
+def _typed_tokens(schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     properties = _mapping(schema.get("properties"))
-    if not properties or depth > _DEEPEST:
+    if not properties:
         return 0
     return _PROPERTIES + sum(
-        _property_tokens(name, _mapping(inner), measure, depth) for name, inner in properties.items()
+        _property_tokens(name, _mapping(properties[name]), measure) for name in properties
     )
 
 
-def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[str], int], depth: int) -> int:
+def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     kind = schema.get("type", "")
     description = str(schema.get("description") or "").removesuffix(".")
     tokens = _PROPERTY + measure(f"{name}:{kind if isinstance(kind, str) else _json(kind)}:{description}")
-    choices = schema.get("enum")
-    if isinstance(choices, list | tuple):
-        texts = [str(choice) for choice in cast("Sequence[object]", choices)]
-        tokens += _CHOICES + sum(_CHOICE + measure(text) for text in texts)
-    nested = [schema, _mapping(schema.get("items"))]
-    for key in ("anyOf", "oneOf", "allOf"):
-        several = schema.get(key)
-        if isinstance(several, list | tuple):
-            nested += [_mapping(one) for one in cast("Sequence[object]", several)]
-    return tokens + sum(_typed_tokens(one, measure, depth + 1) for one in nested)
+    choices: Any = schema.get("enum")
+    if choices:
+        tokens += _CHOICES + sum(_CHOICE + measure(str(choice)) for choice in choices)
+    alternatives: list[Any] = [one for key in ("anyOf", "oneOf", "allOf") for one in schema.get(key) or ()]
+    nested = [schema, *map(_mapping, (schema.get("items"), *alternatives))]
+    return tokens + sum(_typed_tokens(one, measure) for one in nested)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -8,16 +8,14 @@ from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Item, Message
 from quire.sections import items_of
-from quire.tokens import Counter, Measured, counter_for
+from quire.tokens import Counter, counter_for
 
 
 class TokenCounter:
     """Counts as the budget of a context does: what it says of messages is what they take of `max_tokens`."""
 
     def __init__(self, model: str = DEFAULT_MODEL) -> None:
-        counter = counter_for(model)
-        assert isinstance(counter, Measured)  # every model's counter measures text
-        self.counter = counter
+        self.counter = counter_for(model)
 
     def count(self, text: str) -> int:
         """Tokens of a bare text, in whatever script it is written."""
