@@ -16,7 +16,9 @@ def found(payload: Any, wire: str, model: str | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("wire", RULES)
-def test_every_row_has_the_faults_expected(wire: str) -> None:
+def test_every_row_has_the_faults_expected_and_a_name_of_its_own(wire: str) -> None:
+    names = [case.name for case in ROWS[wire]]
+    assert len(names) == len(set(names))
     wrong = [
         (case.name, case.faults, faults)
         for case in ROWS[wire]
@@ -30,12 +32,6 @@ def test_every_rule_has_a_row_that_breaks_it(wire: str) -> None:
     broken = {fault.partition(" ")[0] for case in ROWS[wire] for fault in case.faults}
     elsewhere = {rule for payload in LARGE.values() for rule in payload[2]}
     assert set(RULES[wire]) - broken <= elsewhere
-
-
-@pytest.mark.parametrize("wire", RULES)
-def test_names_of_rows_are_unique(wire: str) -> None:
-    names = [case.name for case in ROWS[wire]]
-    assert len(names) == len(set(names))
 
 
 def image(data: str = "iVBORw0KGgo=") -> Json:
@@ -98,10 +94,9 @@ LARGE: dict[str, tuple[str, Any, list[str], str | None]] = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
-def test_limits(name: str) -> None:
-    wire, payload, rules, model = LARGE[name]
-    assert [fault.rule for fault in check(payload, wire, model=model)] == rules
+def test_limits() -> None:
+    for name, (wire, payload, rules, model) in LARGE.items():
+        assert [fault.rule for fault in check(payload, wire, model=model)] == rules, name
 
 
 def chat_round(number: int) -> list[Json]:
@@ -130,27 +125,31 @@ def gemini_round(_number: int) -> list[Json]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("wire", "round_of", "expected"),
-    [
-        ("openai", chat_round, "unanswered_tool_call messages[4501].tool_calls[0].id"),
-        ("openai-responses", responses_round, "unanswered_call input[4501].call_id"),
-        ("anthropic", anthropic_round, "unanswered_call messages[4501].content[0]"),
-        ("gemini", gemini_round, "unanswered_call contents[4501]"),
-    ],
-)
-def test_one_fault_among_thousands_of_messages(wire: str, round_of: Any, expected: str) -> None:
-    messages = [message for number in range(3000) for message in round_of(number)]
-    assert found(messages, wire) == []
-    del messages[4502]
-    assert found(messages, wire) == [expected]
+ROUNDS: dict[str, tuple[Any, str]] = {
+    "openai": (chat_round, "unanswered_tool_call messages[4501].tool_calls[0].id"),
+    "openai-responses": (responses_round, "unanswered_call input[4501].call_id"),
+    "anthropic": (anthropic_round, "unanswered_call messages[4501].content[0]"),
+    "gemini": (gemini_round, "unanswered_call contents[4501]"),
+}
 
 
-@pytest.mark.parametrize("kind", ["array", ["string", "array"]])
-def test_openai_and_gemini_need_the_items_of_an_array(kind: Any) -> None:
-    arrays: list[tuple[Json, int]] = [({}, 1), ({"prefixItems": [{}]}, 1), ({"items": {}}, 0)]
-    for more, count in arrays:
-        schema = {"type": "object", "properties": {"a": {"anyOf": [{"type": kind, **more}]}}}
+def test_one_fault_among_thousands_of_messages() -> None:
+    for wire, (round_of, expected) in ROUNDS.items():
+        messages = [message for number in range(3000) for message in round_of(number)]
+        assert found(messages, wire) == []
+        del messages[4502]
+        assert found(messages, wire) == [expected]
+
+
+def test_openai_and_gemini_need_the_items_of_an_array() -> None:
+    arrays: list[tuple[Json, int]] = [
+        ({"type": "array"}, 1),
+        ({"type": ["string", "array"]}, 1),
+        ({"type": "array", "prefixItems": [{}]}, 1),
+        ({"type": "array", "items": {}}, 0),
+    ]
+    for array, count in arrays:
+        schema = {"type": "object", "properties": {"a": {"anyOf": [array]}}}
         tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
         assert len(found({"messages": [ASK], "tools": [tool]}, "openai")) == count
         contents = [{"role": "user", "parts": [{"text": "x"}]}]
