@@ -48,26 +48,31 @@ EXTRAS: list[Json] = [
 ]
 
 
+def _with(one: Json, other: Json) -> Json:
+    return {**one, **other}
+
+
+def _keyed(key: str, value: Any) -> Json:
+    return {key: value}
+
+
 def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     named, several = st.dictionaries(NAMES, inner, max_size=3), st.lists(inner, min_size=1, max_size=2)
-    unions, singles = st.sampled_from(["anyOf", "oneOf", "allOf"]), st.sampled_from(["not", "if", "contains"])
+    objects = named.map(lambda fields: an_object(**fields))
     return st.one_of(
-        st.builds(lambda fields, extra: {**an_object(**fields), **extra}, named, st.sampled_from(EXTRAS)),
+        st.builds(_with, objects, st.sampled_from(EXTRAS)),
         named.map(lambda fields: an_object(inner=closed(**fields))),
         st.one_of(inner, several).map(lambda items: {"items": items, "type": "array"}),
-        st.builds(lambda key, value: {key: value}, unions, several),
-        st.builds(lambda key, value: {key: value}, singles, inner),
+        st.builds(_keyed, st.sampled_from(["anyOf", "oneOf", "allOf"]), several),
+        st.builds(_keyed, st.sampled_from(["not", "if", "contains"]), inner),
     )
 
 
 SCHEMAS = st.recursive(LEAVES, _around, max_leaves=8)
-TOPS = st.builds(
-    lambda top: {**top, "$defs": {"D": TEXT}},
-    st.one_of(
-        st.dictionaries(NAMES, SCHEMAS, max_size=3).map(lambda fields: an_object(**fields)),
-        st.lists(SCHEMAS, min_size=1, max_size=2).map(lambda some: {"oneOf": some}),
-    ),
-)
+TOPS: st.SearchStrategy[Json] = st.one_of(
+    st.dictionaries(NAMES, SCHEMAS, max_size=3).map(lambda fields: an_object(**fields)),
+    st.lists(SCHEMAS, min_size=1, max_size=2).map(lambda some: {"oneOf": some}),
+).map(lambda top: {**top, "$defs": {"D": TEXT}})
 FIELDS: st.SearchStrategy[Json] = st.fixed_dictionaries(
     {},
     optional={

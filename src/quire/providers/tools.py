@@ -233,7 +233,7 @@ def _strict_names(functions: Sequence[Tool], wire: str, profile: Profile) -> set
 
 def _native(native: Json, draft: Draft) -> Json:
     if "name" in native:
-        draft.names.give(native["name"])
+        draft.names.give(str(native["name"]))
     return copy(native)
 
 
@@ -270,7 +270,7 @@ def _fields(tool: Tool, draft: Draft, profile: Profile) -> Json:
     lost = [cut(key) for key in tool.fields if key not in kept]
     if lost:
         _note_fields(tool, draft, ", ".join(lost))
-    return kept
+    return copy(kept)
 
 
 def _note_fields(tool: Tool, draft: Draft, what: str) -> None:
