@@ -29,7 +29,7 @@ from quire.providers.media import Media, as_text, is_garbled, replaced, split
 from quire.providers.profiles import Profile
 from quire.providers.rules import FROM_ASSISTANT, NO_RESULT, from_tool, tagged_instructions
 from quire.providers.types import CachePlan
-from quire.providers.values import Json, nests_deeper, object_in
+from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, answered, is_output, merge_of
 
 Input = Message | Note | Summary | ConfigChange
@@ -62,6 +62,8 @@ class Writer:
 
     deepest: ClassVar[int] = MAX_DEPTH
     """How many levels the arguments of a call may have."""
+    has_text_arguments: ClassVar[bool] = False
+    """Whether arguments are JSON text, and no object."""
 
     def __init__(self, draft: Draft, profile: Profile) -> None:
         self.draft = draft
@@ -84,7 +86,16 @@ class Writer:
 
         Returns False, with nothing written, if the calls cannot be written as they are.
         """
-        raise NotImplementedError
+        names, made = self.tool_names, list[Json]()
+        answers: list[Json] = []
+        for call, result in zip(calls, results, strict=True):
+            name, given = names[call.name], self._plain_arguments(call.arguments)
+            if given is None:
+                return False
+            made.append(self._call_part(call.call_id, name, given))
+            answers.append(self._result_part(call.call_id, name, result.content, result.is_error))
+        self._exchange(text, made, answers)
+        return True
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
@@ -103,7 +114,7 @@ class Writer:
     def instruct(self, item: Message | ConfigChange) -> None:
         """Write instructions, or tagged text of the user where the wire has no place for them."""
         place, text = len(self.draft.messages), self.draft.instructions(item)
-        if self._is_empty(text):
+        if not text.strip():
             self.draft.note_empty(item)
         elif reason := self._instruct(item, text):
             self.draft.note(item, "instructions_as_text", reason)
@@ -159,6 +170,16 @@ class Writer:
         """Write a turn of the model, and a result for each call."""
         raise NotImplementedError
 
+    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+        """Write a turn of the model that is a text and calls, and its results."""
+        raise NotImplementedError
+
+    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+        raise NotImplementedError
+
+    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
+        raise NotImplementedError
+
     def _add_state(self, item: Item, place: int) -> None:
         """Put state of an input on what was written from a place on; by default its loss is noted."""
         if isinstance(item, Message):
@@ -179,10 +200,6 @@ class Writer:
         """The text of a part that is written as text."""
         return as_text(part)
 
-    def _is_empty(self, text: str) -> bool:
-        """Whether the wire refuses a text, or the text says nothing."""
-        return not text
-
     # --- thoughts, calls and parts -----------------------------------------------------------------------
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
@@ -201,18 +218,25 @@ class Writer:
                 self.draft.note(call, "name_renamed", f"the tool's name is {given!r} here")
         return given
 
-    def arguments(self, call: ToolCall) -> Json:
-        """The arguments of a call as an object, which holds any text that is none."""
-        text = call.arguments
-        given = object_in(text) if text and not text.isspace() else {}
-        if given is None or nests_deeper(text, self.deepest):
+    def arguments(self, call: ToolCall) -> Any:
+        """The arguments of a call as the wire has them: an object, which holds any text that is none."""
+        text = call.arguments if call.arguments.strip() else "{}"
+        given, names = self._plain_arguments(text), self.draft.parameters.get(call.name)
+        if given is None:
             self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
-            return {"arguments": text}
-        names = self.draft.parameters.get(call.name)
+            repaired: Json = {"arguments": text}
+            return json_text(repaired, "arguments") if self.has_text_arguments else repaired
         return {names.get(name, name): value for name, value in given.items()} if names else given
 
+    def _plain_arguments(self, text: str) -> Any:
+        """Arguments as the wire has them; None if they are no object, or nest too deeply."""
+        given = object_in(text)
+        if given is None or nests_deeper(text, self.deepest):
+            return None
+        return text if self.has_text_arguments else given
+
     def input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
-        """Parts as the user may send them, without empty texts; media that cannot be carried become text."""
+        """Parts as the user may send them, without blank texts; media that cannot be carried become text."""
         written = [one for part in parts if (one := self._input_part(item, part))]
         if len(written) < max(len(parts), 1):
             self.draft.note_empty(item)
@@ -221,7 +245,7 @@ class Writer:
     def _input_part(self, item: Item, part: Part) -> Json | None:
         text = self._part_text(part)
         if text is not None or isinstance(part, str):
-            return None if text is None or self._is_empty(text) else self._text_part(text)
+            return self._text_part(text) if text and not text.isspace() else None
         written = self._media_part(item, part)
         if written is not None:
             return written

@@ -41,7 +41,7 @@ from quire.providers.rules import (
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Marks, Output, Writer
-from quire.providers.values import Json, object_in
+from quire.providers.values import Json
 from quire.tokens import NO_OUTPUT, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
@@ -96,23 +96,6 @@ class MessagesWriter(Writer):
                 messages.append({"role": item.role, "content": blocks})
             else:
                 (self._say if item.role == "user" else self._answer)(blocks)
-
-    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
-        """Write calls after a text, and their results, if the arguments are objects."""
-        blocks: list[Json] = [] if text is None else [{"type": "text", "text": text}]
-        for call in calls:
-            given = object_in(call.arguments)
-            if given is None:
-                return False
-            name = self.tool_names[call.name]
-            blocks.append({"type": "tool_use", "id": call.call_id, "name": name, "input": given})
-        self._answer(blocks)
-        answers: list[Json] = []
-        for result in results:
-            block: Json = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content}
-            answers.append({**block, "is_error": True} if result.is_error else block)
-        self._say(answers)
-        return True
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
@@ -189,6 +172,10 @@ class MessagesWriter(Writer):
         self._place_orders()
         messages.append({"role": "assistant", "content": blocks})
 
+    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+        self._answer(calls if text is None else [self._text_part(text), *calls])
+        self._say(results)
+
     def _slow_end(self, messages: list[Json]) -> End | None:
         """The last block before the volatile items, as a place in the payload."""
         settled = self.draft.settled
@@ -263,15 +250,17 @@ class MessagesWriter(Writer):
         raw = [_sendable(block) for block in self.draft.usable_blocks(item)]
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
         blocks = raw or [self._text_part(text) for text in texts]
-        written = [block for block in blocks if not self._is_empty(block["text"])]
+        written = [block for block in blocks if block["text"].strip()]
         if len(written) < len(blocks) or not item.parts:
             self.draft.note_empty(item)
         return written
 
     def _call(self, call: ToolCall) -> Json:
         self.draft.usable_blocks(call)  # no fields of it go back here
-        given, name = self.arguments(call), self.tool_name(call)
-        return {"type": "tool_use", "id": self.draft.call_id(call), "name": name, "input": given}
+        return self._call_part(self.draft.call_id(call), self.tool_name(call), self.arguments(call))
+
+    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+        return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
     def _result(self, result: ToolResult, call_id: str) -> Json:
         """A result; the API takes nothing but text in one that is an error."""
@@ -279,16 +268,16 @@ class MessagesWriter(Writer):
         blocks = self.input_parts(result, parts)
         is_text = len(blocks) == 1 and blocks[0]["type"] == "text"
         content = blocks[0]["text"] if is_text else blocks or NO_OUTPUT
+        return self._result_part(call_id, "", content, result.is_error)
+
+    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
         block: Json = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-        return {**block, "is_error": True} if result.is_error else block
+        return {**block, "is_error": True} if is_error else block
 
     # --- parts -------------------------------------------------------------------------------------------
 
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         return isinstance(item, ToolResult) and not item.is_error
-
-    def _is_empty(self, text: str) -> bool:
-        return not text or text.isspace()
 
     def _text_part(self, text: str) -> Json:
         return {"type": "text", "text": text}
@@ -340,13 +329,9 @@ class MessagesWriter(Writer):
             self.draft.note(item, "media_as_text", "one request takes no more media, or no larger ones")
         texts = {id(held.block): self._text_part(held.text) for held in gone}
         fitted = [_without_media(turn, texts) for turn in turns] if texts else turns.copy()
-        if not self.profile.bound_thinking:
-            return fitted
-        changed = (place for place, turn in enumerate(turns) if fitted[place] is not turn)
-        start = (
-            0 if self.tool_names and not self._tools else next(changed, len(turns))
-        )  # stand-ins come first
-        return self._without_thinking(fitted, start)
+        has_stand_ins = bool(self.tool_names) and not self._tools  # they precede all messages
+        is_changed = bool(gone) or has_stand_ins
+        return self._without_thinking(fitted) if self.profile.bound_thinking and is_changed else fitted
 
     def _excess_media(self, turns: list[Json]) -> list[_Held]:
         """The oldest media over the limits: too many images, a large one among many, too many bytes."""
@@ -366,16 +351,12 @@ class MessagesWriter(Writer):
         room = self.profile.largest_request - rest + sum(held.weight for held in self._media)
         return gone + oldest_until(kept, lambda held: sum(one.weight for one in held) <= room)
 
-    def _without_thinking(self, turns: list[Json], start: int) -> list[Json]:
-        """The turns without thinking from a place on: what came before it changed."""
-        kept, count = turns.copy(), 0
-        for place in range(start, len(turns)):
-            if turns[place]["role"] == "assistant":
-                content = [block for block in turns[place]["content"] if not _is_thinking(block)]
-                count += len(turns[place]["content"]) - len(content)
-                kept[place] = {**turns[place], "content": content}
-        if count:
-            self.draft.note(None, "state_stale", f"{count} blocks of thinking: what came before changed")
+    def _without_thinking(self, turns: list[Json]) -> list[Json]:
+        kept = [
+            {**turn, "content": [one for one in turn["content"] if not _is_thinking(one)]} for turn in turns
+        ]
+        if kept != turns:
+            self.draft.note(None, "state_stale", "thinking is left out, since what came before it changed")
         return kept
 
 

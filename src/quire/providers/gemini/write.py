@@ -27,7 +27,7 @@ from quire.providers.rules import (
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
 from quire.providers.turns import Marks, Output, Writer
-from quire.providers.values import Json, nests_deeper, object_in
+from quire.providers.values import Json
 
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
 _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
@@ -58,21 +58,11 @@ class ContentWriter(Writer):
                 self._speak(parts)
 
     def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
-        """Write calls after a text, and their results, if the arguments are objects."""
-        parts: list[Json] = []
-        answers: list[Json] = []
-        for call, result in zip(calls, results, strict=True):
-            arguments, name = object_in(call.arguments), self.tool_names[call.name]
-            if arguments is None or nests_deeper(call.arguments, _DEEPEST):
-                return False
-            parts.append({"functionCall": {"id": call.call_id, "name": name, "args": arguments}})
-            response = {"error" if result.is_error else "output": result.content}
-            answers.append({"functionResponse": {"id": call.call_id, "name": name, "response": response}})
-        if self.profile.signs_calls:
-            self._sign_call(calls[0], parts[0])
-        self._speak(parts if text is None else [{"text": text}, *parts])
-        self._say(answers)
-        return True
+        """Write calls after a text, and their results; the first call is signed."""
+        is_written = super().plain_calls(text, calls, results)
+        if is_written and self.profile.signs_calls:
+            self._sign_call(calls[0], self.draft.messages[-2]["parts"][-len(calls)])
+        return is_written
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
@@ -110,6 +100,10 @@ class ContentWriter(Writer):
         if calls:
             made = [part["functionCall"] for part in parts if "functionCall" in part]
             self._say([self._answer(result, call) for result, call in zip(results, made, strict=True)])
+
+    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+        self._speak(calls if text is None else [{"text": text}, *calls])
+        self._say(results)
 
     def _speak(self, parts: list[Json]) -> None:
         messages = self.draft.messages
@@ -172,13 +166,16 @@ class ContentWriter(Writer):
     def _call(self, call: ToolCall, *, is_first: bool) -> Json:
         raw = self.draft.usable_blocks(call)
         name, arguments = self.tool_name(call), self.arguments(call)
-        part: Json = {"functionCall": {"id": self.draft.call_id(call), "name": name, "args": arguments}}
+        part = self._call_part(self.draft.call_id(call), name, arguments)
         signature = raw[0].get("thoughtSignature") if raw else None
         if is_signature(signature):
             part["thoughtSignature"] = signature
         elif is_first and self.profile.signs_calls:
             self._sign_call(call, part)
         return part
+
+    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+        return {"functionCall": {"id": call_id, "name": name, "args": arguments}}
 
     def _sign_call(self, call: ToolCall, part: Json) -> None:
         """Put the placeholder on a call that the model did not sign.
@@ -193,10 +190,15 @@ class ContentWriter(Writer):
     def _answer(self, result: ToolResult, call: Json) -> Json:
         """The answer to a call."""
         text, media = split(result.parts)
-        answer: Json = {"id": call["id"], "name": call["name"]}
-        answer["response"] = {"error" if result.is_error else "output": text}
+        answer = self._result_part(call["id"], call["name"], text, result.is_error)
         nested = [self._media_part(result, part) for part in media if self._keeps(result, part)]
-        return {"functionResponse": {**answer, "parts": nested} if nested else answer}
+        if nested:
+            answer["functionResponse"]["parts"] = nested
+        return answer
+
+    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
+        response = {"error" if is_error else "output": content}
+        return {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
     # --- parts -------------------------------------------------------------------------------------------
 
@@ -206,16 +208,10 @@ class ContentWriter(Writer):
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
         if isinstance(item, ToolResult):
-            return (
-                self.profile.nests_media
-                and kind in GEMINI_MEDIA_IN_ANSWERS.accepted
-                and inline_bytes(part) is not None
-            )
-        return (
-            kind in GEMINI_MEDIA_TYPES.accepted
-            and kind.startswith("image/")
-            and inline_bytes(part) is not None
-        )
+            is_kept = self.profile.nests_media and kind in GEMINI_MEDIA_IN_ANSWERS.accepted
+        else:
+            is_kept = kind in GEMINI_MEDIA_TYPES.accepted and kind.startswith("image/")
+        return is_kept and inline_bytes(part) is not None
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         url, kind, data = part.url or "", _type_of(part), inline_data(part)

@@ -41,7 +41,7 @@ from quire.providers.rules import (
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Marks, Output, Writer
-from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_in
+from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -57,6 +57,7 @@ class OpenAIWriter(Writer):
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
     text_type: ClassVar[str] = "text"
+    has_text_arguments = True
 
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
@@ -101,11 +102,6 @@ class OpenAIWriter(Writer):
             return "the model takes instructions at the start only"
         return None
 
-    def _arguments_text(self, call: ToolCall) -> str:
-        """The arguments of a call: many services refuse a history with arguments that are no object."""
-        text = call.arguments
-        return text if is_object_text(text) else json_text(self.arguments(call), "arguments")
-
     def _custom_input(self, call: ToolCall, kind: Any, custom: str) -> str | None:
         """The text of a call of a tool that takes any text; None for a call of a function."""
         text = fields_in(object_in(call.arguments)).get("input") if kind == custom else None
@@ -116,10 +112,10 @@ class OpenAIWriter(Writer):
 
     def _output_text(self, result: ToolResult) -> str:
         """The text of a result."""
-        text, media = (result.content, []) if isinstance(result.content, str) else split(result.parts)
+        text, media = split(result.parts)
         if not text and not media:
             self.draft.note_empty(result)
-        return failed_text(text or NO_OUTPUT) if result.is_error else text or NO_OUTPUT
+        return text or NO_OUTPUT
 
     def _text_part(self, text: str) -> Json:
         return {"type": self.text_type, "text": text}
@@ -157,21 +153,14 @@ class ChatWriter(OpenAIWriter):
         self.draft.messages += [{"role": item.role, "content": item.content} for item in said]
 
     def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
-        """Write calls after a text, and their results, if the arguments are objects."""
+        """Write calls after a text, and their results."""
         if self.profile.signs_calls or self.profile.wants_thoughts != "no" or len(calls) > _MOST_CALLS:
             return False
-        messages = self.draft.messages
-        written: list[Json] = []
-        for call in calls:
-            if not is_object_text(call.arguments):
-                return False
-            function = {"name": self.tool_names[call.name], "arguments": call.arguments}
-            written.append({"id": call.call_id, "type": "function", "function": function})
-        messages.append({"role": "assistant", "content": text, "tool_calls": written})
-        for result in results:
-            output = failed_text(result.text) if result.is_error else result.content
-            messages.append({"role": "tool", "tool_call_id": result.call_id, "content": output})
-        return True
+        return super().plain_calls(text, calls, results)
+
+    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+        self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})
+        self.draft.messages += results
 
     def _say(self, parts: list[Json]) -> None:
         messages = self.draft.messages
@@ -213,8 +202,7 @@ class ChatWriter(OpenAIWriter):
                 message["tool_calls"] = written
             messages.append(_with_fields(message, self._wanted_fields(beside, has_calls=bool(calls))))
             for result, call in zip(results[some], written, strict=True):
-                output = self._output_text(result)
-                messages.append({"role": "tool", "tool_call_id": call["id"], "content": output})
+                messages.append(self._result_part(call["id"], "", self._output_text(result), result.is_error))
             text, beside = "", {}
         for item in said:
             self._add_state(item, place)
@@ -270,8 +258,14 @@ class ChatWriter(OpenAIWriter):
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
             return {"id": call_id, "type": "custom", "custom": {"name": call.name, "input": text}, **beside}
-        function = {"name": self.tool_name(call), "arguments": self._arguments_text(call)}
-        return {"id": call_id, "type": "function", "function": function, **beside}
+        return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | beside
+
+    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
+        text = failed_text(content) if is_error else content
+        return {"role": "tool", "tool_call_id": call_id, "content": text}
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         data, kind = inline_data(part), sound_type(part)
@@ -324,11 +318,6 @@ def image_url(part: Image) -> str | None:
     if data is not None and kind in PICTURES:
         return f"data:{kind};base64,{data}"
     return url if url.startswith(("http://", "https://")) else None
-
-
-def is_object_text(arguments: str) -> bool:
-    """Whether arguments are a JSON object; most that are not show it by their last character."""
-    return arguments.rstrip().endswith("}") and object_in(arguments) is not None
 
 
 def _with_fields(message: Json, fields: Json) -> Json:

@@ -1,6 +1,7 @@
 """OpenAI Responses: turns as items of input."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
@@ -14,7 +15,7 @@ from quire.providers.media import (
     sound_type,
     split,
 )
-from quire.providers.openai_chat.write import OpenAIWriter, image_url, is_object_text
+from quire.providers.openai_chat.write import OpenAIWriter, image_url
 from quire.providers.profiles import Profile
 from quire.providers.rules import CALL_IDS, RESPONSES_FILES, TOOL_NAMES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
@@ -42,21 +43,11 @@ class ResponsesWriter(OpenAIWriter):
             message["role"], message["content"] = item.role, item.content
             self.draft.messages.append(message)
 
-    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
-        """Write calls after a text, and their results, if the arguments are objects."""
-        if not all(is_object_text(call.arguments) for call in calls):
-            return False
-        messages = self.draft.messages
+    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         if text is not None:
-            messages.append({"type": "message", "role": "assistant", "content": text})
-        for call in calls:
-            call_id, name = call.call_id, self.tool_names[call.name]
-            made = {"type": "function_call", "call_id": call_id, "name": name, "arguments": call.arguments}
-            messages.append(made)
-        for result in results:
-            output = failed_text(result.text) if result.is_error else result.content
-            messages.append({"type": "function_call_output", "call_id": result.call_id, "output": output})
-        return True
+            self.draft.messages.append({"type": "message", "role": "assistant", "content": text})
+        self.draft.messages += calls
+        self.draft.messages += results
 
     def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
         raw = self._state_blocks(outputs)
@@ -71,8 +62,8 @@ class ResponsesWriter(OpenAIWriter):
         messages.extend(block for _, blocks in written for block in blocks)
         made = [blocks[0] for output, blocks in written if isinstance(output, ToolCall)]
         for result, call in zip(results, made, strict=True):
-            answer: Json = {"type": f"{call['type']}_output", "call_id": call["call_id"]}
-            messages.append({**answer, "output": self._output(result)})
+            answer = self._result_part(call["call_id"], "", self._output(result), result.is_error)
+            messages.append({**answer, "type": f"{call['type']}_output"})
 
     def _state_blocks(self, outputs: list[Output]) -> list[list[Json]]:
         """What goes back of the state of each output, looked at before anything is written.
@@ -123,8 +114,14 @@ class ResponsesWriter(OpenAIWriter):
         if text is not None:
             # Such a tool is declared under its own name, whatever that is made of.
             return {"type": "custom_tool_call", "call_id": call_id, "name": call.name, "input": text, **more}
-        name, arguments = self.tool_name(call), self._arguments_text(call)
-        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, **more}
+        return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | more
+
+    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
+        output = failed_text(content) if is_error and isinstance(content, str) else content
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
 
     def _output(self, result: ToolResult) -> str | list[Json]:
         if not split(result.parts)[1]:
