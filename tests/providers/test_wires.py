@@ -244,10 +244,10 @@ def test_custom_and_namespaced_calls_go_back_as_they_came() -> None:
 
 def test_files_of_many_types_go_to_this_wire() -> None:
     sheet = File(url="https://example.com/a.xlsx")
-    data = File(data=b"{}", media_type="application/json")
-    blocks = responses(Message("user", (sheet, data)))[0]["content"]
+    page = File(data=b"{\\rtf1}", media_type="application/rtf")
+    blocks = responses(Message("user", (sheet, page)))[0]["content"]
     assert blocks[0] == {"type": "input_file", "file_url": "https://example.com/a.xlsx"}
-    assert blocks[1]["filename"] == "document.json"
+    assert blocks[1]["filename"] == "document.rtf"
 
 
 def test_a_failed_result_with_a_picture_is_marked() -> None:

@@ -25,7 +25,7 @@ from quire.items import (
     parts_of,
 )
 from quire.providers.draft import Draft, content_for_model
-from quire.providers.media import Media, as_text, is_garbled, replaced, split
+from quire.providers.media import ABILITIES, Media, as_text, is_garbled, replaced, split
 from quire.providers.profiles import Profile
 from quire.providers.rules import FROM_ASSISTANT, NO_RESULT, from_tool, tagged_instructions
 from quire.providers.types import CachePlan
@@ -196,10 +196,6 @@ class Writer:
         """Media as the wire carries them; None if it cannot."""
         raise NotImplementedError
 
-    def _part_text(self, part: Part) -> str | None:
-        """The text of a part that is written as text."""
-        return as_text(part)
-
     # --- thoughts, calls and parts -----------------------------------------------------------------------
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
@@ -243,10 +239,11 @@ class Writer:
         return written
 
     def _input_part(self, item: Item, part: Part) -> Json | None:
-        text = self._part_text(part)
+        text = as_text(part)
         if text is not None or isinstance(part, str):
             return self._text_part(text) if text and not text.isspace() else None
-        written = self._media_part(item, part)
+        is_taken = ABILITIES[type(part)] in self.profile.media
+        written = self._media_part(item, part) if is_taken else None
         if written is not None:
             return written
         text, reason = replaced(part)

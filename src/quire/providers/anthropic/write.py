@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from quire.items import File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.anthropic.cache import End, mark
 from quire.providers.draft import Digest, Draft
 from quire.providers.media import (
-    ABILITIES,
     PDF,
     PICTURES,
     Media,
@@ -283,7 +282,7 @@ class MessagesWriter(Writer):
         return {"type": "text", "text": text}
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        if not isinstance(part, Image | File) or ABILITIES[type(part)] not in self.profile.media:
+        if isinstance(part, Audio):
             return None
         data, limits = inline_bytes(part), self.profile.images
         side = _longer_side(part, data) if isinstance(part, Image) else 0

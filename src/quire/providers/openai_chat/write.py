@@ -16,7 +16,6 @@ from quire.items import (
 )
 from quire.providers.draft import Draft
 from quire.providers.media import (
-    ABILITIES,
     PDF,
     PICTURES,
     Media,
@@ -110,6 +109,12 @@ class OpenAIWriter(Writer):
         self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
         return None
 
+    def _text(self, item: Message) -> str:
+        """The text of a message of the model."""
+        if not any(item.parts):
+            self.draft.note_empty(item)
+        return split(item.parts)[0]
+
     def _output_text(self, result: ToolResult) -> str:
         """The text of a result."""
         text, media = split(result.parts)
@@ -120,25 +125,17 @@ class OpenAIWriter(Writer):
     def _text_part(self, text: str) -> Json:
         return {"type": self.text_type, "text": text}
 
-    def _marked_field(self, message: Json) -> str | None:
-        """The field of a message that holds input blocks, which alone can be marked."""
-        raise NotImplementedError
-
     def _mark(self, ends: set[int]) -> None:
         """Put breakpoints at the ends of the static and of the slow part."""
         messages = self.draft.messages
-        for place in {self._marked_place(end) for end in ends} - {-1}:
-            message = messages[place]
-            field = self._marked_field(message) or ""
-            content = message[field]
-            blocks = [self._text_part(content)] if isinstance(content, str) else content
-            marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
-            messages[place] = {**message, field: [*blocks[:-1], marked]}
-
-    def _marked_place(self, end: int) -> int:
-        """The last of the first `end` messages that can be marked; -1 if there is none."""
-        messages = self.draft.messages
-        return next((at for at in range(end - 1, -1, -1) if self._marked_field(messages[at])), -1)
+        for end in ends:
+            place = next((at for at in range(end - 1, -1, -1) if _marked_field(messages[at])), None)
+            field = None if place is None else _marked_field(messages[place])
+            if place is not None and field is not None:
+                content = messages[place][field]
+                blocks = [self._text_part(content)] if isinstance(content, str) else content
+                marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
+                messages[place] = {**messages[place], field: [*blocks[:-1], marked]}
 
 
 class ChatWriter(OpenAIWriter):
@@ -207,11 +204,6 @@ class ChatWriter(OpenAIWriter):
         for item in said:
             self._add_state(item, place)
 
-    def _text(self, item: Message) -> str:
-        if not any(item.parts):
-            self.draft.note_empty(item)
-        return split(item.parts)[0]
-
     def _fields(self, output: Output, *, has_calls: bool) -> Json:
         """The fields that go back beside a thought or a call."""
         if not isinstance(output, Reasoning):
@@ -269,8 +261,6 @@ class ChatWriter(OpenAIWriter):
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         data, kind = inline_data(part), sound_type(part)
-        if ABILITIES[type(part)] not in self.profile.media:
-            return None
         if isinstance(part, Audio):
             form = _AUDIO_FORMATS.get(media_type(part) or "") if data else None
             return {"type": "input_audio", "input_audio": {"data": data, "format": form}} if form else None
@@ -286,14 +276,18 @@ class ChatWriter(OpenAIWriter):
         shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
         return {"type": "image_url", "image_url": shown}
 
-    def _marked_field(self, message: Json) -> str | None:
-        return None if message["role"] == "assistant" else "content"
-
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
     draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI], TOOL_NAMES[OPENAI])
     return ChatWriter(draft, profile, write_tools(tools, draft, profile))
+
+
+def _marked_field(message: Json) -> str | None:
+    """The field of a message that holds input blocks, which alone can be marked."""
+    if message.get("type") in ("function_call_output", "custom_tool_call_output"):
+        return "output"
+    return "content" if message.get("role", "assistant") != "assistant" else None
 
 
 def without_breakpoints(payload: Json) -> Json:

@@ -3,18 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
+from quire.items import Audio, Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers.draft import Draft
-from quire.providers.media import (
-    ABILITIES,
-    Media,
-    as_text,
-    file_id,
-    inline_data,
-    media_type,
-    sound_type,
-    split,
-)
+from quire.providers.media import Media, file_id, inline_data, sound_type, split
 from quire.providers.openai_chat.write import OpenAIWriter, image_url
 from quire.providers.profiles import Profile
 from quire.providers.rules import CALL_IDS, RESPONSES_FILES, TOOL_NAMES, failed_parts, failed_text
@@ -23,7 +14,6 @@ from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Output
 from quire.providers.values import Json
 
-_JSON_FILE = "application/json"
 _FILE_ENDINGS = RESPONSES_FILES.accepted
 _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
@@ -97,14 +87,11 @@ class ResponsesWriter(OpenAIWriter):
         return [self._call(output, raw)] if isinstance(output, ToolCall) else self._message(output, raw)
 
     def _message(self, message: Message, raw: list[Json]) -> list[Json]:
-        """The text of a message of the model."""
-        text = split(message.parts)[0]
-        if not any(message.parts):
-            self.draft.note_empty(message)
         # OpenAI takes a message without a type, other servers of this wire do not.
-        written: Json = {"type": "message", "role": "assistant", "content": text}
-        phase = raw[0].get("phase") if raw else None
-        return [written | {"phase": phase} if phase else written] if text else []
+        written: Json = {"type": "message", "role": "assistant", "content": self._text(message)}
+        if raw and raw[0].get("phase"):
+            written["phase"] = raw[0]["phase"]
+        return [written] if written["content"] else []
 
     def _call(self, call: ToolCall, blocks: list[Json]) -> Json:
         raw = blocks[0] if blocks else {}
@@ -131,13 +118,9 @@ class ResponsesWriter(OpenAIWriter):
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         return isinstance(item, ToolResult)
 
-    def _part_text(self, part: Part) -> str | None:
-        # A JSON file is one that this wire takes.
-        return None if isinstance(part, File) and media_type(part) == _JSON_FILE else as_text(part)
-
     def _media_part(self, item: Item, part: Media) -> Json | None:
         known, data, kind = file_id(part, OPENAI), inline_data(part), sound_type(part)
-        if isinstance(part, Audio) or ABILITIES[type(part)] not in self.profile.media:
+        if isinstance(part, Audio):
             return None
         if isinstance(part, Image):
             source = {"image_url": image_url(part)} if known is None else {"file_id": known}
@@ -151,11 +134,6 @@ class ResponsesWriter(OpenAIWriter):
         is_read = kind is None or kind in _FILE_ENDINGS or kind.startswith("text/")
         is_address = (part.url or "").startswith(("http://", "https://"))
         return {"type": "input_file", "file_url": part.url} if is_read and is_address else None
-
-    def _marked_field(self, message: Json) -> str | None:
-        if message.get("type") in ("function_call_output", "custom_tool_call_output"):
-            return "output"
-        return "content" if message.get("role", "assistant") != "assistant" else None
 
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ResponsesWriter:
