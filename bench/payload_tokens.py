@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from quire.tokens import Exact, Measured, counter_for
+from quire.tokens import Measured, counter_for
 
 MODELS = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
 MESSAGE, ROLE, REPLY = 3, 1, 3
@@ -56,7 +56,7 @@ def texts(value: Any, name: str = "") -> Iterator[str]:
 
 def _measure(wire: str) -> Callable[[str], int]:
     if wire not in MODELS:
-        return Exact("o200k_base").text
+        return Measured("o200k_base").text
     counter = counter_for(MODELS[wire])
     assert isinstance(counter, Measured)
     return counter.text

@@ -11,7 +11,7 @@ from quire.memory.quoted_text import CLOSING, OPENING
 from quire.memory.quotes import Quote
 from quire.memory.quoting import quote_of
 from quire.memory.recall import told_block
-from quire.tokens import Exact
+from quire.tokens import Measured
 
 BUDGETS = (512, 1024, 2048, 4096)
 CUTS = (5, 10, 25, 50)
@@ -19,7 +19,7 @@ CUTS = (5, 10, 25, 50)
 Ranking = Callable[[str], Sequence[Quote]]
 """A question to quotes, best first."""
 
-tokens = Exact("cl100k_base").text
+tokens = Measured("cl100k_base").text
 
 
 @dataclass(frozen=True)

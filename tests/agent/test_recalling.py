@@ -13,7 +13,7 @@ from quire.items import Message
 from quire.memory import Knowledge, Memory, recalled
 from quire.session import Session
 from quire.stores import MemoryStore, Store
-from quire.tokens import Estimate
+from quire.tokens import Measured
 from tests.agent.answering import agent_of, call, results
 
 WORDS = ("locker", "code", "heliotrope", "harbour", "violin", "kettle", "ladder", "moss")
@@ -23,7 +23,7 @@ TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 def asked(session: Session, question: str, name: str = "recall", **arguments: Any) -> str:
     """What a tool answers in a session."""
     tokens = arguments.pop("tokens", 1_024)
-    found = {tool.name: tool for tool in recall_tools(tokens=tokens, counter=Estimate())}[name]
+    found = {tool.name: tool for tool in recall_tools(tokens=tokens, counter=Measured())}[name]
     outcome = asyncio.run(run(found, {"question": question, **arguments}, session=session))
     assert not outcome.is_error, outcome.content
     return str(outcome.content)
@@ -184,7 +184,7 @@ def test_an_answer_is_within_its_tokens(texts: list[str], question: str, tokens:
     for text in texts:
         session.assistant(text)
     told = asked(session, question, tokens=tokens, limit=50)
-    assert Estimate().count(Message("system", told)) <= tokens
+    assert Measured().count(Message("system", told)) <= tokens
 
 
 @pytest.mark.parametrize("arguments", [{"limit": 0}, {"limit": 10_000}, {"tiers": ["attic"]}])

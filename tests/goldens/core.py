@@ -122,7 +122,7 @@ def codec(run: Run, given: Json) -> Json:
 def text_counts(run: Run, given: Json) -> Json:
     message = Message("user", given["text"], id="m", created_at=0.0)
     counts = [counter_for(model).count(message) for model in MODELS]
-    return {"estimate": tokens.estimate(given["text"]), "counts": counts}
+    return {"estimate": tokens.Measured().text(given["text"]), "counts": counts}
 
 
 def item_counts(run: Run, given: Json) -> Json:

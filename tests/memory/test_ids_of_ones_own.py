@@ -20,7 +20,7 @@ from quire.memory.index.lasting import Lasting
 from quire.memory.index.lasting.sqlite import SQLiteTables
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore, Store
-from quire.tokens import Budget, Estimate
+from quire.tokens import Budget, Measured
 
 VAT = Message("user", "Our VAT number is NO-4455.", id="1")
 PRINTER = Message("user", "The printer on floor 3 is broken, serial ZX-81.", id="1")
@@ -134,7 +134,7 @@ def test_the_tool_finds_what_has_the_id_of_something_in_this_turn() -> None:
     three = Session.open("acme/ticket-3", store=store)
     three.append(Message("user", ASKED, id="1"))
     for session in (two, three):
-        (recall, _) = recall_tools(counter=Estimate())
+        (recall, _) = recall_tools(counter=Measured())
         assert "NO-4455" in str(asyncio.run(run(recall, {"question": ASKED}, session=session)).content)
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 
 from quire import Message, Transcript
 from quire.errors import InvalidLimit, WrongType
-from quire.tokens import Calibrated, Estimate, schema_tokens
+from quire.tokens import Calibrated, Measured, schema_tokens
 
-COUNTER = Estimate()
+COUNTER = Measured()
 SIZES = st.integers(1, 2_000_000)
 TOOLS: list[dict[str, Any]] = [{"name": "get_weather", "description": "The weather", "parameters": {}}]
 

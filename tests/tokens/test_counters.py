@@ -12,17 +12,9 @@ from hypothesis import given, strategies as st
 from quire import items as q
 from quire.errors import InvalidValue, QuireError, WrongType
 from quire.state import Transcript
-from quire.tokens import (
-    Calibrated,
-    Counter,
-    Estimate,
-    Exact,
-    counter_for,
-    estimate,
-    schema_tokens,
-)
+from quire.tokens import Calibrated, Counter, Measured, counter_for, schema_tokens
 
-COUNTER = Exact()
+COUNTER = Measured(framing="openai", media="gpt-4o")
 HELLO = 2  # tokens of `hello world`
 SUMMARY, NOTE, NOTHING, FAILED = 7, 7, 3, 3  # of the tags, of the text for an empty output, and of `Error: `
 
@@ -65,15 +57,14 @@ KNOWN = [
 
 
 def test_known_counts() -> None:
-    assert [(encoding, text, Exact(encoding).text(text)) for encoding, text, _ in KNOWN] == KNOWN
+    assert [(encoding, text, Measured(encoding).text(text)) for encoding, text, _ in KNOWN] == KNOWN
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_has_a_count_and_an_estimate_follows_its_scale(text: str) -> None:
     tokens = COUNTER.text(text)
     assert 0 <= tokens <= 4 * len(text)
-    assert estimate(text) == Estimate().text(text) == tokens
-    assert Estimate(1.45).text(text) == (max(1, round(1.45 * tokens)) if text else 0)
+    assert Measured(scale=1.45).text(text) == (max(1, round(1.45 * tokens)) if text else 0)
 
 
 def test_long_runs_of_one_character_are_counted() -> None:
@@ -86,7 +77,7 @@ def test_threads_and_pickled_counters_count_alike() -> None:
     alone = [COUNTER.text(text) for text in texts]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(COUNTER.text, texts)) == alone
-    for counter in (COUNTER, Estimate(1.2), counter_for("gemini-3-pro")):
+    for counter in (COUNTER, Measured(scale=1.2), counter_for("gemini-3-pro")):
         other = pickle.loads(pickle.dumps(counter))
         assert other.key == counter.key and other.count(ITEMS[0][0]) == counter.count(ITEMS[0][0])
 
@@ -102,12 +93,14 @@ def test_the_tokenizer_and_the_table_are_loaded_when_first_used() -> None:
 
 
 def test_a_key_names_all_that_counts() -> None:
-    assert Exact().key == "o200k_base/openai/gpt-4o"
-    counters = (Exact(framing="plain"), Exact(media="claude"), Estimate(2.0), Estimate(2.0000001))
-    assert len({counter.key for counter in (Exact(), *counters)}) == 5
-    for names in ({"framing": "none"}, {"media": "none"}):
+    rows: list[dict[str, Any]] = [{}, {"framing": "google"}, {"media": "gpt-5"}]
+    rows += [{"scale": 2.0}, {"scale": 2.0000001}, {"vocabulary": "cl100k_base"}]
+    keys = {Measured(**row).key for row in rows}
+    assert len(keys) == 6 and "o200k_base/1.0/plain/claude" in keys
+    wrong: list[dict[str, Any]] = [{"framing": "none"}, {"media": "none"}]
+    for names in wrong:
         with pytest.raises(InvalidValue, match="none"):
-            Exact(**names)
+            Measured(**names)
 
 
 class Own:

@@ -17,12 +17,9 @@ from quire.tokens.counter import (
 from quire.tokens.measured import (
     FAILED as FAILED,
     NO_OUTPUT as NO_OUTPUT,
-    Estimate,
-    Exact,
     Measured,
     answer_tokens as answer_tokens,
     counter_for,
-    estimate,
     in_file as in_file,
     note_text as note_text,
     noted as noted,
@@ -46,6 +43,6 @@ from quire.tokens.models import (
     model_named as model_named,
 )
 
-__all__ = ["Budget", "Calibrated", "Counter", "CountsTools", "Definition", "Estimate", "Exact", "Measured"]
-__all__ += ["Share", "counter_for", "estimate", "media_costs", "media_tokens", "schema_tokens", "size_of"]
+__all__ = ["Budget", "Calibrated", "Counter", "CountsTools", "Definition", "Measured"]
+__all__ += ["Share", "counter_for", "media_costs", "media_tokens", "schema_tokens", "size_of"]
 __all__ += ["AS_OF", "ImageLimits", "ModelFacts", "Prices", "Usage", "cost", "facts_for", "known_models"]

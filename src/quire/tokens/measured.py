@@ -6,7 +6,7 @@ takes time in proportion to the text, also for a million equal characters, so no
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, assert_never, cast
 
 import msgspec
@@ -98,14 +98,12 @@ def counter_for(model: str) -> "Measured":
     estimated.
     """
     facts = facts_for(model)
-    return _counter(facts.vocabulary, facts.scale, facts.framing, facts.media)
+    return _counter(facts.vocabulary or NEAREST, facts.scale, facts.framing, facts.media)
 
 
 @cache
-def _counter(vocabulary: str | None, scale: float, framing: str, media: str) -> "Measured":
-    if vocabulary is None:
-        return Estimate(scale, framing=framing, media=media)
-    return Exact(vocabulary, framing=framing, media=media)
+def _counter(vocabulary: str, scale: float, framing: str, media: str) -> "Measured":
+    return Measured(vocabulary, scale=scale, framing=framing, media=media)
 
 
 class _Framing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,29 +119,32 @@ class _Framing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Measured:
-    """Counts items by measuring their text; `framing` and `media` are names of rows in `models.toml`.
+    """Counts items by measuring their text with a public vocabulary: `o200k_base` or `cl100k_base`.
 
+    `scale` is for models with other vocabularies; `framing` and `media` are names of rows in `models.toml`.
     It counts the text and media of messages and tool results, the names and arguments of calls, the text of
     reasoning, summaries, handoffs and changes of configuration, and the description and content of notes (as
     JSON unless it is a text). State that only its own model can read, edits that change what is shown, and
     kinds from a newer version count nothing.
     """
 
-    def __init__(self, key: str, measure: Callable[[str], int], framing: str, media: str) -> None:
+    def __init__(
+        self, vocabulary: str = NEAREST, *, scale: float = 1.0, framing: str = "plain", media: str = "claude"
+    ) -> None:
         framings = table()["framings"]
         if framing not in framings:
             raise InvalidValue(f"no framing {framing!r}; there are {', '.join(framings)}")
-        self.key = f"{key}/{framing}/{media}"
+        self.key = f"{vocabulary}/{scale}/{framing}/{media}"
         self._framing = msgspec.convert(framings[framing], _Framing)
         self._media = media_costs(media)
-        self._measure = measure
+        self._vocabulary, self._scale = vocabulary, scale
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.key!r})"
 
     def text(self, text: str) -> int:
         """Tokens of a text, without framing."""
-        return self._measure(text) if text else 0
+        return max(1, round(self._scale * _count(self._vocabulary, text))) if text else 0
 
     def count(self, item: Item) -> int:
         """Tokens of one item, with its framing."""
@@ -198,44 +199,16 @@ class Measured:
                 return self.text(part)
             case Audio() if self._media.second is None:
                 return self.text(part.transcript or "")
-            case File() if part.data is not None and _is_text(part, part.data):
-                return self.text(in_file(part.name, part.data.decode("utf-8", "replace")))
+            case File(data=bytes(data)) if is_text(part.media_type, part.name, data):
+                return self.text(in_file(part.name, data.decode("utf-8", "replace")))
             case Image() | Audio() | File():
                 return media_tokens(part, self._media)
             case _:
                 assert_never(part)
 
 
-def _is_text(file: File, data: bytes) -> bool:
-    return is_text((file.media_type or "").partition(";")[0].strip().lower(), file.name, data)
-
-
-class Exact(Measured):
-    """Counts text exactly, by a tokenizer that comes with the library: `o200k_base` or `cl100k_base`."""
-
-    def __init__(self, encoding: str = NEAREST, *, framing: str = "openai", media: str = "gpt-4o") -> None:
-        super().__init__(encoding, partial(_count, encoding), framing, media)
-
-
-class Estimate(Measured):
-    """Counts text with the nearest public vocabulary, times `scale` for models whose tokens are shorter."""
-
-    def __init__(self, scale: float = 1.0, *, framing: str = "plain", media: str = "claude") -> None:
-        # Not rounded, or else two scales would share their counts.
-        super().__init__(f"estimate-{NEAREST}x{scale}", partial(_count_scaled, scale), framing, media)
-
-
-def estimate(text: str) -> int:
-    """About how many tokens a text has: its tokens in the nearest public vocabulary."""
-    return _count(NEAREST, text)
-
-
-def _count_scaled(scale: float, text: str) -> int:
-    return max(1, round(scale * estimate(text)))
-
-
-def _count(encoding: str, text: str) -> int:
-    encode = _loaded(encoding)
+def _count(vocabulary: str, text: str) -> int:
+    encode = _loaded(vocabulary)
     try:
         return len(encode(text))
     except UnicodeEncodeError:
@@ -243,11 +216,11 @@ def _count(encoding: str, text: str) -> int:
 
 
 @cache
-def _loaded(encoding: str) -> Callable[[str], list[int]]:
+def _loaded(vocabulary: str) -> Callable[[str], list[int]]:
     from splintr import Tokenizer
 
     # Not `encode`: it takes <|endoftext|> in a user's text for the control token, and counts one for seven.
-    return Tokenizer.from_pretrained(encoding).encode_ordinary
+    return Tokenizer.from_pretrained(vocabulary).encode_ordinary
 
 
 # Tools. Definitions are read in the shapes that providers take, and never validated.
@@ -325,12 +298,16 @@ def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[st
     kind = schema.get("type", "")
     description = str(schema.get("description") or "").removesuffix(".")
     tokens = _PROPERTY + measure(f"{name}:{kind if isinstance(kind, str) else _json(kind)}:{description}")
-    choices: Any = schema.get("enum")
+    choices = _several(schema.get("enum"))
     if choices:
         tokens += _CHOICES + sum(_CHOICE + measure(str(choice)) for choice in choices)
-    alternatives: list[Any] = [one for key in ("anyOf", "oneOf", "allOf") for one in schema.get(key) or ()]
+    alternatives = [one for key in ("anyOf", "oneOf", "allOf") for one in _several(schema.get(key))]
     nested = [schema, *map(_mapping, (schema.get("items"), *alternatives))]
     return tokens + sum(_typed_tokens(one, measure) for one in nested)
+
+
+def _several(value: object) -> Sequence[object]:
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -31,14 +31,13 @@ class _Limits(msgspec.Struct, frozen=True, array_like=True):
     patches: int
 
 
-class Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
+class _Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
     """A base, and `each` for every tile of the image, which is first shrunk to a square and a short side."""
 
     base: int
     each: int
 
     def tokens(self, width: float, height: float, detail: str) -> int:
-        """Tokens of an image of this size."""
         if detail == "low":
             return self.base
         width, height = _within(width, height, 2048)
@@ -46,7 +45,7 @@ class Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
         return self.base + self.each * _pieces(width * scale, height * scale, 512)
 
 
-class Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
+class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
     """A factor for every patch of 32 pixels; an image over the limits of its detail is shrunk to fit."""
 
     factor: float
@@ -55,7 +54,6 @@ class Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
     low: _Limits = _Limits(512, 256)
 
     def tokens(self, width: float, height: float, detail: str) -> int:
-        """Tokens of an image of this size."""
         limits = {"low": self.low, "high": self.high}.get(detail, self.auto)
         width, height = _within(width, height, limits.side)
         if _pieces(width, height, 32) > limits.patches:
@@ -66,13 +64,12 @@ class Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
         return round(min(_pieces(width, height, 32), limits.patches) * self.factor)
 
 
-class Grid(msgspec.Struct, frozen=True, tag_field="formula", tag="grid"):
+class _Grid(msgspec.Struct, frozen=True, tag_field="formula", tag="grid"):
     """One token for every cell of 28 pixels, after the image was shrunk until it is within both limits."""
 
     limits: _Limits
 
     def tokens(self, width: float, height: float, detail: str) -> int:
-        """Tokens of an image of this size."""
         ratio, fits, too_long = min(width, height) / max(width, height), 0, ceil(max(width, height)) + 1
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
@@ -88,13 +85,12 @@ def _cells(side: float) -> int:
     return max(1, ceil(round(side) / 28))
 
 
-class Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
+class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
     """The same for every crop: a small image is one, a larger one is cut by two thirds of its short side."""
 
     each: int
 
     def tokens(self, width: float, height: float, detail: str) -> int:
-        """Tokens of an image of this size."""
         if max(width, height) <= 384:
             return self.each
         width, height = _within(width, height, 3072)
@@ -102,7 +98,7 @@ class Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
         return self.each * _pieces(width, height, unit)
 
 
-class Levels(msgspec.Struct, frozen=True, tag_field="formula", tag="levels"):
+class _Levels(msgspec.Struct, frozen=True, tag_field="formula", tag="levels"):
     """A figure for each level of detail, whatever the size."""
 
     auto: int
@@ -110,7 +106,6 @@ class Levels(msgspec.Struct, frozen=True, tag_field="formula", tag="levels"):
     low: int
 
     def tokens(self, width: float, height: float, detail: str) -> int:
-        """Tokens of an image of this size."""
         return {"low": self.low, "high": self.high}.get(detail, self.auto)
 
 
@@ -134,7 +129,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `second` is None where recordings are not taken; then only the transcript counts.
     """
 
-    image: Tiles | Patches | Grid | Crops | Levels
+    image: _Tiles | _Patches | _Grid | _Crops | _Levels
     second: float | None = None
     page: int
 
@@ -237,6 +232,7 @@ def _little(data: bytes, start: int, length: int) -> int:
 def is_text(media_type: str | None, name: str | None, data: bytes) -> bool:
     """Whether a file is text, by its media type or, where that tells nothing, by its name and its bytes."""
     rows = table()["text_files"]
+    media_type = (media_type or "").partition(";")[0].strip().lower()
     if media_type and media_type not in rows["any_types"]:
         return (
             media_type.startswith("text/")

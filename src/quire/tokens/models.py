@@ -122,11 +122,6 @@ def facts_for(model: str) -> ModelFacts:
     return _version_before(name) or _longest(name)
 
 
-def known_models() -> tuple[ModelFacts, ...]:
-    """All rows of the table."""
-    return _rows()
-
-
 def model_named(model: str) -> str:
     """The name of a model as the table spells it; for a name that moves on, the model that it is now."""
     name = bare_name(model)
@@ -167,7 +162,8 @@ def table() -> dict[str, Any]:
 
 
 @cache
-def _rows() -> tuple[ModelFacts, ...]:
+def known_models() -> tuple[ModelFacts, ...]:
+    """All rows of the table."""
     return tuple(row for family in table()["family"] for row in _rows_of(**family))
 
 
@@ -200,7 +196,7 @@ def bare_name(model: str) -> str:
 
 
 def _longest(name: str) -> ModelFacts:
-    rows = (row for row in _rows() if _begins(name, row.prefix))
+    rows = (row for row in known_models() if _begins(name, row.prefix))
     return max(rows, key=lambda row: len(row.prefix), default=UNKNOWN)
 
 
@@ -218,7 +214,7 @@ def _version_before(name: str) -> ModelFacts | None:
     line, minor = version[1], int(version[2])
     minors = {
         row.prefix.removeprefix(line).removeprefix("-") or "0": row
-        for row in _rows()
+        for row in known_models()
         if row.prefix.startswith(line)
     }
     known = {int(one): row for one, row in minors.items() if one.isdecimal() and int(one) <= minor}

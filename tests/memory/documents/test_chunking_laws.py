@@ -10,11 +10,13 @@ from quire.errors import InvalidLimit, WrongType
 from quire.items import Note
 from quire.memory.documents import Block, Document, chunks
 from quire.memory.documents.filling import written
-from quire.tokens import Counter, Estimate, counter_for
+from quire.tokens import Counter, Measured, counter_for
 from tests.memory.documents.drawn import documents, said
 
 LIMITS = st.sampled_from([56, 100, 256])
-COUNTERS: st.SearchStrategy[Counter] = st.sampled_from([Estimate(), counter_for("gpt-5"), Estimate(3.0)])
+COUNTERS: st.SearchStrategy[Counter] = st.sampled_from(
+    [Measured(), counter_for("gpt-5"), Measured(scale=3.0)]
+)
 
 
 @pytest.mark.laws
@@ -113,4 +115,4 @@ def test_limits_that_are_none() -> None:
     with pytest.raises(WrongType):
         chunks(document, tokens="many")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(WrongType):
-        chunks(document, counter=Estimate)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        chunks(document, counter=Measured)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -11,7 +11,7 @@ from quire.items import Note
 from quire.memory.documents.document import Document
 from quire.memory.documents.filling import Filling, Piece, above_text, shown_text
 from quire.memory.documents.sections import sections
-from quire.tokens import Counter, Estimate, checked_counter, count_by, whole
+from quire.tokens import Counter, Measured, checked_counter, count_by, whole
 
 LEAST_TOKENS = 32
 """Tokens that a chunk must have room for, beside what is wrapped around it."""
@@ -57,7 +57,7 @@ def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = N
     No chunk goes past the end of a section, or of a page. Paragraphs, items, rows and code stay whole where
     they fit. The same text under the same headings of a source has the same id, whatever else changed.
     """
-    measure = partial(_count, checked_counter(Estimate() if counter is None else counter))
+    measure = partial(_count, checked_counter(Measured() if counter is None else counter))
     least = measure("") + LEAST_TOKENS
     if whole(tokens, "the tokens of a chunk") < least:
         raise InvalidLimit(f"a chunk has at least {least} tokens, not {tokens}")

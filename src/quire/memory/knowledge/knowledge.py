@@ -22,7 +22,7 @@ from quire.memory.knowledge.records import (
 from quire.memory.knowledge.reports import Remark, Report, Source, Tally
 from quire.memory.knowledge.walking import Found, found_at
 from quire.stores import Place, Store
-from quire.tokens import Counter, Estimate, checked_counter
+from quire.tokens import Counter, Measured, checked_counter
 
 Progress = Callable[[int, int, str], None]
 """Told after each file: how many are done, of how many, and which it was."""
@@ -44,7 +44,7 @@ class Knowledge:
             raise WrongType(f"documents are kept in a store, not in {type(store).__name__}")
         self._log = Log(store, scope)
         self._tokens = tokens
-        self._counter = checked_counter(Estimate() if counter is None else counter)
+        self._counter = checked_counter(Measured() if counter is None else counter)
         chunks(Document("", "", ""), tokens=tokens, counter=self._counter)  # a limit that is none is told now
 
     def __repr__(self) -> str:
