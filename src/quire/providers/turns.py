@@ -391,6 +391,8 @@ def _prefix(output: Output) -> str | None:
 
 # --- plain turns -----------------------------------------------------------------------------------------
 
+_SPEAKERS = ("user", "assistant")
+
 
 def _last_break(items: Sequence[Item]) -> int:
     """The place of the last message that is not the model's: every turn before it is complete."""
@@ -401,60 +403,61 @@ def _last_break(items: Sequence[Item]) -> int:
     return 0
 
 
-def _write_plainly(writer: Writer, items: Sequence[Item], start: int, stop: int) -> int:
+def _write_plainly(writer: Writer, items: Sequence[Any], start: int, stop: int) -> int:
     """Write text messages, and calls with their results; returns the place of the first other item.
 
-    Nearly all of a history is of this kind, and one function call for each item would take four times as
-    long. A message of a user or of instructions is at `stop`.
+    Nearly all of a history is of this kind, and a function call for each item would take four times as long.
+    A message of a user or of instructions is at `stop`.
     """
     while start < stop:
         called = start
-        while called < stop and type(item := items[called]) is Message:
+        while type(item := items[called]) is Message and item.role in _SPEAKERS and item.state is None:
             text = item.content
-            if type(text) is not str or not text or text.isspace() or item.state is not None:
-                break
-            if item.role != "user" and item.role != "assistant":
+            if called == stop or type(text) is not str or not text or text.isspace():
                 break
             called += 1
         end = called
         while type(items[end]) is ToolCall:
             end += 1
-        said: Sequence[Any] = items[start:called]
-        spoken = said[-1] if said and said[-1].role == "assistant" else None
-        if called == end:
-            # What follows a text of the model may belong to it, unless it is a message.
-            start = called - (spoken is not None and type(items[called]) is not Message)
-            writer.plain_messages(said if start == called else said[:-1])
+        is_spoken = called > start and items[called - 1].role == "assistant"
+        if end == called and type(items[called]) is Message:
+            is_spoken = False  # what follows cannot belong to the text of the model
+        writer.plain_messages(items[start : called - is_spoken])
+        start = called - is_spoken
+        if end == called:
             return start
-        writer.plain_messages(said if spoken is None else said[:-1])
-        start = called if spoken is None else called - 1
-        calls, results = items[called:end], items[end : 2 * end - called]
-        if not _are_plain(writer, spoken, calls, results):
+        spoken = items[start] if is_spoken else None
+        if not _write_calls(writer, spoken, items[called:end], items[end : 2 * end - called]):
             return start
-        start = end + len(calls)
+        start = 2 * end - called
     return start
 
 
-def _are_plain(writer: Writer, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
+def _write_calls(
+    writer: Writer, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]
+) -> bool:
     """Write calls after a text, and their results, if no name, id, text or argument has to be changed."""
-    names, taken, takes = writer.tool_names, writer.draft.ids.taken, writer.draft.ids.alphabet.takes
+    names, taken = writer.tool_names, writer.draft.ids.taken
+    takes, longest = writer.draft.ids.alphabet.takes, writer.draft.ids.alphabet.longest
     ids: dict[str, str] = {}
-    agent = (spoken or calls[0]).agent_id
+    agent = calls[0].agent_id if spoken is None else spoken.agent_id
     if len(calls) != len(results):
         return False
     for call, result in zip(calls, results, strict=True):
-        if type(call) is not ToolCall or type(result) is not ToolResult or call.call_id != result.call_id:
+        call_id = call.call_id
+        if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
             return False
-        call_id, content = call.call_id, result.content
-        if type(content) is not str or not content or content.isspace():
+        text = result.content
+        if type(text) is not str or not text or text.isspace():
+            return False
+        is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
+        if not is_name and not takes(call_id):  # asking for an identifier is quicker than a pattern
             return False
         if call.state is not None or call.agent_id != agent or call.name not in names:
             return False
-        if call_id in taken or not takes(call_id):
-            return False
         ids[call_id] = call_id
-    text: Any = None if spoken is None else spoken.content
-    if len(ids) < len(calls) or not writer.plain_calls(text, calls, results):
+    said: Any = None if spoken is None else spoken.content
+    if len(ids) < len(calls) or not writer.plain_calls(said, calls, results):
         return False
     taken.update(ids)
     return True
