@@ -333,26 +333,17 @@ def test_the_prefix_tells_whether_what_was_sent_is_the_same(wire: str) -> None:
 
 
 @on_each_wire
-def test_wrong_arguments_are_refused(wire: str) -> None:
+def test_only_items_are_rendered(wire: str) -> None:
     provider: Any = PROVIDERS[wire]
-    refused: list[tuple[type[Exception], dict[str, Any]]] = [
-        (InvalidValue, {"items": [ask], "model": ""}),
-        (WrongType, {"items": [ask], "model": 5}),
-        (WrongType, {"items": ["Go."]}),
-        (WrongType, {"items": "Go."}),
-        (WrongType, {"items": [ask], "plan": {}}),
-        (WrongType, {"items": [ask], "strict": 1}),
-    ]
-    for fault, arguments in refused:
-        with pytest.raises(fault):
-            provider.render(**arguments)
+    for items in (["Go."], "Go.", 5):
+        with pytest.raises(WrongType):
+            provider.render(items)
 
 
 def test_a_cache_plan_is_checked() -> None:
     refused: tuple[dict[str, Any], ...] = (
         {"static": -1},
         {"static": 2, "slow": 1},
-        {"key": ""},
         {"keep": "forever"},
     )
     for wrong in refused:

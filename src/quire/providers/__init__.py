@@ -1,7 +1,6 @@
 """Four wires, each a pure two-way codec, and the rules of what they refuse."""
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.providers.anthropic import Anthropic
 from quire.providers.check import (
     RULES,
     Rule as Rule,
@@ -17,7 +16,6 @@ from quire.providers.check.schema import (
     subschemas as subschemas,
 )
 from quire.providers.draft import content_for_model as content_for_model
-from quire.providers.gemini import Gemini
 from quire.providers.media import (
     base64_of as base64_of,
     data_address as data_address,
@@ -25,10 +23,8 @@ from quire.providers.media import (
     media_type as media_type,
 )
 from quire.providers.names import may_be_renamed as may_be_renamed
-from quire.providers.openai_chat import OpenAIChat
 from quire.providers.openai_chat.read import chunk_of as chunk_of
 from quire.providers.openai_chat.write import without_breakpoints as without_breakpoints
-from quire.providers.openai_responses import OpenAIResponses
 from quire.providers.profiles import cloud_of as cloud_of
 from quire.providers.rules import NO_RESULT as NO_RESULT
 from quire.providers.schema import (
@@ -60,6 +56,7 @@ from quire.providers.values import (
     nests_deeper as nests_deeper,
     plain_json as plain_json,
 )
+from quire.providers.wire import Anthropic, Gemini, OpenAIChat, OpenAIResponses
 
 __all__ = [
     "PROVIDERS",

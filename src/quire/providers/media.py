@@ -47,7 +47,6 @@ _OTHER_NAMES = {
 }
 _URL_SAFE = str.maketrans("-_", "+/")
 _LONG = 1000  # characters; a shorter text may be an id or a key
-_LINE = 64  # characters; the shorter of the two widths at which base64 is broken
 _FILE_ID = "file-id:"
 
 
@@ -56,18 +55,11 @@ _FILE_ID = "file-id:"
 
 def media_type(part: Media) -> str | None:
     """The type that a part declares, or that its first bytes show."""
-    if part.media_type:
-        plain = part.media_type.partition(";")[0].strip().lower()
+    told = part.media_type or bare_base64(part.url or "")[0]
+    if told:
+        plain = told.partition(";")[0].strip().lower()
         return _OTHER_NAMES.get(plain, plain)
-    return _declared_type(part.url or "") if part.data is None else begun(part.data)
-
-
-def _declared_type(url: str) -> str | None:
-    head, found, _ = url.partition(",")
-    if not found or not head.startswith("data:"):
-        return None
-    kind = head[5:].partition(";")[0].lower()
-    return _OTHER_NAMES.get(kind, kind) or None
+    return None if part.data is None else begun(part.data)
 
 
 def begun(data: bytes) -> str | None:
@@ -86,33 +78,25 @@ def shown(data: bytes) -> str | None:
 
 def is_sound(kind: str | None, data: bytes) -> bool:
     """Whether bytes may be of a type; only pictures and PDFs can be told apart from other bytes."""
-    if kind in PICTURES:
-        return (
-            begun(data) in PICTURES
-        )  # services look at the bytes, and take one picture under another's type
+    if kind in PICTURES:  # services look at the bytes, and take one picture under another's type
+        return begun(data) in PICTURES
     return kind != PDF or shown(data) == PDF
 
 
 def sound_type(part: Media) -> str | None:
     """The type under which a part goes out; None where its bytes are nothing of the kind."""
-    told, start = media_type(part), _first_bytes(part)
-    if start is None or is_sound(told, start):
+    told, data = media_type(part), inline_bytes(part)
+    if data is None and (part.url or "").startswith("data:"):
+        return None if told in PICTURES or told == PDF else told
+    if data is None or is_sound(told, data):
         return told
-    seen = begun(start) or ""
+    seen = begun(data) or ""
     return seen if told in PICTURES and seen.startswith("image/") else None
 
 
 def noun_of(kind: str | None) -> str:
     """What bytes of a picture or PDF type are, in a word."""
     return "PDF" if kind == PDF else "picture"
-
-
-def _first_bytes(part: Media) -> bytes | None:
-    """The first bytes of a part; None for one at an address."""
-    if part.data is not None:
-        return part.data
-    head, found, data = (part.url or "").partition(";base64,")
-    return start_of(data) if found and head.startswith("data:") else None
 
 
 # --- base64 and addresses --------------------------------------------------------------------------------
@@ -134,10 +118,7 @@ def bytes_of(text: str) -> bytes | None:
 
 def start_of(text: str) -> bytes:
     """As many bytes from base64 as their type takes to show; empty if it is not base64."""
-    plain = "".join(text[: _FRONT_IN_BASE64 * 5 // 4].split()).translate(_URL_SAFE).rstrip("=")
-    plain = plain[:_FRONT_IN_BASE64]
-    whole = plain[:-1] if len(plain) % 4 == 1 else plain  # one that was cut off shows its beginning too
-    return bytes_of(whole) or b""
+    return bytes_of("".join(text[: 2 * _PDF_FRONT].split())[:_FRONT_IN_BASE64]) or b""
 
 
 def data_address(part: Media, kind: str) -> str:
@@ -149,8 +130,8 @@ def inline_bytes(part: Media) -> bytes | None:
     """The bytes of a part, also from a `data:` address; None for another address, or where it is damaged."""
     if part.data is not None:
         return part.data
-    head, found, data = (part.url or "").partition(";base64,")
-    return (bytes_of(data) or None) if found and head.startswith("data:") else None
+    url = part.url or ""
+    return (bytes_of(bare_base64(url)[1]) or None) if url.startswith("data:") else None
 
 
 def inline_data(part: Media) -> str | None:
@@ -186,13 +167,9 @@ def as_text(part: Part) -> str | None:
     """The text of a part that is text, a text file with its name included; None for all other media."""
     if isinstance(part, str):
         return part
-    text = file_text(part)
-    return text if text is None or not isinstance(part, File) else in_file(part.name, text)
-
-
-def file_text(part: Part) -> str | None:
-    """The text of a text file, without its name; None for anything else."""
-    return part.data.decode("utf-8", "replace") if _is_text_file(part) and part.data is not None else None
+    if not _is_text_file(part) or part.data is None:
+        return None
+    return in_file(part.name, part.data.decode("utf-8", "replace"))
 
 
 def is_garbled(part: Part) -> bool:
@@ -231,16 +208,15 @@ def described(part: Media, more: str = "") -> str:
     return f"[image{at}{more}]"
 
 
-def replaced(part: Media, why: str = "cannot be carried") -> tuple[str, str]:
+def replaced(part: Media) -> tuple[str, str]:
     """The text that stands for a part, and the reason for the downgrade."""
-    told, sound = media_type(part), sound_type(part)
-    name = f"{type(part).__name__} ({sound or told or 'an unknown type'})"
-    data = None if sound or not told else inline_bytes(part)
-    if data is None:
-        return described(part), f"{name} {why}"
+    told, data = media_type(part), inline_bytes(part)
+    reason = f"{type(part).__name__} ({told or 'an unknown type'}) cannot be carried"
+    if data is None or sound_type(part) or not told:
+        return described(part), reason
     noun, size = noun_of(told), len(data)
     text = described(part, f": {size} bytes said to be {told}, which are no {noun}")
-    return text, f"{name} cannot be carried: its {size} bytes are no {noun}"
+    return text, f"{reason}: its {size} bytes are no {noun}"
 
 
 def without_bytes(value: Any) -> Any:
@@ -253,16 +229,9 @@ def without_bytes(value: Any) -> Any:
 
 
 def _shortened(text: str) -> str:
-    declared, body = bare_base64(text)
-    lines = body.split()
-    data = "".join(lines)
-    widths = {len(line) for line in lines[:-1]}
-    # Base64 is broken into long lines of one width; lists and prose are not.
-    is_even = not widths or (len(widths) == 1 and min(widths) >= _LINE)
-    start = bytes_of(data[:_LONG]) if is_even else None
-    if not start:
-        return text
-    return f"[{declared or begun(start) or 'data'}, {len(data.rstrip('=')) * 3 // 4} bytes]"
+    declared, data = bare_base64(text)
+    start = bytes_of(data[:_LONG]) if " " not in data[:_LONG] else None
+    return f"[{declared or begun(start) or 'data'}, {len(data) * 3 // 4} bytes]" if start else text
 
 
 # --- limits of a request ---------------------------------------------------------------------------------

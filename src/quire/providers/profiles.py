@@ -18,7 +18,6 @@ _BEDROCK = re.compile(r"bedrock|(^|[/.:])anthropic\.")
 _VERTEX = re.compile(r"vertex|(^|/)(publishers|projects)/|claude[^/:@]*@(?!https?:)")
 _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
 _FIRST_BREAKPOINTS = (5, 6)
-_GATEWAY = re.compile(r"[/:]")
 _THOUGHTS_WITH_CALLS_ONLY = re.compile(r"deepseek-(?:reasoner|r1)")
 _UNSIGNED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-_])?mimo)(?![a-z])")
 
@@ -44,8 +43,6 @@ class Profile(NamedTuple):
     """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
 
     # OpenAI's two wires, which many others speak
-    is_openai: bool = False
-    """Whether OpenAI alone serves the model: arguments go back as the model wrote them."""
     takes_all: bool = True
     """Whether all of the wire is taken: names of speakers, custom tools, recordings by id."""
     instructions: Literal["system", "developer", "user"] = "system"
@@ -62,12 +59,8 @@ class Profile(NamedTuple):
     # Chat: what services of this wire want back beside a message
     takes_thoughts: bool = True
     """OpenAI's own models give no thoughts here, and take none."""
-    takes_chunks: bool = True
-    """Mistral: thoughts stand among the chunks of the content."""
     wants_thoughts: Literal["no", "calls", "always"] = "no"
     """DeepSeek, Kimi, MiMo: a message with calls, or each one, is refused without `reasoning_content`."""
-    one_thought_name: bool = False
-    """Whether the maker of the model serves it, and reads `reasoning_content` and no other name."""
     thoughts_with_calls_only: bool = False
     signs_calls: bool = False
     """Gemini 3 and later: the first call of a step is refused without a signature."""
@@ -149,7 +142,6 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
         model,
         cloud_of(model),
         media,
-        is_openai=is_openai,
         takes_all=is_openai,
         instructions=instructions,
         instructions_anywhere=is_openai or "system_anywhere" in features,
@@ -158,9 +150,7 @@ def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
         breakpoints=marked,
         cache_key=marked or (facts.provider == "openai" and facts.cache_minimum is not None),
         takes_thoughts=not is_openai or "/" in model,
-        takes_chunks=facts is UNKNOWN or "reasoning_in_content" in features,
         wants_thoughts=wants,
-        one_thought_name=_GATEWAY.search(model) is None,
         thoughts_with_calls_only=bool(_THOUGHTS_WITH_CALLS_ONLY.match(bare_name(model).rpartition("/")[2])),
         signs_calls="thought_signatures" in features,
     )

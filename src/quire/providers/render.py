@@ -7,25 +7,15 @@ items. Each payload is finished on a branch of the draft, which copies the list 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
-from quire.errors import InvalidValue, WrongType
-from quire.items import KINDS, Item
+from quire.items import Item
 from quire.providers.profiles import Profile, profile_for
 from quire.providers.tools import Tool, read_tools
 from quire.providers.turns import Marks, Turns, Writer
 from quire.providers.types import CachePlan, Rendered, refuse_losses
-from quire.state import Scroll, View, keep_memo, memos
+from quire.state import Scroll, View, checked_items, keep_memo, memos
 from quire.tokens import Definition
 
 Begin = Callable[[Profile, Sequence[Tool]], Writer]
-
-
-class _Kept(NamedTuple):
-    """A rendering that may go on: of a scroll up to a boundary, with tools."""
-
-    scroll: Scroll
-    tools: list[Tool]
-    turns: Turns
-    boundary: int
 
 
 class _Job(NamedTuple):
@@ -56,7 +46,6 @@ def render(
     strict: bool,
 ) -> Rendered:
     """Items and tools as a payload of a wire."""
-    _check_arguments(items, plan, model, strict)
     scroll = _scroll(items)
     boundary = scroll.settled if plan is None or plan.slow is None else plan.boundary(len(scroll))
     job = _Job(begin, wire, scroll, profile_for(wire, model), read_tools(tools), boundary)
@@ -64,7 +53,7 @@ def render(
     turns = _settled(job)
     rendered = _finished(turns, job, plan, static)
     if scroll.view is not None and boundary <= scroll.settled:
-        keep_memo(scroll.view, job.key, _Kept(scroll, job.tools, turns, boundary))
+        keep_memo(scroll.view, job.key, (job, turns))
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered
@@ -73,36 +62,27 @@ def render(
 def _scroll(items: Sequence[Item]) -> Scroll:
     if isinstance(items, Scroll):
         return items
-    return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(items))
+    return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(checked_items(items)))
 
 
 def _settled(job: _Job) -> Turns:
-    """All turns up to the boundary, going on from a draft where there is one."""
-    kept = _taken(job)
-    if kept is None:
-        turns = Turns(job.begin(job.profile, job.tools))
-        turns.writer.draft.edited = job.scroll.was_edited
-        turns.feed(job.scroll[: job.boundary])
-    else:
-        turns, added = kept
-        turns.feed(added)
-    return turns
+    """All turns up to the boundary, going on from an earlier rendering where there is one.
 
-
-def _taken(job: _Job) -> tuple[Turns, list[Item]] | None:
-    """The draft of an earlier rendering, and the items that it lacks.
-
-    The draft is taken away until the payload is finished, so that another thread begins its own.
+    The earlier one is taken away until the payload is finished, so that another thread begins its own.
     """
     scroll, boundary = job.scroll, job.boundary
     memo = None if scroll.view is None else memos(scroll.view)
-    draft = cast("_Kept | None", memo.pop(job.key, None)) if memo else None
-    if draft is None or draft.boundary > boundary or not _same_tools(draft.tools, job.tools):
-        return None
-    added = scroll.added_since(draft.scroll)
-    if added is not None and boundary < scroll.settled:
-        added = scroll[draft.boundary : boundary]
-    return None if added is None else (draft.turns, added)
+    kept = cast("tuple[_Job, Turns] | None", memo.pop(job.key, None)) if memo else None
+    if kept is not None and kept[0].boundary <= boundary and _same_tools(kept[0].tools, job.tools):
+        before, turns = kept
+        added = scroll.added_since(before.scroll)
+        if added is not None:
+            turns.feed(added if boundary == scroll.settled else scroll[before.boundary : boundary])
+            return turns
+    turns = Turns(job.begin(job.profile, job.tools))
+    turns.writer.draft.edited = scroll.was_edited
+    turns.feed(scroll[:boundary])
+    return turns
 
 
 def _same_tools(some: list[Tool], others: list[Tool]) -> bool:
@@ -142,23 +122,3 @@ def _finished(turns: Turns, job: _Job, plan: CachePlan | None, static: int) -> R
     return Rendered(
         payload, tuple(draft.downgrades), draft.names.originals(), digest, job.profile.model, offered, own
     )
-
-
-def _check_arguments(items: object, plan: object, model: object, strict: object) -> None:
-    if not isinstance(strict, bool):
-        raise WrongType(f"strict is true or false, not {type(strict).__name__}")
-    if not isinstance(model, str | None):
-        raise WrongType(f"a model is named by text, not by {type(model).__name__}")
-    if model == "":
-        raise InvalidValue("the name of the model is empty; leave it out where it is not known")
-    if not isinstance(plan, CachePlan | None):
-        raise WrongType(f"a plan is a CachePlan, not {type(plan).__name__}")
-    if isinstance(items, View):
-        return  # a transcript takes nothing but items
-    if isinstance(items, Scroll):
-        items = (*items.before, *items.after)
-    if not isinstance(items, Sequence) or isinstance(items, str | bytes):
-        raise WrongType(f"items come as a view or a list, not as {type(items).__name__}")
-    for kind in set(map(type, cast("Sequence[object]", items))):
-        if kind not in KINDS:
-            raise WrongType(f"only items can be rendered, not {kind.__name__}")

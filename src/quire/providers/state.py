@@ -130,23 +130,20 @@ def _route(model: str) -> tuple[str, str, str]:
 # --- the text that blocks stand for ----------------------------------------------------------------------
 
 
-def block_text(wire: str, block: Json) -> str | None:
-    """The text of an item that a block stands for: "" for none, None for a block that stands for media."""
+def blocks_text(wire: str, blocks: Sequence[Json]) -> str:
+    """The text of an item that blocks stand for; readers and writers both take it from here."""
+    return "".join(_block_text(wire, block) for block in blocks)
+
+
+def _block_text(wire: str, block: Json) -> str:
+    kind = block.get("type")
     if wire == OPENAI:
         return _chat_text(block)
     if wire == ANTHROPIC:
-        return text_in(block.get(block["type"])) if block.get("type") in ("text", "thinking") else ""
+        return text_in(block.get(kind)) if kind == "text" or kind == "thinking" else ""
     if wire == RESPONSES:
-        is_thought = block.get("type") == "reasoning"
-        return _joined(block.get("summary")) or _joined(block.get("content")) if is_thought else ""
-    if "text" in block:
-        return text_in(block["text"])
-    return None if block.keys() <= {"thoughtSignature", "thought"} else ""
-
-
-def blocks_text(wire: str, blocks: Sequence[Json]) -> str:
-    """The text of a `Reasoning` that these blocks stand for; readers and writers both take it from here."""
-    return "".join(text for block in blocks if (text := block_text(wire, block)))
+        return (_joined(block.get("summary")) or _joined(block.get("content"))) if kind == "reasoning" else ""
+    return text_in(block.get("text"))
 
 
 def _chat_text(fields: Json) -> str:
@@ -165,25 +162,12 @@ def still_said(wire: str, item: Message | Reasoning | ToolCall, blocks: Sequence
     """Whether an item still says what its blocks say; one that was changed is written without them."""
     if isinstance(item, ToolCall):
         return True
+    said = blocks_text(wire, blocks)
     if isinstance(item, Reasoning):
-        return blocks_text(wire, blocks) == item.text
-    said = _outline([block_text(wire, block) for block in blocks])
-    if not said and len(blocks) == 1:
-        return True  # the block leaves out what the item says
-    parts = (item.content,) if isinstance(item.content, str) else item.parts
-    return said == _outline([part if isinstance(part, str) else None for part in parts])
-
-
-def _outline(texts: Sequence[str | None]) -> list[str | None]:
-    """Texts with neighbours joined; None stands for media."""
-    found: list[str | None] = []
-    for text in texts:
-        last = found[-1] if found else None
-        if text is not None and last is not None:
-            found[-1] = last + text
-        elif text != "":
-            found.append(text)
-    return found
+        return said == item.text
+    # One block without text leaves out what the item says.
+    is_beside = not said and len(blocks) == 1
+    return is_beside or said == "".join(part for part in item.parts if isinstance(part, str))
 
 
 def is_whole(wire: str, block: Json) -> bool:

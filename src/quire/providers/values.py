@@ -19,11 +19,12 @@ Json = dict[str, Any]
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or holds itself"
-_AS_SENT = {"by_alias": True, "exclude_none": True}
-_AS_JSON = {"mode": "json", **_AS_SENT}
-_DUMP_OPTIONS: tuple[dict[str, Any], ...] = ({"warnings": False, **_AS_JSON}, _AS_JSON, _AS_SENT, {})
-"""Options for `model_dump`, the best first. A client may hold a value that is not JSON, such as a function
-for a tool, and older clients lack some of the options."""
+_DUMP_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"mode": "json", "by_alias": True, "exclude_none": True, "warnings": False},
+    {"by_alias": True, "exclude_none": True},
+)
+"""Options for `model_dump`. A client may hold a value that is not JSON, such as a function for a tool; older
+clients lack some of the options."""
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -32,11 +33,16 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     """A deep copy in plain dictionaries and lists; `InvalidValue` for a value that is not JSON."""
-    kind = cast("type[object]", type(value))
-    if kind is str:
-        return replace_surrogates(value)
-    if value is None or kind is bool or kind is int or (kind is float and isfinite(value)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return replace_surrogates(str.__str__(value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and isfinite(value):
+        return value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     if depth == 0:
         raise InvalidValue(_TOO_DEEP)
     if isinstance(value, Mapping):
@@ -44,18 +50,10 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
         return {_field_name(key): plain_copy(inner, depth - 1) for key, inner in held.items()}
     if isinstance(value, list | tuple):
         return [plain_copy(inner, depth - 1) for inner in cast("list[Any]", value)]
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, bool | int):
-        return int(value)
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
     plain = dumped(value)
-    if plain is not None:
-        return plain_copy(plain, depth - 1)
-    if isinstance(value, float):
-        raise InvalidValue("JSON has no number that is infinite or not a number")
-    raise InvalidValue(f"a value of type {kind.__name__} is not JSON")
+    if plain is None:
+        raise InvalidValue(f"{type(value).__name__} {value!r:.40} is not JSON")
+    return plain_copy(plain, depth - 1)
 
 
 def _field_name(key: Any) -> str:

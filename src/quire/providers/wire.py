@@ -1,11 +1,16 @@
-"""A provider made of four functions: a writer, and readers of answers, streams and histories."""
+"""The four wires: each is a writer, and readers of answers, streams and histories."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from quire.items import Item
+from quire.providers.anthropic import read as anthropic, write as to_anthropic
 from quire.providers.check import check
+from quire.providers.gemini import read as gemini, write as to_gemini
+from quire.providers.openai_chat import read as chat, write as to_chat
+from quire.providers.openai_responses import read as responses, write as to_responses
 from quire.providers.render import Begin, render
+from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from quire.providers.types import Answer, CachePlan, Fault, Parsed, Rendered, StreamReader, answer_to
 from quire.tokens import Definition
 
@@ -19,9 +24,7 @@ class ReadsHistory(Protocol):
 
 
 class Wire:
-    """A wire; it holds no state, so one instance is as good as another."""
-
-    __slots__ = ("_begin", "_parse", "_read", "_stream", "name")
+    """A `Provider` made of four functions. It holds no state, so one instance is as good as another."""
 
     def __init__(
         self,
@@ -32,10 +35,10 @@ class Wire:
         read: ReadsHistory,
     ) -> None:
         self.name = name
+        self.read_history = read
         self._begin = begin
         self._parse = parse
         self._stream = stream
-        self._read = read
 
     def render(
         self,
@@ -57,10 +60,36 @@ class Wire:
         """A reader for a streamed response."""
         return self._stream(answer_to(sent, model))
 
-    def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
-        """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
-        return self._read(payload, model=model)
-
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
         return check(payload, self.name, model=model)
+
+
+class OpenAIChat(Wire):
+    """Items to the arguments of `client.chat.completions.create`, and back."""
+
+    def __init__(self) -> None:
+        super().__init__(OPENAI, to_chat.begin, chat.parse, chat.Stream, chat.read_history)
+
+
+class OpenAIResponses(Wire):
+    """Items to the arguments of `client.responses.create`, and back."""
+
+    def __init__(self) -> None:
+        readers = responses.parse, responses.Stream, responses.read_history
+        super().__init__(RESPONSES, to_responses.begin, *readers)
+
+
+class Anthropic(Wire):
+    """Items to the arguments of `client.messages.create`, and back."""
+
+    def __init__(self) -> None:
+        readers = anthropic.parse, anthropic.Stream, anthropic.read_history
+        super().__init__(ANTHROPIC, to_anthropic.begin, *readers)
+
+
+class Gemini(Wire):
+    """Items to the arguments of `client.models.generate_content`, and back."""
+
+    def __init__(self) -> None:
+        super().__init__(GEMINI, to_gemini.begin, gemini.parse, gemini.Stream, gemini.read_history)

@@ -76,7 +76,7 @@ class OpenAIWriter(Writer):
             payload["tools"] = self._tools.copy()
         if marks and marks.plan.key and profile.cache_key:
             # A digest, since the key may be an address with somebody's name.
-            payload["prompt_cache_key"] = sha256(marks.plan.key.encode()).hexdigest()[:32]
+            payload["prompt_cache_key"] = sha256(marks.plan.key.encode(errors="replace")).hexdigest()[:32]
         return payload
 
     def _lacks_user(self, last: str | None) -> bool:
