@@ -21,12 +21,7 @@ from tests.histories import Author, Op
 from tests.oracle import PlainTranscript
 
 
-def in_one_piece(transcript: Transcript, plain: PlainTranscript, op: Op) -> Transcript:
-    """The transcript itself: what most histories are."""
-    return transcript
-
-
-def handed_on_with_a_stray_parent(transcript: Transcript, plain: PlainTranscript, op: Op) -> Transcript:
+def handed_on(transcript: Transcript, plain: PlainTranscript, op: Op) -> Transcript:
     """A fork that has written something, its parent gone astray; now and then, mostly where no call waits."""
     if op[1] % (3 if not transcript.view.pending() else 9):
         return transcript
@@ -35,14 +30,10 @@ def handed_on_with_a_stray_parent(transcript: Transcript, plain: PlainTranscript
         plain.append(closing)
     if op[2] % 2:
         go_astray(transcript, op)
-        play_one(child, plain, Note("handed on", id=f"h{len(plain.log):05d}", created_at=60.0))
-    else:
-        play_one(child, plain, Note("handed on", id=f"h{len(plain.log):05d}", created_at=60.0))
+    play_one(child, plain, Note("handed on", id=f"h{len(plain.log):05d}", created_at=60.0))
+    if not op[2] % 2:
         go_astray(transcript, op)
     return child
-
-
-handed_on = in_one_piece
 
 
 def go_astray(parent: Transcript, op: Op) -> None:

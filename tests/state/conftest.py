@@ -1,17 +1,13 @@
-"""The laws hold for a transcript in one piece and for one that is the last of a long line of forks."""
+"""The laws hold for a transcript that is the last of a long line of forks, each with a segment of its own."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.state import chains
 
-
-@pytest.fixture(scope="module", params=[False, True], ids=["whole", "chained"])
-def lineage(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Play histories in one transcript, or handed on from fork to fork, each in a segment of its own."""
+@pytest.fixture(scope="module")
+def short_segments() -> Iterator[None]:
+    """Let forks share their parent's segments, however short these are."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param:
-            patch.setattr("quire.state.log._SMALL", 2)
-            patch.setattr(chains, "handed_on", chains.handed_on_with_a_stray_parent)
+        patch.setattr("quire.state.log._SMALL", 2)
         yield

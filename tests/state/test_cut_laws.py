@@ -11,7 +11,7 @@ from tests.histories import CONTENT_OPS, OPS, Author, Op
 from tests.oracle import PlainTranscript
 from tests.state.chains import check, play
 
-pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("lineage")]
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]
 
 TOKENS = FourCharacters()
 

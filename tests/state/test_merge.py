@@ -1,7 +1,5 @@
 """Forks with a scope, briefs and merges, by example."""
 
-from collections.abc import Callable
-
 import pytest
 
 from quire.errors import DuplicateId, InvalidLimit, InvalidValue, WrongType
@@ -111,11 +109,10 @@ def test_a_merge_appends_the_childs_items_with_its_own_edits() -> None:
     assert merge_all(parent, child) == []
 
 
-@pytest.mark.parametrize("merge", [merge_all, merge_result])
 @pytest.mark.parametrize("agent_id", [None, "sub"])
-def test_what_is_merged_is_a_reply_of_its_own(merge: Callable[..., list[Item]], agent_id: str | None) -> None:
+def test_what_is_merged_is_a_reply_of_its_own(agent_id: str | None) -> None:
     parent = Transcript([user("u"), ToolCall("c", "slow", id="call", agent_id="sub")])
-    for number in range(2):
+    for number, merge in enumerate((merge_all, merge_result)):
         child = parent.fork()
         child.append(assistant(f"f{number}"))
         merge(parent, child, agent_id=agent_id)
@@ -131,18 +128,10 @@ def test_what_the_child_kept_apart_stays_apart() -> None:
     child.extend([assistant("draft"), Hide((Span("draft", "draft"),), id="h")])
     child.extend([ToolCall("c", "read", id="call"), ToolResult("c", "read", "x", id="res"), assistant("ans")])
     merge_all(parent, child)
+    child.append(ToolCall("d", "read", id="goes on"))
+    merge_all(parent, child)
     for transcript in (parent, read_again(parent)):
-        assert groups_of(transcript) == ["u", "call res", "ans"]
-
-
-def test_a_reply_goes_on_in_a_later_merge() -> None:
-    parent = Transcript([user("u")])
-    child = parent.fork()
-    child.append(ToolCall("c", "read", id="first"))
-    merge_all(parent, child)
-    child.append(ToolCall("d", "read", id="second"))
-    merge_all(parent, child)
-    assert groups_of(parent) == ["u", "first second"]
+        assert groups_of(transcript) == ["u", "call res", "ans goes on"]
 
 
 def test_a_result_is_the_last_answer_as_it_was_given() -> None:
@@ -236,14 +225,9 @@ def test_instructions_configuration_and_tasks_stay_behind(stored: bool) -> None:
     assert shown(parent) == "rules asked tools call result answer too"
     assert config_at(parent.view) == ("Be brief.", ("ask",))
     assert merge_all(parent, child, agent_id="checker") == []
-
-
-def test_a_summary_over_the_task_still_comes_along() -> None:
-    parent, child = asked_parent(), checker()
-    child.extend([user("more"), assistant("too")])
-    child.append(Summary("17 % is low.", (Span(child.recorded()[1].id, "answer"),), id="gist"))
+    child.extend([user("more"), Summary("low", (Span(child.recorded()[1].id, "answer"),), id="gist")])
     merge_all(parent, child)
-    assert shown(parent) == "rules asked tools gist more too"
+    assert shown(parent) == "rules asked tools gist too more", "also over the task"
 
 
 def test_another_item_with_the_same_id_is_refused() -> None:

@@ -102,35 +102,35 @@ class Editor:
         if isinstance(edit, Undo):
             return self._undone(edit)
         self._check(edit)
-        return self._applied(edit)
+        return self._masked([edit]) if isinstance(edit, Mask) else self._applied(edit)
 
-    def _applied(self, edit: Edit) -> Shape:
-        if isinstance(edit, Hide | Summary):
-            return self._covered(edit)
-        if isinstance(edit, Undo):
-            return self._shape
-        position = _located(self._log, edit.target, self._end)
-        head = self._log.head(position)
+    def _applied(self, edit: Hide | Pin | Summary) -> Shape:
         if isinstance(edit, Pin):
-            area = self._group_area([head])
+            area = self._group_area([self._log.head(_located(self._log, edit.target, self._end))])
             return self._changed(area, [Run(start, stop, pinned=True) for start, stop in area])
-        shown = self._shape.run_at(head, self._end)
-        if shown is None or shown.pinned:
-            return self._changed([])  # the stub appears should the item come back, or the pin go
-        stub = masked(self._log.item(position), edit)
-        return self._changed([(position, position + 1)], [Run(position, position + 1, stub)])
+        return self._covered(edit)
+
+    def _masked(self, masks: Iterable[Mask]) -> Shape:
+        """The shape with stubs; the stub of an item that is hidden or pinned is shown once it is not."""
+        stubs: list[Run] = []
+        for mask in masks:
+            position = _located(self._log, mask.target, self._end)
+            shown = self._shape.run_at(self._log.head(position), self._end)
+            if shown is not None and not shown.pinned:
+                stubs.append(Run(position, position + 1, masked(self._log.item(position), mask)))
+        return self._changed(singles(run.start for run in stubs), stubs)
 
     def _covered(self, edit: Summary | Hide) -> Shape:
         cover = resolved(self._log, edit, self._end)
         pins = pinned_heads(self._log, self._shape)
         area = without(cover.area, self._group_area(head for head in pins if contains(cover.area, head)))
-        shown = self._shape.summaries()
-        named = {self._log.item(position).id for position in cover.summaries} & shown.keys()
-        if isinstance(edit, Hide):
-            return self._changed(area, gone=[shown[item_id] for item_id in named])
         # Content that is shown without a pin is under no summary, so only a named one can be folded.
         runs = ((self._shape.run_at(start, self._end), stop) for start, stop in cover.area)
         is_shown = all(run is not None and not run.pinned and stop <= run.stop for run, stop in runs)
+        shown = {} if is_shown and not cover.summaries else self._shape.summaries()
+        named = {self._log.item(position).id for position in cover.summaries} & shown.keys()
+        if isinstance(edit, Hide):
+            return self._changed(area, gone=[shown[item_id] for item_id in named])
         near = named if is_shown else shown.keys()
         gone = [shown[one] for one in near if self._folds(cover, shown[one], one in named)]
         return self._changed(area, [Run(cover.area[0][0], cover.area[0][0], edit)], gone)
@@ -161,7 +161,9 @@ class Editor:
         content = without([(0, end)], singles(log.positions("edits", 0, end)))
         shape = Shape(tail=end + 1).spliced([], [Run(start, stop) for start, stop in content], [])
         for other in kept.edits:
-            shape = Editor(log, shape, end, self._open)._applied(other)
+            if isinstance(other, Hide | Pin | Summary):
+                shape = Editor(log, shape, end, self._open)._applied(other)
+        shape = Editor(log, shape, end, self._open)._masked(kept.masks.values())
         # A group may have grown while a pin, or the undo of another edit, kept it shown.
         covered = united(interval for _, cover in kept.covers for interval in cover.area)
         self._check_area(without(covered, self._group_area(pinned_heads(log, shape))))

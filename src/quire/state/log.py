@@ -151,19 +151,10 @@ class Log:
 
     def items(self, start: int, stop: int) -> list[Item]:
         """The items of a range."""
-        last = self.segments[-1]
-        if start >= last.start:
-            return last.items[start - last.start : stop - last.start]
         return [item for segment, a, b in self.pieces(start, stop) for item in segment.items[a:b]]
 
     def tokens(self, start: int, stop: int, counter: Counter) -> int:
         """The tokens of a range."""
-        last = self.segments[-1]
-        if start >= stop:
-            return 0
-        if start >= last.start:  # the common case
-            sums = last.count(counter, stop - last.start)
-            return sums[stop - last.start] - sums[start - last.start]
         total = 0
         for segment, a, b in self.pieces(start, stop):
             sums = segment.count(counter, b)

@@ -31,7 +31,7 @@ from quire.items import (
 from quire.state.edits import EditsInForce, resolved, spans_of
 from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
 from quire.state.shape import Interval, singles, united, without
-from quire.state.transcript import Transcript, is_closing
+from quire.state.transcript import CLOSED, Transcript
 from quire.state.view import View, spans_over
 from quire.tokens import named, whole
 
@@ -78,7 +78,7 @@ def fork_scoped(
 def _start_of_turns(view: View, turns: int) -> int:
     """The position of the message that begins the last so many turns; 0 if there are no more."""
     users: list[int] = []
-    for run in view.runs(backwards=True):
+    for run in reversed(view.runs()):
         users += reversed(view.log.positions("users", run.start, run.stop))
         if len(users) > turns:
             return users[turns - 1]
@@ -110,8 +110,8 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     """
     since = _fork_point(parent, child)
     marks = _marks(child, since)
-    own = [item for item in _own_items(parent, child) if not _stays_behind(item)]
-    new = [_merged(item, agent_id, marks[item.id]) for item in own]
+    own = (item for item in _own_items(parent, child, since) if TASK not in item.extras)
+    new = [_merged(item, agent_id, marks[item.id]) for item in own if not _is_given(item)]
     parent.extend(new)
     for edit in _own_edits(parent, child, since):
         try:
@@ -152,10 +152,10 @@ class SummaryPlan(NamedTuple):
 def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
     """A plan to record what the child did as a summary; `None` where there is nothing new."""
     since = _fork_point(parent, child)
-    recorded = child.recorded(since)
-    ends = [index for index, item in enumerate(recorded, 1) if _summary_id(item) in parent]
-    known = {item.id for item in recorded[: ends[-1] if ends else 0]}
-    items = [item for item in _own_items(parent, child) if item.id not in known]
+    for revision, item in enumerate(child.recorded(since), since + 1):
+        if _summary_id(item) in parent:
+            since = revision
+    items = _own_items(parent, child, since)
     return SummaryPlan(tuple(items), _summary_id(items[-1]), agent_id) if items else None
 
 
@@ -164,12 +164,10 @@ def _summary_id(last: Item) -> str:
     return f"{last.id}-summary"
 
 
-def _own_items(parent: Transcript, child: Transcript) -> list[Item]:
-    """What happened in the child and is not in the parent."""
-    recorded = child.recorded(_fork_point(parent, child))
-    return [
-        item for item in recorded if not is_edit(item) and not is_closing(item) and not _has(parent, item)
-    ]
+def _own_items(parent: Transcript, child: Transcript, since: int) -> list[Item]:
+    """What happened in the child since a revision and is not in the parent."""
+    happened = (item for item in child.recorded(since) if not is_edit(item) and CLOSED not in item.extras)
+    return [item for item in happened if not _has(parent, item)]
 
 
 def _fork_point(parent: Transcript, child: Transcript) -> int:
@@ -194,10 +192,6 @@ def _has(parent: Transcript, item: Item) -> bool:
 def _is_given(item: Item) -> bool:
     """Whether an item is part of what an agent is given: instructions and configuration."""
     return isinstance(item, ConfigChange) or instructions_of(item)
-
-
-def _stays_behind(item: Item) -> bool:
-    return is_closing(item) or TASK in item.extras or _is_given(item)
 
 
 def _marks(child: Transcript, since: int) -> dict[str, str]:

@@ -6,7 +6,7 @@ from enum import Enum
 from itertools import islice
 from typing import Generic, TypeVar
 
-from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType, cut
+from quire.errors import InvalidLimit, InvalidValue, UnknownKey, cut
 from quire.items import Note
 from quire.tokens import whole
 
@@ -54,9 +54,6 @@ class Pool:
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and key in self._notes
-
-    def __repr__(self) -> str:
-        return f"<Pool of {len(self)} notes, limit {self._limit}>"
 
     def add(self, note: Note) -> Note | None:
         """Keep a note, and give back the one that was evicted."""
@@ -125,9 +122,6 @@ class Window(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(tuple(self._things))
 
-    def __repr__(self) -> str:
-        return f"<Window of {len(self)} of {self.limit}>"
-
     def add(self, *things: T) -> list[T]:
         """Add things, and give back those that fell out."""
         excess = max(len(self._things) + len(things) - self.limit, 0)
@@ -157,8 +151,6 @@ def _line(text: str | None) -> str:
 
 
 def _key_of(note: Note) -> str:
-    if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a pool takes notes, not {type(note).__name__}")
     if note.key is None:
         raise InvalidValue("a note needs a key to be kept in a pool")
     return note.key

@@ -45,7 +45,7 @@ class Leaf:
         self.start = runs[0].start
         self.count = sum(run.width for run in runs)
         self.notable = tuple(run for run in runs if run.pinned or run.start == run.stop)
-        self.sums: dict[str, tuple[int, ...]] | None = None
+        self.sums: dict[str, list[int]] = {}
 
 
 class Shape:
@@ -57,7 +57,7 @@ class Shape:
         self.leaves = leaves
         self.size = size  # items shown by the leaves
         self.tail = tail
-        self.sums: dict[str, list[int]] | None = None  # by counter: tokens before each leaf, and in all
+        self.sums: dict[str, list[int]] = {}  # by counter: tokens before each leaf, and in all
         self._offsets: list[int] | None = None
 
     @property

@@ -133,7 +133,9 @@ class Transcript:
     def fork(self) -> "Transcript":
         """A transcript with the same past and a future of its own. Open calls are closed in it."""
         child = self.copy()
-        child.extend(closing_results(child.view))
+        text = "No result: the conversation was forked while this call was running."
+        for call in self.view.pending():
+            child.append(ToolResult(call.call_id, call.name, text, extras={CLOSED: "fork"}))
         return child
 
     def copy(self) -> "Transcript":
@@ -144,17 +146,6 @@ class Transcript:
 
     def __deepcopy__(self, _memo: object) -> "Transcript":
         return self.copy()  # items do not change, so they may be shared
-
-
-def closing_results(view: View) -> list[Item]:
-    """A neutral result for every open call, marked as such: what a fork needs to go on."""
-    text = "No result: the conversation was forked while this call was running."
-    return [ToolResult(call.call_id, call.name, text, extras={CLOSED: "fork"}) for call in view.pending()]
-
-
-def is_closing(item: Item) -> bool:
-    """Whether an item is a result that no tool gave."""
-    return isinstance(item, ToolResult) and CLOSED in item.extras
 
 
 class Config(NamedTuple):

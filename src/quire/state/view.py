@@ -10,10 +10,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple, overload
 
-from quire.errors import DuplicateId, OutOfRange, UnknownId, WrongType, cut
+from quire.errors import DuplicateId, OutOfRange, UnknownId, cut
 from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
 from quire.state.edits import Editor, EditsInForce, one_per_group, pinned_heads, resolved, spans_of
-from quire.state.groups import Answers, Group, is_edit
+from quire.state.groups import Answers, Group
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, count_by, total_by, whole
@@ -71,15 +71,10 @@ class View(ItemRow):
         return self.shape.size + max(self.end - self.shape.tail, 0)
 
     def __iter__(self) -> Iterator[Item]:
-        for run in self.runs():
-            if run.stand_in is not None:
-                yield run.stand_in
-            else:
-                yield from self.log.items(run.start, run.stop)
+        return chain.from_iterable(map(self._shown_by, self.runs()))
 
     def __reversed__(self) -> Iterator[Item]:
-        for run in self.runs(backwards=True):
-            yield from reversed(self.shown_by(run))
+        return chain.from_iterable(reversed(self._shown_by(run)) for run in reversed(self.runs()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, View):
@@ -91,29 +86,21 @@ class View(ItemRow):
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"
 
-    def runs(self, backwards: bool = False) -> Iterator[Run]:
+    def runs(self) -> list[Run]:
         """The runs that are shown, the tail included."""
-        tail = [Run(self.shape.tail, self.end)] if self.end > self.shape.tail else []
-        if backwards:
-            yield from tail
-            for leaf in reversed(self.shape.leaves):
-                yield from reversed(leaf.runs)
-        else:
-            for leaf in self.shape.leaves:
-                yield from leaf.runs
-            yield from tail
+        runs = [run for leaf in self.shape.leaves for run in leaf.runs]
+        return [*runs, Run(self.shape.tail, self.end)] if self.end > self.shape.tail else runs
 
-    def shown_by(self, run: Run) -> Sequence[Item]:
-        """The items that a run shows."""
+    def _shown_by(self, run: Run) -> Sequence[Item]:
         return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         found: list[Item] = []
-        for at, run in self._runs_from(start) if start < stop else ():
+        for at, run in self._runs_from(start):
             if at >= stop:
                 break
             if run.stand_in is not None:
-                found += (run.stand_in,) if at >= start else ()
+                found.append(run.stand_in)
             else:
                 found += self.log.items(run.start + max(start - at, 0), min(run.start + stop - at, run.stop))
         return found
@@ -144,8 +131,6 @@ class View(ItemRow):
 
     def run_at(self, position: int) -> Run | None:
         """The run that shows a position, if one does."""
-        if not 0 <= position < self.end:
-            raise OutOfRange(f"there are positions 0 to {self.end - 1}; there is none {position}")
         return self.shape.run_at(position, self.end)
 
     def position_at(self, index: int) -> int:
@@ -195,27 +180,24 @@ class View(ItemRow):
             return count_by(counter, run.stand_in)
         return self.log.tokens(run.start, run.stop, counter)
 
-    def _leaf_sums(self, leaf: Leaf, counter: Counter) -> tuple[int, ...]:
-        sums = leaf.sums.get(counter.key) if leaf.sums else None
-        if sums is None:
-            sums = tuple(accumulate((self.run_tokens(run, counter) for run in leaf.runs), initial=0))
-            leaf.sums = {**(leaf.sums or {}), counter.key: sums}  # a new one: another thread may be reading
-        return sums
+    def _leaf_sums(self, leaf: Leaf, counter: Counter) -> list[int]:
+        if counter.key not in leaf.sums:
+            sizes = (self.run_tokens(run, counter) for run in leaf.runs)
+            leaf.sums[counter.key] = list(accumulate(sizes, initial=0))
+        return leaf.sums[counter.key]
 
     def _totals(self, counter: Counter) -> list[int]:
-        shape = self.shape
-        totals = shape.sums.get(counter.key) if shape.sums else None
-        if totals is None:
-            sums = (self._leaf_sums(leaf, counter)[-1] for leaf in shape.leaves)
-            totals = list(accumulate(sums, initial=0))
-            shape.sums = {**(shape.sums or {}), counter.key: totals}
-        return totals
+        sums = self.shape.sums
+        if counter.key not in sums:
+            sizes = (self._leaf_sums(leaf, counter)[-1] for leaf in self.shape.leaves)
+            sums[counter.key] = list(accumulate(sizes, initial=0))
+        return sums[counter.key]
 
     def groups(self) -> list[Group]:
         """What is shown, in the smallest pieces that may be dropped or moved."""
         members: dict[int, list[Item]] = {}
         for run in self.runs():
-            for offset, item in enumerate(self.shown_by(run)):
+            for offset, item in enumerate(self._shown_by(run)):
                 head = self.log.head(run.start + offset) if run.stop > run.start else -1 - run.start
                 members.setdefault(head, []).append(item)
         return [Group(tuple(items)) for items in members.values()]
@@ -284,8 +266,8 @@ def protected_positions(view: View) -> Iterator[int]:
     last = log.last_user(end)
     if last is not None:
         yield last
-    newest = next((run.stop - 1 for run in view.runs(backwards=True) if run.stop > run.start), None)
-    if newest is not None and isinstance(log.item(newest), ToolResult):
+    newest = view.position_at(len(view) - 1) if len(view) else end
+    if newest < end and isinstance(log.item(newest), ToolResult):
         yield from log.group(newest, end)
 
 
@@ -311,8 +293,6 @@ def view_after(view: View, edits: Iterable[Edit]) -> View:
     """
     open_calls = view.open_calls()
     for edit in edits:
-        if not is_edit(edit):
-            raise WrongType("only edits can be applied to a view")
         if view.log.find(edit.id, view.end) is not None:
             raise DuplicateId(f"item {cut(edit.id)!r} is in the transcript already")
         shape = Editor(view.log, view.shape, view.end, open_calls).apply(edit)
@@ -382,9 +362,6 @@ class Scroll(ItemRow):
     def __iter__(self) -> Iterator[Item]:
         middle = () if self.view is None else self.view[self.start :] if self.start else self.view
         return chain(self.before, middle, self.after)
-
-    def __repr__(self) -> str:
-        return f"<Scroll of {len(self)} items, {len(self.after)} of them volatile>"
 
     @property
     def settled(self) -> int:
