@@ -266,8 +266,8 @@ def protected_positions(view: View) -> Iterator[int]:
     last = log.last_user(end)
     if last is not None:
         yield last
-    newest = view.position_at(len(view) - 1) if len(view) else end
-    if newest < end and isinstance(log.item(newest), ToolResult):
+    newest = next((run.stop - 1 for run in reversed(view.runs()) if run.stop > run.start), None)
+    if newest is not None and isinstance(log.item(newest), ToolResult):
         yield from log.group(newest, end)
 
 
