@@ -1,7 +1,7 @@
 """What rendering promises on every wire: pairing, ids and names, media, repairs, and a note for each loss."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -68,21 +68,82 @@ def entries(message: dict[str, Any]) -> list[dict[str, Any]]:
     return held if isinstance(held, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
+# --- one item, one rule ----------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """Items, the changes that rendering them notes, and texts that the payload holds or lacks."""
+
+    items: tuple[Item, ...]
+    changes: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+
+said = Message("assistant", "Yes.")
+ROWS = {
+    "a call without a result gets a neutral one": Row(
+        (ask, Message("assistant", "I look."), ToolCall("c1", "look", "{}"), Message("user", "Never mind.")),
+        ("result_added",),
+        ("No result: the call was interrupted.",),
+    ),
+    "a result without a call is left out": Row(
+        (ask, ToolResult("c9", "look", "orphan")), ("result_left_out",), lacks=("orphan",)
+    ),
+    "notes and summaries are told from what the user says": Row(
+        (Summary("They met."), Note("Likes tea", key="ana"), ask),
+        holds=("<summary>\\nThey met.\\n</summary>", "<note>\\nana\\nLikes tea\\n</note>"),
+    ),
+    "records for the program are not rendered": Row(
+        (ask, Handoff("bills"), ConfigChange(tools=("look",))), ("not_rendered",) * 2, lacks=("bills",)
+    ),
+    "instructions of a change count as instructions": Row(
+        (ConfigChange("Be brief."), ask), holds=("Be brief.",), lacks=("<instructions>",)
+    ),
+    "media in instructions are described": Row(
+        (Message("system", ("Use it.", Image(url="https://example.com/a.png"))), ask),
+        ("media_as_text",),
+        ("[image at https://example.com/a.png]",),
+    ),
+    "a picture that is none becomes text": Row(
+        (Message("user", ("Look:", Image(data=b"<html>403</html>", media_type="image/png"))),),
+        ("media_as_text",),
+        ("[image: 16 bytes said to be image/png, which are no picture]",),
+    ),
+    "a picture goes out under its type": Row(
+        (Message("user", (Image(data=PNG, media_type="image/png"),)),), holds=("image/png",)
+    ),
+    "a text file is text with its name": Row(
+        (Message("user", ("Sum:", File(data=b"a,b", name="q2.csv", media_type="text/csv"))),),
+        holds=("a,b", "q2.csv"),
+    ),
+    "letters of a text file that is not UTF-8 are replaced": Row(
+        (Message("user", (File(data=b"caf\xe9", media_type="text/plain"),)),),
+        ("media_as_text",),
+        ("caf\ufffd",),
+    ),
+    "thoughts without state are left out and never said": Row(
+        (ask, Reasoning("secretly unsure"), said, ask), ("reasoning_left_out",), lacks=("secretly",)
+    ),
+    "what a model said aloud is its transcript": Row(
+        (ask, Message("assistant", (Audio(url="file-id:openai/audio_1", transcript="Aloud."),)), ask),
+        ("media_as_text",),
+        ("Aloud.",),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+@on_each_wire
+def test_each_item_goes_out_by_its_rule(wire: str, row: str) -> None:
+    items, noted, holds, lacks = ROWS[row]
+    rendered = sent(wire, *items)
+    text = json.dumps(rendered.payload, ensure_ascii=False)
+    assert [change for change in changes(rendered) if change != "tools_added"] == [*noted]
+    assert all(part in text for part in holds) and not any(part in text for part in lacks)
+
+
 # --- calls and results -----------------------------------------------------------------------------------
-
-
-@on_each_wire
-def test_a_call_without_a_result_gets_a_neutral_one(wire: str) -> None:
-    rendered = sent(wire, ask, look, Message("user", "Never mind."))
-    assert "No result: the call was interrupted." in json.dumps(rendered.payload)
-    assert [str(note.item_id) for note in rendered.downgrades if note.change == "result_added"] == [look.id]
-
-
-@on_each_wire
-def test_a_result_without_a_call_is_left_out(wire: str) -> None:
-    rendered = sent(wire, ask, ToolResult("c9", "look", "orphan"))
-    assert "orphan" not in json.dumps(rendered.payload)
-    assert "result_left_out" in changes(rendered)
 
 
 @on_each_wire
@@ -188,62 +249,7 @@ def test_an_empty_message_is_left_out_with_a_note(wire: str, content: Any) -> No
     assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
 
 
-@on_each_wire
-def test_notes_and_summaries_are_told_from_what_the_user_says(wire: str) -> None:
-    text = text_of(wire, Summary("They met."), Note("Likes tea", key="ana"), ask)
-    assert "<summary>\\nThey met.\\n</summary>" in text and "<note>\\nana\\nLikes tea\\n</note>" in text
-
-
-@on_each_wire
-def test_records_for_the_program_are_not_rendered(wire: str) -> None:
-    rendered = sent(wire, ask, Handoff("bills"), ConfigChange(tools=("look",)))
-    assert changes(rendered) == ["not_rendered", "not_rendered"]
-    assert "bills" not in json.dumps(rendered.payload)
-
-
-@on_each_wire
-def test_instructions_of_a_config_change_count_as_instructions(wire: str) -> None:
-    text = text_of(wire, ConfigChange("Be brief."), ask)
-    assert "Be brief." in text and "<instructions>" not in text
-
-
-@on_each_wire
-def test_media_in_instructions_are_described(wire: str) -> None:
-    rendered = sent(wire, Message("system", ("Use it.", Image(url="https://example.com/a.png"))), ask)
-    assert "[image at https://example.com/a.png]" in json.dumps(rendered.payload)
-    assert "media_as_text" in changes(rendered)
-
-
 # --- media -----------------------------------------------------------------------------------------------
-
-
-@on_each_wire
-def test_a_picture_that_is_none_becomes_text(wire: str) -> None:
-    page = Image(data=b"<html>403</html>", media_type="image/png")
-    rendered = sent(wire, Message("user", ("Look:", page)))
-    assert "[image: 16 bytes said to be image/png, which are no picture]" in json.dumps(rendered.payload)
-    assert changes(rendered) == ["media_as_text"]
-
-
-@on_each_wire
-def test_a_picture_goes_out_under_the_type_of_its_bytes_or_its_own(wire: str) -> None:
-    rendered = sent(wire, Message("user", (Image(data=PNG, media_type="image/png"),)))
-    assert changes(rendered) == [] and "image/png" in json.dumps(rendered.payload)
-
-
-@on_each_wire
-def test_a_text_file_is_text_with_its_name(wire: str) -> None:
-    table = File(data=b"a,b", name="q2.csv", media_type="text/csv")
-    rendered = sent(wire, Message("user", ("Sum:", table)))
-    text = json.dumps(rendered.payload)
-    assert changes(rendered) == [] and "a,b" in text and "q2.csv" in text
-
-
-@on_each_wire
-def test_letters_of_a_text_file_that_is_not_utf8_are_replaced_with_a_note(wire: str) -> None:
-    rendered = sent(wire, Message("user", (File(data=b"caf\xe9", media_type="text/plain"),)))
-    assert "caf\ufffd" in json.dumps(rendered.payload, ensure_ascii=False)
-    assert changes(rendered) == ["media_as_text"]
 
 
 @pytest.mark.parametrize("wire", ["openai-responses", "anthropic"])
@@ -287,13 +293,6 @@ def test_an_empty_result_is_not_sent_empty(wire: str) -> None:
 
 
 # --- thoughts and strictness -----------------------------------------------------------------------------
-
-
-@on_each_wire
-def test_thoughts_without_state_are_left_out_and_never_said(wire: str) -> None:
-    rendered = sent(wire, ask, Reasoning("secretly unsure"), Message("assistant", "Yes."), ask)
-    assert "secretly" not in json.dumps(rendered.payload)
-    assert changes(rendered) == ["reasoning_left_out"]
 
 
 @on_each_wire

@@ -40,7 +40,7 @@ from quire.providers.rules import (
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Marks, Output, Writer
-from quire.providers.values import Json
+from quire.providers.values import Json, entries_in
 from quire.tokens import NO_OUTPUT, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
@@ -399,9 +399,7 @@ def _stand_ins(names: Iterable[str]) -> list[Json]:
 
 def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
     """A message or a result with texts for some of its blocks."""
-    content = holder.get("content")
-    if not isinstance(content, list):
-        return holder
+    content = entries_in(holder.get("content"))
     found = [texts.get(id(block)) or _without_media(block, texts) for block in content]
     return holder if all(map(is_, found, content)) else {**holder, "content": found}
 

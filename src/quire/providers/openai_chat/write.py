@@ -66,7 +66,11 @@ class OpenAIWriter(Writer):
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
         messages, profile = self.draft.messages, self.profile
-        if not messages or self._lacks_user(messages[-1].get("role")):
+        # A strict service has nothing to answer after these roles.
+        unanswerable = {"assistant"} if profile.answers_results else set[str]()
+        if not profile.instructions_anywhere:
+            unanswerable.add(profile.instructions)
+        if not messages or messages[-1].get("role") in unanswerable - {"user"}:
             self.draft.note(None, "turn_added", "there was nothing to answer")
             self._say([self._text_part(CONTINUE)])
         if marks and profile.breakpoints:
@@ -78,12 +82,6 @@ class OpenAIWriter(Writer):
             # A digest, since the key may be an address with somebody's name.
             payload["prompt_cache_key"] = sha256(marks.plan.key.encode(errors="replace")).hexdigest()[:32]
         return payload
-
-    def _lacks_user(self, last: str | None) -> bool:
-        """Whether a strict service has nothing to answer after a role."""
-        if self.profile.answers_results and last == "assistant":
-            return True
-        return not self.profile.instructions_anywhere and last == self.profile.instructions
 
     def _say(self, parts: list[Json]) -> None:
         is_text = len(parts) == 1 and parts[0]["type"] == self.text_type
@@ -206,12 +204,17 @@ class ChatWriter(OpenAIWriter):
 
     def _fields(self, output: Output, *, has_calls: bool) -> Json:
         """The fields that go back beside a thought or a call."""
-        if not isinstance(output, Reasoning):
-            return next(iter(self.draft.usable_blocks(output)), {}) if isinstance(output, ToolCall) else {}
-        fields = next(iter(self._thoughts(output)), {})
-        profile = self.profile
-        if not fields or (profile.takes_thoughts and (has_calls or not profile.thoughts_with_calls_only)):
-            return fields
+        if isinstance(output, Message):
+            return {}
+        if isinstance(output, ToolCall):
+            blocks, is_taken = self.draft.usable_blocks(output), True
+        else:
+            blocks = self._thoughts(output)
+            is_taken = self.profile.takes_thoughts and (
+                has_calls or not self.profile.thoughts_with_calls_only
+            )
+        if is_taken or not blocks:
+            return blocks[0] if blocks else {}
         self.draft.note(output, "thoughts_left_out", "its service takes none back, or only beside calls")
         return {}
 
