@@ -24,11 +24,6 @@ def texts() -> st.SearchStrategy[str]:
     return SPECIAL_TEXTS | st.text(st.characters(codec="utf-8"), max_size=20)
 
 
-def filled() -> st.SearchStrategy[str]:
-    """Texts with something to see, as a stub or a summary needs."""
-    return texts().map(lambda text: f"x{text}")
-
-
 def ids() -> st.SearchStrategy[str]:
     """Ids of ours, and foreign ones of any form."""
     foreign = st.sampled_from(["call_9f|fc_07", "toolu_01A", "0", "id with space", "🆔", "x" * 300])
@@ -112,17 +107,6 @@ def contents() -> st.SearchStrategy[q.Content]:
     return texts() | st.lists(parts(), min_size=1, max_size=4).map(tuple)
 
 
-def opaques() -> st.SearchStrategy[q.Opaque]:
-    """Sealed state of a provider."""
-    return st.builds(q.Opaque, texts(), texts(), texts(), _maybe(texts()))
-
-
-def addresses() -> st.SearchStrategy[q.Address]:
-    """To whom, how urgent, until when."""
-    shares = st.floats(0, 1) | st.sampled_from([0, 1])
-    return st.builds(q.Address, texts().filter(bool), _maybe(shares), _maybe(times()))
-
-
 def spans() -> st.SearchStrategy[tuple[q.Span, ...]]:
     """One or more ranges of ids."""
     return st.lists(st.builds(q.Span, ids(), ids()), min_size=1, max_size=3).map(tuple)
@@ -134,10 +118,14 @@ def _record() -> dict[str, Any]:
 
 def _kinds() -> dict[type[q.Item], dict[str, st.SearchStrategy[Any]]]:
     roles = st.sampled_from(["system", "developer", "user", "assistant"])
+    opaques = st.builds(q.Opaque, texts(), texts(), texts(), _maybe(texts()))
+    shares = st.floats(0, 1) | st.sampled_from([0, 1])
+    addresses = st.builds(q.Address, texts().filter(bool), _maybe(shares), _maybe(times()))
+    filled = texts().map(lambda text: f"x{text}")  # something to see, as a stub or a summary needs
     wordings = st.builds(q.Wording, voice=_maybe(texts()), reading=_maybe(texts()))
     call = {"call_id": ids(), "name": ids()}
-    states, optional = _maybe(opaques()), _maybe(texts())
-    message = {"interrupted": st.booleans(), "wording": _maybe(wordings), "address": _maybe(addresses())}
+    states, optional = _maybe(opaques), _maybe(texts())
+    message = {"interrupted": st.booleans(), "wording": _maybe(wordings), "address": _maybe(addresses)}
     unknown = keys().filter(lambda key: key not in (*COMMON, "$bytes"))
     fields = st.dictionaries(unknown, free_values(), max_size=3)
     return {
@@ -148,8 +136,8 @@ def _kinds() -> dict[type[q.Item], dict[str, st.SearchStrategy[Any]]]:
         q.Handoff: {"to_agent": ids(), "from_agent": optional, "reason": optional},
         q.ConfigChange: {"instructions": optional, "tools": _maybe(st.lists(texts(), max_size=3).map(tuple))},
         q.Note: {"content": free_values(), "key": _maybe(ids()), "description": optional},
-        q.Summary: {"text": filled(), "spans": spans() | st.just(())},
-        q.Mask: {"target": ids(), "stub": filled()},
+        q.Summary: {"text": filled, "spans": spans() | st.just(())},
+        q.Mask: {"target": ids(), "stub": filled},
         q.Hide: {"spans": spans()},
         q.Pin: {"target": ids()},
         q.Undo: {"target": ids()},

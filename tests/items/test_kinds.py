@@ -139,21 +139,14 @@ def test_texts_are_plain_and_free_of_lone_surrogates() -> None:
         for field in (name for name, value in valid.items() if isinstance(value, str) and name != "role"):
             assert getattr(kind(**{**valid, field: "é\ud83d"}), field) == "é\ufffd"
             assert type(getattr(kind(**{**valid, field: Marked("x")}), field)) is str
-
-
-SURROGATES: list[q.Item] = [
-    q.Message("user", "a\ud800b\ude00", id="i\ud800", agent_id="\udfff"),
-    q.Message("user", ("\ud800", q.Audio(url="\ud800", transcript="\ud800")), state=q.Opaque("\ud800", "m")),
-    q.ToolCall("\ud800", "\ud800", "\ud800"),
-    q.ConfigChange(tools=("a", "\ud800")),
-    q.Summary("\ud800", (q.Span("\ud800", "b"),)),
-    q.Note({"\ud800": ["\ud800", ("\ud800",)]}, extras={"\ud800": {"a": "\ud800"}}),
-    q.Unknown(name="\ud800", fields={"a": "\ud800"}),
-]
-
-
-def test_no_text_of_an_item_holds_a_lone_surrogate() -> None:
-    for item in SURROGATES:
+    parts = q.Message("user", ("\ud800", q.Audio(url="\ud800")), id="\ud800", state=q.Opaque("\ud800", "m"))
+    note = q.Note({"\ud800": ["\ud800", ("\ud800",)]}, extras={"\ud800": {"a": "\ud800"}})
+    for item in (
+        parts,
+        note,
+        q.ConfigChange(tools=("a", "\ud800")),
+        q.Summary("x", (q.Span("\ud800", "b"),)),
+    ):
         assert "\ufffd" in repr(item).encode().decode()
 
 
@@ -191,8 +184,3 @@ def test_no_field_can_be_set() -> None:
         for name in kind.__struct_fields__:
             with pytest.raises(AttributeError):
                 setattr(kind(**valid), name, None)
-
-
-def test_reasoning_names_its_model() -> None:
-    mine = q.Reasoning("t", q.Opaque("p", "m", "d"))
-    assert (mine.provider, mine.model, q.Reasoning().provider, q.Reasoning().model) == ("p", "m", None, None)

@@ -12,15 +12,11 @@ EXAMPLES = [
     ("gpt-4o", 1024, 1024, "high", 765),
     ("gpt-4o", 2048, 4096, "high", 1105),
     ("gpt-4o", 4096, 8192, "low", 85),
-    ("gpt-4o", 3001, 6002, "high", 1105),
     ("gpt-4o", 512, 512, "auto", 255),
     ("gpt-4o-mini", 512, 512, "auto", 2833 + 5667),
-    ("o1", 512, 512, "high", 225),
     ("gpt-5", 1024, 1024, "high", 70 + 4 * 140),
     ("patches-1.62", 1024, 1024, "auto", 1659),
     ("patches-1.62", 1800, 2400, "auto", 2352),
-    ("patches-2.46", 32, 32, "high", 2),
-    ("gpt-5.2", 4000, 4000, "auto", 1825),
     ("gpt-5.4", 512, 512, "low", 307),
     ("gpt-5.5", 3200, 3200, "auto", 12_000),
     ("gpt-5.6", 4000, 2500, "auto", 11_850),
@@ -31,7 +27,6 @@ EXAMPLES = [
     ("gemini-2", 384, 384, "auto", 258),
     ("gemini-2", 960, 540, "auto", 6 * 258),
     ("gemini-2", 6144, 6144, "auto", 16 * 258),
-    ("gemini-2", 5546, 5546, "auto", 16 * 258),
     ("gemini-3", 4000, 3000, "auto", 1120),
     ("gemini-3", 4000, 3000, "low", 280),
 ]
@@ -47,31 +42,12 @@ SIDES = st.integers(1, 12_000)
 DETAILS = st.sampled_from(["auto", "low", "high"])
 
 
-@given(st.sampled_from(sorted({row[0] for row in EXAMPLES})), SIDES, SIDES, DETAILS)
+@given(st.sampled_from([row[0] for row in EXAMPLES]), SIDES, SIDES, DETAILS)
 def test_every_image_costs_something_and_turning_it_changes_nothing(
     media: str, width: int, height: int, detail: str
 ) -> None:
     formula = media_costs(media).image
     assert formula.tokens(width, height, detail) == formula.tokens(height, width, detail) >= 1
-
-
-MOST = {
-    "claude": 1568,
-    "claude-high": 4784,
-    "gemini-2": 80 * 258,
-    "gpt-5.2": 1844,
-    "gpt-5.6": 36_000,
-    "gpt-4o": 1445,
-}
-
-
-@given(st.sampled_from(sorted(MOST)), st.integers(1, 2**32 - 1), st.integers(1, 2**32 - 1))
-def test_a_header_that_claims_any_size_costs_what_a_provider_would_take(
-    media: str, width: int, height: int
-) -> None:
-    assert 1 <= media_tokens(Image(data=a_png(width, height)), media_costs(media)) <= 16 * MOST[media]
-    if max(width, height) <= 20 * min(width, height):
-        assert media_tokens(Image(data=a_png(width, height)), media_costs(media)) <= MOST[media]
 
 
 def test_recordings_by_the_second_and_documents_by_the_page() -> None:

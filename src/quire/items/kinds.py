@@ -293,16 +293,6 @@ class Reasoning(Record, frozen=True, tag="reasoning"):
     text: Text = ""
     state: Opaque | None = None
 
-    @property
-    def provider(self) -> str | None:
-        """The provider of the model that reasoned."""
-        return self.state.provider if self.state else None
-
-    @property
-    def model(self) -> str | None:
-        """The model that reasoned."""
-        return self.state.model if self.state else None
-
 
 class Handoff(Record, frozen=True, tag="handoff"):
     """One agent hands the conversation over to another."""
