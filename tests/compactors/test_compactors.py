@@ -1,6 +1,7 @@
 """What the documentation promises of each compactor, of recording a plan, and of reading outputs back."""
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from quire.items import Audio, Image, Item, Mask, Message, Note, Pin, Reasoning,
 from quire.state import Pool, Transcript
 from quire.tokens import counter_for, schema_tokens
 from tests.counting import FourCharacters, Items
+from tests.sections.asking import error_of
 
 TOKENS = FourCharacters()
 WIDE, TIGHT = Room(10**6, TOKENS), Room(100, TOKENS)
@@ -65,79 +67,56 @@ def applied(compactor: Any, transcript: Transcript, room: Room, text: str | None
     return plan
 
 
-@pytest.mark.parametrize(
-    ("compactor", "items", "room", "left"),
-    [
-        (TruncateOldest(), turns(4), Room(106, TOKENS), "u4 a4"),
-        (TruncateOldest(floor=1.0), turns(4), Room(5, Items()), "u3 a3 u4 a4"),
-        (TruncateOldest(unit="turns", floor=3, ceiling=3), turns(4), WIDE, "u2 a2 u3 a3 u4 a4"),
-        (
-            TruncateOldest(unit="messages", floor=4, ceiling=7),
-            [Message("system", "Be brief.", id="s", created_at=0.0), *turns(4)],
-            WIDE,
-            "s u3 a3 u4 a4",
-        ),
-        (
-            TruncateOldest(),  # the last turn is above the floor: half of the rest stays
-            [
-                *turns(1, 400),
-                Message("user", "x" * 400, id="last", created_at=9.0),
-                *(Message("assistant", "x" * 36, id=f"t{n}", created_at=9.0) for n in range(4)),
-            ],
-            Room(170, TOKENS),
-            "last t2 t3",
-        ),
-        (TruncateOldest(floor=75), [*turns(2, 400), Pin("u1"), *turns(3)[4:]], Room(150, TOKENS), "u1 u3 a3"),
-    ],
-    ids=["tokens", "items", "turns", "messages", "long last turn", "pin above the floor"],
-)
-def test_the_oldest_go_down_to_the_floor(compactor: Any, items: list[Item], room: Room, left: str) -> None:
-    transcript = Transcript(items)
-    assert compactor.plan(transcript.view, WIDE) is None or compactor.unit != "tokens"
-    applied(compactor, transcript, room)
-    assert ids(transcript) == left and compactor.plan(transcript.view, room) is None
+def test_the_oldest_go_down_to_the_floor() -> None:
+    system, last = Message("system", "Be brief.", id="s"), Message("user", "x" * 400, id="last")
+    tail = [Message("assistant", "x" * 36, id=f"t{n}") for n in range(4)]
+    rows: list[tuple[str, TruncateOldest, list[Item], Room]] = [
+        ("u4 a4", TruncateOldest(), turns(4), Room(106, TOKENS)),
+        ("u3 a3 u4 a4", TruncateOldest(floor=1.0), turns(4), Room(5, Items())),
+        ("u2 a2 u3 a3 u4 a4", TruncateOldest(unit="turns", floor=3, ceiling=3), turns(4), WIDE),
+        ("s u3 a3 u4 a4", TruncateOldest(unit="messages", floor=4, ceiling=7), [system, *turns(4)], WIDE),
+        # The last turn, or a pin, is above the floor: half of the rest stays.
+        ("last t2 t3", TruncateOldest(), [*turns(1, 400), last, *tail], Room(170, TOKENS)),
+        ("u1 u3 a3", TruncateOldest(floor=75), [*turns(2, 400), Pin("u1"), *turns(3)[4:]], Room(150, TOKENS)),
+    ]
+    for left, compactor, items, room in rows:
+        transcript = Transcript(items)
+        applied(compactor, transcript, room)
+        assert ids(transcript) == left and compactor.plan(transcript.view, room) is None
 
 
-@pytest.mark.parametrize(
-    "big", [Message("system", "x" * 4000, id="big"), Message("user", "x" * 4000, id="big", created_at=9.0)]
-)
-def test_what_cannot_shrink_is_named(big: Item) -> None:
-    view = Transcript([*turns(1), big]).view
-    for compactor in (
-        TruncateOldest(),
-        Planner(TruncateOldest()),
-        Cascade(ClearToolResults(), TruncateOldest(), ClearToolResults()),
-    ):
-        with pytest.raises(Irreducible) as caught:
-            compactor.plan(view, Room(150, TOKENS))
-        assert "big" in caught.value.parts
+def test_what_cannot_shrink_is_named() -> None:
+    cascade = Cascade(ClearToolResults(), TruncateOldest(), ClearToolResults())
+    for big in (Message("system", "x" * 4000, id="big"), Message("user", "x" * 4000, id="big")):
+        for compactor in (TruncateOldest(), Planner(TruncateOldest()), cascade):
+            with pytest.raises(Irreducible) as caught:
+                compactor.plan(Transcript([*turns(1), big]).view, Room(150, TOKENS))
+            assert "big" in caught.value.parts
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "error"),
-    [  # pyright: ignore
-        (TruncateOldest, {"floor": -1}, InvalidLimit),
-        (TruncateOldest, {"floor": 1.5}, InvalidLimit),
-        (TruncateOldest, {"floor": 0.9, "ceiling": 0.8}, InvalidLimit),
-        (TruncateOldest, {"unit": "words"}, InvalidValue),
-        (TruncateOldest, {"unit": "messages", "floor": 0.5}, WrongType),
-        (TruncateOldest, {"unit": "messages", "floor": 30}, InvalidLimit),
-        (ClearToolResults, {"keep": -1}, InvalidLimit),
-        (ClearToolResults, {"stub": "  "}, InvalidValue),
-        (ClearToolResults, {"ceiling": 2.0}, InvalidLimit),
-        (Offload, {"larger_than": -1}, InvalidLimit),
-        (Summarize, {"size": 0}, InvalidLimit),
-        (Summarize, {"prompt": "Summarize."}, InvalidValue),
-        (Summarize, {"prompt": "Of {conversation}", "guidance": "short"}, InvalidValue),
-        (Room, {"tokens": -1, "counter": TOKENS}, InvalidLimit),
-        (Room, {"tokens": 1, "counter": TOKENS, "reads": -1}, InvalidLimit),
-        (lambda **_: Cascade(), {}, InvalidValue),  # pyright: ignore
-        (lambda **_: Cascade(cast(Any, "truncate")), {}, WrongType),  # pyright: ignore
-    ],
-)
-def test_wrong_settings_are_refused(kind: Any, settings: dict[str, Any], error: type[QuireError]) -> None:
-    with pytest.raises(error):
-        kind(**settings)
+def test_wrong_settings_are_refused() -> None:
+    word: Any = "words"
+    wrong: list[tuple[Callable[[], Any], type[QuireError]]] = [
+        (lambda: TruncateOldest(floor=-1), InvalidLimit),
+        (lambda: TruncateOldest(floor=1.5), InvalidLimit),
+        (lambda: TruncateOldest(floor=0.9, ceiling=0.8), InvalidLimit),
+        (lambda: TruncateOldest(unit=word), InvalidValue),
+        (lambda: TruncateOldest(unit="messages", floor=0.5), WrongType),
+        (lambda: TruncateOldest(unit="messages", floor=30), InvalidLimit),
+        (lambda: ClearToolResults(keep=-1), InvalidLimit),
+        (lambda: ClearToolResults(stub="  "), InvalidValue),
+        (lambda: ClearToolResults(ceiling=2.0), InvalidLimit),
+        (lambda: Offload(larger_than=-1), InvalidLimit),
+        (lambda: Summarize(size=0), InvalidLimit),
+        (lambda: Summarize(prompt="Summarize."), InvalidValue),
+        (lambda: Summarize(prompt="Of {conversation}", guidance="short"), InvalidValue),
+        (lambda: Room(-1, TOKENS), InvalidLimit),
+        (lambda: Room(1, TOKENS, reads=-1), InvalidLimit),
+        (lambda: Cascade(), InvalidValue),
+        (lambda: Cascade(word), WrongType),
+    ]
+    for number, (call, error) in enumerate(wrong):
+        assert error_of(call) is error, number
 
 
 def test_all_results_but_the_newest_are_cleared_in_one_batch() -> None:
@@ -363,8 +342,9 @@ def test_a_planner_forecasts_and_uses_several_compactors_if_it_must() -> None:
     assert joined is not None and joined.by == "planner: cascade"
 
 
-@pytest.mark.parametrize(("pause", "is_early"), [(10.0, False), (3_600.0, True)])
-def test_a_cold_cache_is_the_best_time(pause: float, is_early: bool) -> None:
-    view = Transcript([*work(24), Message("user", "still there?", created_at=23.4 + pause)]).view
-    room = Room(view.tokens(TOKENS) * 3 // 2, TOKENS)
-    assert (Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room) is not None) == is_early
+def test_a_cold_cache_is_the_best_time() -> None:
+    for pause, is_early in ((10.0, False), (3_600.0, True)):
+        view = Transcript([*work(24), Message("user", "still there?", created_at=23.4 + pause)]).view
+        room = Room(view.tokens(TOKENS) * 3 // 2, TOKENS)
+        plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
+        assert (plan is not None) == is_early

@@ -8,7 +8,7 @@ import pytest
 
 from quire.compactors import Rates, Summarize, TruncateOldest, record
 from quire.context import POLICIES, Context, Replay, Template, replay
-from quire.errors import InvalidValue, OverBudget, UnknownId, UnknownKey, WrongType
+from quire.errors import InvalidValue, OverBudget, QuireError, UnknownId, UnknownKey, WrongType
 from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions, Pooled
@@ -16,6 +16,7 @@ from quire.state import Pool, Transcript
 from quire.tokens import Budget, Calibrated, Share, counter_for, schema_tokens
 from tests.context.building import built
 from tests.counting import FourCharacters, Items
+from tests.sections.asking import error_of
 
 BUDGET = Budget(window=1_000, reserve=100)
 COUNTER, FOUR = counter_for("gpt-5.6"), FourCharacters()
@@ -58,23 +59,18 @@ def test_sections_are_found_added_replaced_and_removed_by_name() -> None:
     assert "clock" in longer and "clock" not in template
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
+def test_wrong_arguments_are_refused() -> None:
+    one = Template(History(), budget=BUDGET)
+    wrong: list[tuple[Callable[[], Any], type[QuireError]]] = [
         (lambda: Template(History(), History(), budget=BUDGET), InvalidValue),
-        (lambda: Template(History(), budget=BUDGET).remove("clock"), UnknownKey),
-        (
-            lambda: Template(History(), budget=BUDGET).add(Input(), before="history", after="history"),
-            InvalidValue,
-        ),
+        (lambda: one.remove("clock"), UnknownKey),
+        (lambda: one.add(Input(), before="history", after="history"), InvalidValue),
         (lambda: Template(cast(Any, object()), budget=BUDGET), WrongType),
         (lambda: Template(History(), budget=Budget(window=9, shares={"histroy": Share()})), InvalidValue),
         (lambda: Template(Instructions("x", share=Share(maximum=5)), budget=BUDGET), InvalidValue),
-    ],
-)
-def test_wrong_arguments_are_refused(wrong: Callable[[], Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        wrong()
+    ]
+    for number, (call, error) in enumerate(wrong):
+        assert error_of(call) is error, number
 
 
 def test_a_failing_section_is_an_error_unless_it_is_optional_or_disabled() -> None:
@@ -161,24 +157,25 @@ def test_a_receipt_is_a_table() -> None:
     assert any(line.startswith("history") and "oldest left out" in line for line in lines)
 
 
-@pytest.mark.parametrize("part", ["instructions", "tool definitions", "message", "pin", "result"])
-def test_over_budget_names_the_part_and_the_item_to_blame(part: str) -> None:
-    transcript, long = said("q1", "a1", "q2"), "long " * 500
-    if part == "message":
-        transcript.append(Message("user", long, id="huge"))
-    elif part == "pin":
-        transcript.extend([Message("user", long, id="huge"), Pin("huge"), Message("user", "q3")])
-    elif part == "result":
-        transcript.extend([ToolCall("c", "look"), ToolResult("c", "look", long, id="huge")])
-    template = Template(
-        Instructions(long if part == "instructions" else "short"), History(), budget=Budget(window=300)
-    )
-    tools = [{"name": "look", "description": long}] if part == "tool definitions" else ()
-    with pytest.raises(OverBudget) as caught:
-        built(template, Ask(views={"main": transcript.view}, tools=tools), FOUR)
-    is_history = part in ("message", "pin", "result")
-    assert caught.value.parts[0] == ("history" if is_history else part) and caught.value.over > 300
-    assert ("'huge'" in str(caught.value)) == is_history
+def test_over_budget_names_the_part_and_the_item_to_blame() -> None:
+    long = "long " * 500
+    huge, budget = Message("user", long, id="huge"), Budget(window=300)
+    tools = [{"name": "look", "description": long}]
+    rows: list[tuple[str, list[Item], str, Any]] = [
+        ("instructions", [], long, ()),
+        ("tool definitions", [], "short", tools),
+        ("history", [huge], "short", ()),
+        ("history", [huge, Pin("huge"), Message("user", "q3")], "short", ()),
+        ("history", [ToolCall("c", "look"), ToolResult("c", "look", long, id="huge")], "short", ()),
+    ]
+    for part, items, instructions, definitions in rows:
+        transcript = said("q1", "a1", "q2")
+        transcript.extend(items)
+        template = Template(Instructions(instructions), History(), budget=budget)
+        with pytest.raises(OverBudget) as caught:
+            built(template, Ask(views={"main": transcript.view}, tools=definitions), FOUR)
+        assert caught.value.parts[0] == part and caught.value.over > 300
+        assert ("'huge'" in str(caught.value)) == (part == "history")
 
 
 def test_two_histories_share_one_budget_and_a_fork_shows_what_is_its_own() -> None:
@@ -231,21 +228,16 @@ def sent(context: Context) -> int:
     return COUNTER.total(sum(map(COUNTER.count, PROVIDERS["openai"].read_history(payload["messages"]))))
 
 
-@pytest.mark.parametrize("kind", ["history", "filter", "turns", "list"])
-def test_results_that_rendering_adds_for_pending_calls_are_counted(kind: str) -> None:
+def test_results_that_rendering_adds_for_pending_calls_are_counted() -> None:
     items: list[Item] = [*(ToolCall(f"c{n}", "look", "{}") for n in range(3)), Message("user", "what now?")]
-    sections: dict[str, Any] = {
-        "history": History(),
-        "filter": History(where=lambda item: True),
-        "turns": History(turns=9),
-        "list": Custom("listed", lambda ask: items),
-    }
+    filtered, listed = History(where=lambda item: True), Custom("listed", lambda ask: items)
     ask = Ask(views={"main": Transcript(items).view})
-    context = built(Template(sections[kind], budget=BUDGET, model="gpt-5.6"), ask, COUNTER)
-    assert sent(context) == context.receipt.tokens and "answer calls that wait" in str(context.receipt)
-    with pytest.raises(OverBudget) as caught:
-        built(Template(sections[kind], budget=Budget(window=context.receipt.tokens - 1)), ask, COUNTER)
-    assert caught.value.over == 1
+    for section in (History(), filtered, History(turns=9), listed):
+        context = built(Template(section, budget=BUDGET, model="gpt-5.6"), ask, COUNTER)
+        assert sent(context) == context.receipt.tokens and "answer calls that wait" in str(context.receipt)
+        with pytest.raises(OverBudget) as caught:
+            built(Template(section, budget=Budget(window=context.receipt.tokens - 1)), ask, COUNTER)
+        assert caught.value.over == 1
 
 
 def test_the_room_of_a_history_is_what_a_compactor_may_leave() -> None:
@@ -287,21 +279,20 @@ class Corrected(FourCharacters):
         return round(counted * self._factor * (1 + 0.002 * (self.turn % 5 - 2))) + self._overhead
 
 
-@pytest.mark.parametrize(("factor", "overhead"), [(0.4, 0), (0.97, 20), (1, 500), (2, 9)])
-def test_the_budget_is_used_and_the_cut_stays_whatever_a_counter_learns(factor: float, overhead: int) -> None:
-    counter, transcript = Corrected(factor, overhead), Transcript()
+def test_the_budget_is_used_and_the_cut_stays_whatever_a_counter_learns() -> None:
     template = Template(History(), budget=Budget(window=4_000))
-    used, starts = list[int](), list[str]()
-    for turn in range(300):
-        counter.turn = turn
-        transcript.extend([Message("user", "q" * 200), Message("assistant", "a" * 200)])
-        context = built(template, Ask(views={"main": transcript.view}), counter)
-        used.append(context.receipt.tokens)
-        starts.append(context.items[0].id)
-    late = used[150:]
-    assert max(used) <= 4_000 and max(late) > 3_600 and sum(late) / len(late) > 2_600
-    moves = sum(one != other for one, other in pairwise(starts[150:]))
-    assert moves <= 150 * 2 * 54 * factor / (0.4 * (4_000 - overhead)) + 1
+    for factor, overhead in ((0.4, 0), (0.97, 20), (1, 500), (2, 9)):
+        counter, transcript = Corrected(factor, overhead), Transcript()
+        used, starts = list[int](), list[str]()
+        for counter.turn in range(300):
+            transcript.extend([Message("user", "q" * 200), Message("assistant", "a" * 200)])
+            context = built(template, Ask(views={"main": transcript.view}), counter)
+            used.append(context.receipt.tokens)
+            starts.append(context.items[0].id)
+        late = used[150:]
+        assert max(used) <= 4_000 and max(late) > 3_600 and sum(late) / len(late) > 2_600
+        moves = sum(one != other for one, other in pairwise(starts[150:]))
+        assert moves <= 150 * 2 * 54 * factor / (0.4 * (4_000 - overhead)) + 1
 
 
 def conversation(turns: int) -> list[Item]:
@@ -321,17 +312,15 @@ def played(policy: str, **more: Any) -> Replay:
     return replay(conversation(60), POLICIES[policy], tokens=tokens, counter=COUNTER, **more)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_every_call_of_a_replay_is_accepted_and_fits(policy: str) -> None:
-    done = played(policy)
-    assert len(done.calls) == 120 and done.refused == 0
-    assert not any(call.faults or call.over_budget for call in done.calls)
-    assert policy == "keep-all" or done.peak <= 2_000
-    assert all(0 <= call.cached < call.tokens for call in done.calls)
-
-
-def test_steps_are_cheaper_than_a_sliding_window() -> None:
-    bills = {policy: played(policy).bill() for policy in POLICIES}
+def test_every_call_of_a_replay_is_accepted_and_fits_and_steps_are_cheaper() -> None:
+    bills = dict[str, float]()
+    for policy in POLICIES:
+        done = played(policy)
+        bills[policy] = done.bill()
+        assert len(done.calls) == 120 and done.refused == 0, policy
+        assert not any(call.faults or call.over_budget for call in done.calls), policy
+        assert policy == "keep-all" or done.peak <= 2_000
+        assert all(0 <= call.cached < call.tokens for call in done.calls)
     assert bills["planner"] <= bills["default"] < bills["cut-to-75"] < bills["sliding-window"]
     assert bills["default"] < bills["keep-all"]
     plain, block = played("default"), played("default", volatile=100)

@@ -23,7 +23,7 @@ from quire.sections import (
     items_of,
     settings_of,
 )
-from quire.state import Pool, Transcript, View, groups
+from quire.state import Pool, Transcript, View
 from quire.tokens import Budget, Share
 from tests.context.building import built, done
 from tests.counting import FourCharacters
@@ -320,41 +320,6 @@ def test_a_turn_that_is_too_long_is_cut_between_groups_and_keeps_its_question(
     calls = [item_id[1:] for item_id in shown[1:] if item_id[0] == "c"]
     assert shown[1:] == [f"{letter}{number}" for number in calls for letter in "cr"]
     assert calls == [f"0.{number}" for number in range(len(results))][len(results) - len(calls) :]
-
-
-@pytest.mark.laws
-@given(TURNS, st.integers(40, 500), st.sampled_from(["where", "transform", "turns", "a list"]))
-def test_what_is_chosen_is_cut_where_all_of_it_is_cut(
-    turns: list[tuple[int, list[int], int]], window: int, kind: str
-) -> None:
-    view = talk(turns[:11], 9).view
-    whole, chosen = (fitted(view, CUT[each], window) for each in ("all", kind))
-    assert (whole is None) == (chosen is None)
-    if whole is not None and chosen is not None:
-        assert list(chosen.items) == list(whole.items)
-
-
-@pytest.mark.laws
-@given(TURNS, st.integers(20, 500), st.sampled_from(["all", "where", "a list"]), st.booleans())
-def test_what_is_cut_closely_loses_no_more_than_it_has_to(
-    turns: list[tuple[int, list[int], int]], window: int, kind: str, is_apart: bool
-) -> None:
-    view = talk(turns, 9).view
-    sections = {
-        "all": History(closely=True),
-        "where": History(where=lambda item: True, closely=True),
-        "a list": Custom("history", as_it_is, keeps="newest", closely=True),
-    }
-    more = [Input()] if is_apart and kind != "a list" else []
-    context = fitted(view, sections[kind], window, *more)
-    if context is None:
-        return
-    shown = list(context.items)[1:]
-    assert shown == list(view)[len(view) - len(shown) :]
-    left_out = groups(list(view)[: len(view) - len(shown)])
-    if left_out:
-        counted = sum(map(COUNTER.count, [*context.items, *left_out[-1].items]))
-        assert COUNTER.total(counted) > window
 
 
 INPUTS: dict[str, History] = {
