@@ -107,13 +107,10 @@ def _without_input(one: Fitted, count: Count) -> Fitted:
 class Shown:
     """What one section shows, asked by id. A history is not copied."""
 
-    def __init__(self, content: Content | Scroll, origin: View | None = None) -> None:
-        scroll = content if isinstance(content, Scroll) else None
-        self._view = content if isinstance(content, View) else scroll.view if scroll else None
-        self._start = scroll.start if scroll else 0
-        others = () if isinstance(content, View) else content
-        self._items = {item.id: item for item in ((*scroll.before, *scroll.after) if scroll else others)}
-        self._log_view = self._view or origin
+    def __init__(self, shown: Scroll, origin: View | None = None) -> None:
+        self._view, self._start = shown.view, shown.start
+        self._items = {item.id: item for item in (*shown.before, *shown.after)}
+        self._origin = origin if shown.view is None else shown.view
 
     def __contains__(self, item_id: str) -> bool:
         if item_id in self._items:
@@ -128,7 +125,7 @@ class Shown:
 
     def shows(self, ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
         """Whether one of the ids is shown, and the item with the first id passes a test."""
-        item, view = self._items.get(ids[0]), self._log_view
+        item, view = self._items.get(ids[0]), self._origin
         if item is None and view is not None:
             position = view.log.find(ids[0], view.end)
             item = None if position is None else view.log.item(position)
@@ -157,7 +154,7 @@ class _Fit:
     def fitted(self) -> tuple[Fitted, ...]:
         found = [self._whole(index) for index in range(len(self._pieces))]
         once = self._each_once(found)
-        is_within = all(self._is_within_maximum(index, one.counted) for index, one in enumerate(once))
+        is_within = all(one.counted <= self._most(index) for index, one in enumerate(once))
         if is_within and sum(one.counted for one in once) <= self._room:
             return tuple(self._with_candidates(once, {}))
         return tuple(self._cut_down(found))
@@ -201,9 +198,9 @@ class _Fit:
         own = self._budget.shares.get(section.name, section.share)
         return own or (_ELASTIC if self._pieces[index].is_elastic else Share())
 
-    def _is_within_maximum(self, index: int, size: int) -> bool:
+    def _most(self, index: int) -> int:
         maximum = self._share(index).maximum
-        return maximum is None or size <= maximum
+        return self._room if maximum is None else maximum
 
     def _measure(self, content: Content | Scroll, source: View | None = None) -> tuple[int, int]:
         """Return the counts of some content and of the results that rendering adds to it, and the latter."""
@@ -255,11 +252,9 @@ class _Fit:
         return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)
 
     def _cut(self, piece: Piece, tokens: int) -> Scroll:
-        tokens, closely = max(tokens, 0), piece.section.closely
-        if isinstance(piece.content, View):
-            return newest(piece.content, tokens=tokens, counter=self._sums, closely=closely)
-        cut = newest(piece.content, tokens=tokens, counter=self._sums, stays=piece.stays(), closely=closely)
-        return Scroll(tuple(cut))
+        tokens, closely, stays = max(tokens, 0), piece.section.closely, piece.stays()
+        cut = newest(piece.content, tokens=tokens, counter=self._sums, stays=stays, closely=closely)
+        return cut if isinstance(piece.content, View) else Scroll(tuple(cut))
 
     def _going(self, asked: int, granted: int) -> int:
         """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
@@ -309,10 +304,8 @@ class _Fit:
         left = self._room - sum(one.counted for one in fitted)
         for index, candidates in list(waiting.items()):
             del waiting[index]
-            room = left - sum(grants.get(later, 0) for later in waiting)
-            maximum = self._share(index).maximum
-            room = max(room if maximum is None else min(room, maximum), 0)
-            fitted[index] = self._selected(index, candidates, room, fitted)
+            room = min(left - sum(grants.get(later, 0) for later in waiting), self._most(index))
+            fitted[index] = self._selected(index, candidates, max(room, 0), fitted)
             left -= fitted[index].counted
         return fitted
 

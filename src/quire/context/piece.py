@@ -37,15 +37,13 @@ class Piece(NamedTuple):
         return self.origin is not None or self.section.keeps == "newest"
 
     def stays(self) -> Collection[str] | None:
-        """Return the ids of items that must stay because of the source, if there is one."""
-        if self.source is None:
+        """Return the ids of items of a list that must stay because of the source, if there is one."""
+        if self.source is None or isinstance(self.content, View):
             return None
         return {self.source.log.item(position).id for position in protected_positions(self.source)}
 
     def protected(self) -> Sequence[Item]:
         """Return the items that no cut leaves out."""
-        if isinstance(self.content, View):
-            return newest_from(self.content, len(self.content)).before
         return newest_from(self.content, len(self.content), self.stays()).before
 
 

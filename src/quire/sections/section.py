@@ -189,9 +189,8 @@ class Candidates(Sequence[Item]):
 
 async def maybe_await(value: T | Awaitable[T]) -> T:
     """Return what a sync or async function returned."""
-    given: Any = value
-    result: T = await given if isinstance(given, Awaitable) else given
-    return result
+    plain, awaitable = cast(T, value), cast("Awaitable[T]", value)
+    return await awaitable if isinstance(value, Awaitable) else plain
 
 
 def checked_function(value: F, what: str) -> F:
