@@ -108,25 +108,32 @@ class Summarize(Limits, frozen=True, kw_only=True):
         ids = tuple(item.id for item in items)
         return Request(prompt, size, spans_over(view, items), ids, view.revision, room)
 
-    def _chosen(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
-        """Return what to summarize to reach the floor, and the size: smaller if there is no room for it."""
-        earlier = [item for item in view if isinstance(item, Summary) and _may_be_summarized(view, item)]
+    def _chosen(
+        self, view: View, extent: Extent, size: int, folded: Sequence[Item] | None = None
+    ) -> tuple[int, list[Item]]:
+        """Return what to summarize to reach the floor, and the size: smaller if there is no room for it.
+
+        It is what a plain cut leaves out, and the summaries before the end of that.
+        """
+        counter, shown = extent.counter, list(view)
+        earlier = [item for item in shown if isinstance(item, Summary) and _may_be_summarized(view, item)]
+        # The cut leaves room for the summary to come, and counts with those that it folds.
+        freed = sum(shown_tokens(view, item, counter) for item in (earlier if folded is None else folded))
+        framing = counter.count(Summary(_PLACEHOLDER))  # messages and turns do not count summaries
+        freed -= framing + size if framing else 0
+        lower = extent._replace(floor=extent.floor + freed, ceiling=extent.ceiling + freed)
         try:
-            chosen = _gone_and_folded(view, _extent_for_cut(view, earlier, size, extent))
-            ids = {item.id for item in chosen}
-            folded = [item for item in earlier if item.id in ids]
-            if len(folded) < len(earlier):
-                # A summary after the cut stays, so more has to go in its place.
-                chosen = _gone_and_folded(view, _extent_for_cut(view, folded, size, extent))
-            return size, chosen
-        except Irreducible as error:
-            if size >= 2 * _SHORTEST:
-                return self._chosen(view, extent, size // 2)
-            raise Irreducible(
-                f"what must stay leaves no room for a summary of {size:,} tokens: {extent.floor:,} "
-                f"{self.unit} are to be left of at most {extent.ceiling:,}",
-                error.parts,
-            ) from None
+            kept = {item.id for item in view_after(view, (cut_to_floor(view, lower),))}
+        except Irreducible:
+            if size < 2 * _SHORTEST:
+                raise
+            return self._chosen(view, extent, size // 2)
+        last = max(index for index, item in enumerate(shown) if item.id not in kept)
+        before = [item for item in shown[: last + 1] if item.id not in kept or item in earlier]
+        if folded is None and any(item not in before for item in earlier):
+            # A summary after the cut stays, so more has to go in its place.
+            return self._chosen(view, extent, size, [item for item in earlier if item in before])
+        return size, before
 
     def _readable(self, items: Sequence[Item], room: Room, size: int) -> Sequence[Item]:
         """Return what the writer can read at once: all, or the oldest groups, up to where a turn begins."""
@@ -154,26 +161,6 @@ def _reads(room: Room) -> int:
 
 def _longest(room: Room) -> int:
     return min(2 * _reads(room), _LONGEST)
-
-
-def _extent_for_cut(view: View, folded: Sequence[Item], size: int, extent: Extent) -> Extent:
-    """Return the limits for a plain cut: without the summaries that are folded, with the one to come."""
-    framing = extent.counter.count(Summary(_PLACEHOLDER))
-    freed = sum(shown_tokens(view, item, extent.counter) for item in folded)
-    freed -= framing + size if framing else 0  # messages and turns do not count summaries
-    return extent._replace(floor=extent.floor + freed, ceiling=extent.ceiling + freed)
-
-
-def _gone_and_folded(view: View, extent: Extent) -> list[Item]:
-    """Return what a cut leaves out, and the summaries before the end of that."""
-    kept = {item.id for item in view_after(view, (cut_to_floor(view, extent),))}
-    shown = list(view)
-    last = max(index for index, item in enumerate(shown) if item.id not in kept)
-    return [
-        item
-        for item in shown[: last + 1]
-        if item.id not in kept or (isinstance(item, Summary) and _may_be_summarized(view, item))
-    ]
 
 
 def _may_be_summarized(view: View, item: Item) -> bool:
