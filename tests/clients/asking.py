@@ -1,6 +1,8 @@
 """How tests ask models over the SDKs: for each wire, whole and streamed, with retries that do not wait."""
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,7 +18,32 @@ from tests.models.answerers import NEEDS_SDK, QUESTION, model_at
 AT_ONCE = Retries(times=2, first=0.0)
 SECRET = "the words of a person"
 each_wire = pytest.mark.parametrize("wire", [pytest.param(wire, marks=NEEDS_SDK[wire]) for wire in NAMES])
-both_ways = pytest.mark.parametrize("how", ["whole", "streamed"])
+
+
+def each_row(names: str, *rows: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each row, as one test; a failure notes its row. `names` are those of the arguments."""
+    filled = names.split()
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+        kept = [one for name, one in signature.parameters.items() if name not in filled]
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            for row in rows:
+                try:
+                    test(**fixtures, **dict(zip(filled, row if len(filled) > 1 else (row,), strict=True)))
+                except Exception as fault:
+                    fault.add_note(f"in the row {row!r}")
+                    raise
+
+        run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+both_ways = each_row("how", "whole", "streamed")
 
 
 async def _whole(model: Model) -> Parsed:

@@ -10,8 +10,6 @@ NAMES = {
     "gemini": "gemini-2.5-pro",
 }
 CLIENTS = {wire: wire for wire in NAMES} | {"gemini": "google"}
-READ, WRITTEN, CACHED = 40, 7, 16
-"""What every answer says it used; of what was read, some came from the cache."""
 
 Call = tuple[str, dict[str, Any]]
 

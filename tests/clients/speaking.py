@@ -4,10 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.clients.openai_words import chat, chat_events, responses, responses_events
-from tests.clients.other_words import anthropic, anthropic_events, gemini, gemini_events
-from tests.clients.said import Call, Said
+from tests.clients.said import NAMES, Call, Said
 from tests.clients.scenes import Exchange, Step
+from tests.providers import replies
 
 
 def says(wire: str, *pieces: str, calls: Sequence[Call] = (), thought: str = "") -> Step:
@@ -70,26 +69,30 @@ def error(wire: str, status: int, kind: str, message: str) -> Any:
 
 def whole(wire: str, said: Said, finish: str | None = None) -> Any:
     """A whole response."""
-    make = {"openai": chat, "openai-responses": responses, "anthropic": anthropic, "gemini": gemini}[wire]
-    return make(said, finish)
+    body = replies.whole(wire, _reply(said), NAMES[wire])
+    if finish and wire == "openai":
+        body["choices"][0]["finish_reason"] = finish
+    elif finish:
+        body["stop_reason"] = finish
+    return body
+
+
+def events(wire: str, said: Said) -> list[Any]:
+    """The events of a whole stream."""
+    return replies.events(wire, _reply(said), 99, NAMES[wire])
 
 
 def begun(wire: str, pieces: Sequence[str]) -> list[Any]:
     """The events up to the last word, and nothing after it."""
     told = events(wire, Said(pieces))
-    last = max(place for place, event in enumerate(told) if pieces and pieces[-1] in json.dumps(event))
-    if wire == "openai-responses":  # later events have all words once more
-        last = max(p for p, event in enumerate(told) if event["type"] == "response.output_text.delta")
-    if wire == "gemini":
-        told[last]["candidates"][0].pop("finishReason", None)
+    last = max(p for p, event in enumerate(told) if pieces[-1] in str(event) and _is_piece(wire, event))
     return told[: last + 1]
 
 
-def events(wire: str, said: Said) -> list[Any]:
-    """The events of a whole stream."""
-    return {
-        "openai": chat_events,
-        "openai-responses": responses_events,
-        "anthropic": anthropic_events,
-        "gemini": gemini_events,
-    }[wire](said)
+def _is_piece(wire: str, event: Any) -> bool:
+    return wire != "openai-responses" or event["type"].endswith(".delta")
+
+
+def _reply(said: Said) -> replies.Reply:
+    calls = (replies.Call(f"c{place}", *call) for place, call in enumerate(said.calls))
+    return replies.Reply(said.thought, "".join(said.pieces), tuple(calls), tuple(said.pieces))

@@ -22,12 +22,9 @@ pytestmark = [
         "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
     ),
 ]
-MODELS = {
-    "openai": "gpt-5.6",
-    "openai-responses": "gpt-5.6",
-    "anthropic": "claude-sonnet-4-5",
-    "gemini": "gemini-2.5-pro",
-}
+NAMES = ("gpt-5.6", "gpt-5.6", "claude-sonnet-4-5", "gemini-2.5-pro")
+MODELS = dict(zip(("openai", "openai-responses", "anthropic", "gemini"), NAMES, strict=True))
+QUESTION = HISTORIES["a question"]
 CLIENTS: list[Any] = []
 
 
@@ -76,95 +73,61 @@ def asked(wire: str, base: str, payload: dict[str, Any], **more: Any) -> Any:
     return client.responses.create(model=name, max_output_tokens=32, **payload, **more)
 
 
-def read_stream(wire: str, sent: Rendered, events: Any) -> tuple[str, Parsed]:
+def read(wire: str, base: str, sent: Rendered) -> Parsed:
+    return PROVIDERS[wire].parse(asked(wire, base, sent.payload), sent=sent, model=MODELS[wire])
+
+
+def heard(wire: str, base: str, sent: Rendered) -> tuple[str, Parsed]:
     reader = PROVIDERS[wire].stream(sent=sent, model=MODELS[wire])
-    words = "".join(reader.feed(event) for event in events)
+    words = "".join(reader.feed(event) for event in asked(wire, base, sent.payload, stream=True))
     return words, reader.close()
 
 
-def mocked(wire: str, address: str) -> str:
-    return f"{address}/anthropic" if wire == "anthropic" else address
+async def both(model: Model, **asking: Any) -> list[Parsed]:
+    async with model:
+        whole = await model.ask(QUESTION, max_tokens=16, **asking)
+        return [whole, await model.stream(QUESTION, max_tokens=16, **asking).whole()]
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
-@pytest.mark.parametrize("name", HISTORIES)
-def test_the_client_sends_it_and_the_answer_is_read(wire: str, name: str, mock: str) -> None:
-    provider = PROVIDERS[wire]
-    sent = provider.render(HISTORIES[name], model=MODELS[wire])
-    parsed = provider.parse(asked(wire, mocked(wire, mock), sent.payload), sent=sent, model=MODELS[wire])
-    (answer,) = parsed.items
-    assert isinstance(answer, Message) and answer.role == "assistant" and answer.text
-    assert parsed.finish == "stop"
-    assert parsed.usage is not None and parsed.usage.input > 0
-    again = provider.render([*HISTORIES[name], *parsed.items, Message("user", "go on")], model=MODELS[wire])
-    assert provider.check(again.payload, MODELS[wire]) == []
-
-
-@pytest.mark.parametrize("wire", PROVIDERS)
-def test_a_streamed_answer_is_read(wire: str, mock: str) -> None:
-    sent = PROVIDERS[wire].render(HISTORIES["a question"], model=MODELS[wire])
-    words, parsed = read_stream(wire, sent, asked(wire, mocked(wire, mock), sent.payload, stream=True))
+def test_the_client_sends_it_and_the_answer_is_read(wire: str, mock: str) -> None:
+    provider, base = PROVIDERS[wire], f"{mock}/anthropic" if wire == "anthropic" else mock
+    for name, history in HISTORIES.items():
+        parsed = read(wire, base, provider.render(history, model=MODELS[wire]))
+        (answer,) = parsed.items
+        assert isinstance(answer, Message) and answer.role == "assistant" and answer.text, name
+        assert parsed.finish == "stop"
+        assert parsed.usage is not None and parsed.usage.input > 0
+        again = provider.render([*history, *parsed.items, Message("user", "go on")], model=MODELS[wire])
+        assert provider.check(again.payload, MODELS[wire]) == []
+    words, parsed = heard(wire, base, provider.render(QUESTION, model=MODELS[wire]))
     (answer,) = parsed.items
     assert isinstance(answer, Message) and not answer.interrupted
-    assert words == answer.text != ""
-    assert parsed.finish == "stop"
+    assert (words, parsed.finish) == (answer.text, "stop")
+    sent = provider.render(QUESTION, model=MODELS[wire], tools=TOOLS)
+    for parsed in (read(wire, base, sent), heard(wire, base, sent)[1]):
+        calls = [item.name for item in parsed.items if isinstance(item, ToolCall)]
+        assert (calls, parsed.finish) == (["look_up"], "calls")
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("wire", PROVIDERS)
-def test_calls_come_back_as_calls(wire: str, stream: bool, mock: str) -> None:
-    provider = PROVIDERS[wire]
-    sent = provider.render(HISTORIES["a question"], model=MODELS[wire], tools=TOOLS)
-    response = asked(wire, mocked(wire, mock), sent.payload, **({"stream": True} if stream else {}))
-    if stream:
-        parsed = read_stream(wire, sent, response)[1]
-    else:
-        parsed = provider.parse(response, sent=sent, model=MODELS[wire])
-    calls = [item for item in parsed.items if isinstance(item, ToolCall)]
-    assert [call.name for call in calls] == ["look_up"]
-    assert parsed.finish == "calls"
+def test_a_model_by_name_asks_the_mock(wire: str, mock: str) -> None:
+    base = f"{mock}{ {'anthropic': '/anthropic', 'gemini': '/gemini/v1beta'}.get(wire, '/v1') }"
+    name = f"{'google' if wire == 'gemini' else wire}:{MODELS[wire]}"
+    for parsed in asyncio.run(both(Model(name, base_url=base, timeout=300))):
+        assert parsed.finish == "stop" and any(isinstance(item, Message) for item in parsed.items)
+    for parsed in asyncio.run(both(Model(name, base_url=base, timeout=300), tools=TOOLS)):
+        assert parsed.finish == "calls"
 
 
 @pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
 def test_a_real_model_answers(wire: str, model: str) -> None:
     provider = PROVIDERS[wire]
-    sent = provider.render(HISTORIES["parallel calls"], model=MODELS[wire])
-    parsed = provider.parse(asked(wire, model, sent.payload), sent=sent, model=MODELS[wire])
+    parsed = read(wire, model, provider.render(HISTORIES["parallel calls"], model=MODELS[wire]))
     assert any(isinstance(item, Message) and item.text for item in parsed.items)
-
-
-@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
-def test_a_real_model_streams(wire: str, model: str) -> None:
-    sent = PROVIDERS[wire].render(HISTORIES["a question"], model=MODELS[wire])
-    words, parsed = read_stream(wire, sent, asked(wire, model, sent.payload, stream=True))
+    words, parsed = heard(wire, model, provider.render(QUESTION, model=MODELS[wire]))
     (answer,) = parsed.items
     assert isinstance(answer, Message) and answer.text == words != ""
-
-
-BASES = {"anthropic": "/anthropic", "gemini": "/gemini/v1beta"}
-
-
-def named_model(wire: str, address: str) -> Model:
-    base = f"{address}{BASES.get(wire, '/v1')}"
-    return Model(f"{'google' if wire == 'gemini' else wire}:{MODELS[wire]}", base_url=base, timeout=300)
-
-
-async def both(model: Model, **asking: Any) -> list[Parsed]:
-    async with model:
-        whole = await model.ask(HISTORIES["a question"], max_tokens=16, **asking)
-        return [whole, await model.stream(HISTORIES["a question"], max_tokens=16, **asking).whole()]
-
-
-@pytest.mark.parametrize("wire", PROVIDERS)
-def test_a_model_by_name_asks_the_mock(wire: str, mock: str) -> None:
-    for parsed in asyncio.run(both(named_model(wire, mock))):
-        assert parsed.finish == "stop" and any(isinstance(item, Message) for item in parsed.items)
-    for parsed in asyncio.run(both(named_model(wire, mock), tools=TOOLS)):
-        assert parsed.finish == "calls"
-
-
-@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])
-def test_a_model_by_name_asks_a_real_one(wire: str, model: str) -> None:
     base = model if wire == "anthropic" else f"{model}/v1"
     for parsed in asyncio.run(both(Model(f"{wire}:{MODELS[wire]}", base_url=base, timeout=300))):
         assert any(isinstance(item, Message) and item.text for item in parsed.items)

@@ -9,9 +9,18 @@ import pytest
 
 from quire.errors import ModelFailed, ModelTimeout, Overloaded
 from quire.models import Patience, Retries
-from tests.clients.asking import AT_ONCE, SECRET, WAYS, asked, both_ways, each_wire, hold_interrupted
+from tests.clients.asking import (
+    AT_ONCE,
+    SECRET,
+    WAYS,
+    asked,
+    both_ways,
+    each_row,
+    each_wire,
+    hold_interrupted,
+)
 from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage
-from tests.clients.speaking import begun, breaks_off, error, says, send
+from tests.clients.speaking import begun, breaks_off, error, fails, says, send
 from tests.models.answerers import QUESTION, model_at, text_of
 
 
@@ -44,14 +53,7 @@ def test_a_stream_that_falls_silent_ends_in_time(server: Stage, wire: str) -> No
 
 
 @each_wire
-def test_a_hung_connection_is_tried_again(server: Stage, wire: str) -> None:
-    scene = server.scene(Exchange.wait, says(wire, "Here", " I am."))
-    parsed = asked(scene, wire, "streamed", timeout=Patience(idle=1.0), retries=Retries(times=9, first=0.0))
-    assert text_of(parsed) == "Here I am."
-
-
-@each_wire
-@pytest.mark.parametrize("end", [Exchange.hang_up, Exchange.end], ids=["cut", "ended too early"])
+@each_row("end", Exchange.hang_up, Exchange.end)
 def test_a_stream_that_breaks_off_leaves_what_came(
     server: Stage, wire: str, end: Callable[[Exchange], None]
 ) -> None:
@@ -73,10 +75,15 @@ def test_a_stream_that_breaks_off_leaves_what_came(
 
 @each_wire
 @both_ways
-def test_a_connection_that_is_lost_at_once_is_tried_again(server: Stage, wire: str, how: str) -> None:
+def test_a_connection_that_is_lost_or_hangs_at_once_is_tried_again(
+    server: Stage, wire: str, how: str
+) -> None:
     scene = server.scene(Exchange.hang_up, says(wire, "Here", " I am."))
     assert text_of(asked(scene, wire, how)) == "Here I am."
     assert len(scene.requests) == 2
+    hung = server.scene(Exchange.wait, says(wire, "Here", " I am."))
+    patient: Any = {"timeout": Patience(idle=1.0), "retries": Retries(times=9, first=0.0)}
+    assert text_of(asked(hung, wire, "streamed", **patient)) == "Here I am."
 
 
 @each_wire
@@ -106,41 +113,20 @@ def test_an_error_inside_of_a_stream(server: Stage, wire: str) -> None:
 
 
 @each_wire
-@both_ways
-def test_what_is_no_json_is_a_failure(server: Stage, wire: str, how: str) -> None:
-    def step(exchange: Exchange) -> None:
-        if how == "whole":
-            exchange.answer(b"{not json")
-        else:
-            exchange.begin()
-            exchange.chunk("event: message_start\ndata: {not json\n\n")
-            exchange.end()
+def test_what_is_no_answer_is_a_failure(server: Stage, wire: str) -> None:
+    def garbled(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.chunk("event: message_start\ndata: {not json\n\n")
+        exchange.end()
 
-    with pytest.raises(ModelFailed):
-        asked(server.scene(step), wire, how)
-
-
-@each_wire
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"<html>Sign in first</html>", "text/html"),
-        (b"{}", "application/json"),
-        (b'{"choices": "none", "output": 3, "content": "no", "candidates": 7}', "application/json"),
-    ],
-)
-def test_what_is_no_answer_is_a_failure(server: Stage, wire: str, body: bytes, kind: str) -> None:
-    scene = server.scene(lambda exchange: exchange.answer(body, headers={"content-type": kind}))
-    with pytest.raises(ModelFailed):
-        asked(scene, wire, "whole")
-
-
-@each_wire
-def test_events_that_are_none_are_a_failure(server: Stage, wire: str) -> None:
     odd: list[Any] = [{"type": "content_block_delta", "choices": "none", "index": "x", "output_index": "y"}]
-    scene = server.scene(lambda exchange: send(wire, exchange, odd))
-    with pytest.raises(ModelFailed):
-        asked(scene, wire, "streamed")
+    for step in (garbled, lambda exchange: send(wire, exchange, odd)):
+        with pytest.raises(ModelFailed):
+            asked(server.scene(step), wire, "streamed")
+    wrong = b'{"choices": "none", "output": 3, "content": "no", "candidates": 7}'
+    for body in (b"{not json", b"<html>Sign in first</html>", b"{}", wrong):
+        with pytest.raises(ModelFailed):
+            asked(server.scene(fails(200, body)), wire, "whole")
 
 
 @each_wire

@@ -14,7 +14,7 @@ from quire.errors import (
     WindowExceeded,
 )
 from quire.models import Retries
-from tests.clients.asking import SECRET, asked, both_ways, each_wire
+from tests.clients.asking import SECRET, asked, both_ways, each_row, each_wire
 from tests.clients.said import Said
 from tests.clients.scenes import PATIENCE, Stage
 from tests.clients.speaking import error, fails, says, whole
@@ -23,15 +23,9 @@ from tests.models.answerers import NEEDS_SDK, text_of
 
 @each_wire
 @both_ways
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (429, "rate_limit_error"),
-        (500, "api_error"),
-        (529, "overloaded_error"),
-        (503, "UNAVAILABLE"),
-        (408, ""),
-    ],
+@each_row(
+    "status kind",
+    *[(429, "rate_limit_error"), (500, "api_error"), (529, "busy"), (503, "UNAVAILABLE"), (408, "")],
 )
 def test_what_may_pass_is_tried_again(server: Stage, wire: str, how: str, status: int, kind: str) -> None:
     fault = fails(status, error(wire, status, kind, "not now"))
@@ -83,7 +77,7 @@ def test_a_spent_quota_is_not_asked_again(server: Stage) -> None:
 
 @each_wire
 @both_ways
-@pytest.mark.parametrize("status", [401, 403])
+@each_row("status", 401, 403)
 def test_a_wrong_key(server: Stage, wire: str, how: str, status: int) -> None:
     scene = server.scene(fails(status, error(wire, status, "authentication_error", "who are you?")))
     with pytest.raises(NotAuthorized, match="may not be asked with this key") as caught:

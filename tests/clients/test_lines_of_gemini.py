@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.errors import ModelFailed, Overloaded, WindowExceeded
-from tests.clients.asking import asked
+from tests.clients.asking import asked, each_row
 from tests.clients.said import Said
 from tests.clients.scenes import Exchange, Stage, Step
 from tests.clients.speaking import events
@@ -33,10 +33,8 @@ def data(told: Any, before: str = "data: ") -> list[str]:
     return [f"{before}{json.dumps(told)}", ""]
 
 
-@pytest.mark.parametrize(
-    "beside", [[": PROCESSING", ""], [":", ""], ["event: message", "id: 7"], ["retry: 9"]]
-)
-@pytest.mark.parametrize("before", ["data: ", "data:"])
+@each_row("beside", [": PROCESSING", ""], [":", ""], ["event: message", "id: 7"], ["retry: 9"])
+@each_row("before", "data: ", "data:")
 def test_lines_that_are_no_data_are_passed_over(server: Stage, beside: list[str], before: str) -> None:
     told = [line for event in HERE for line in (*beside, *data(event, before))]
     scene = server.scene(sends(*told, *beside))
@@ -44,9 +42,9 @@ def test_lines_that_are_no_data_are_passed_over(server: Stage, beside: list[str]
     assert len(scene.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
+@each_row(
+    "error kind",
+    *[
         ({"message": "the maximum context length is 10", "code": "context_length_exceeded"}, WindowExceeded),
         ({"message": "too much", "type": "context_length_exceeded"}, WindowExceeded),
         ({"message": "busy", "code": 503, "status": "UNAVAILABLE"}, Overloaded),

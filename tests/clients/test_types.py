@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
 
 from quire.providers import PROVIDERS, CachePlan
+from tests.clients.asking import each_row
 from tests.clients.histories import HISTORIES, TOOLS
 from tests.providers.conversations import MODELS, STEPS, TOOLSETS, Step, Talk
 
@@ -65,10 +66,10 @@ def hold_types(wire: str, payload: dict[str, Any]) -> None:
             CONFIG.validate_python(payload.get("config", {}))
 
 
-@pytest.mark.parametrize("wire", PROVIDERS)
-@pytest.mark.parametrize("name", HISTORIES)
-def test_payloads_are_of_the_clients_types(wire: str, name: str) -> None:
-    hold_types(wire, PROVIDERS[wire].render(HISTORIES[name], tools=TOOLS).payload)
+def test_payloads_are_of_the_clients_types() -> None:
+    for wire, provider in PROVIDERS.items():
+        for history in HISTORIES.values():
+            hold_types(wire, provider.render(history, tools=TOOLS).payload)
 
 
 @pytest.mark.laws
@@ -83,9 +84,9 @@ def test_payloads_of_random_histories_are_of_the_clients_types(
     )
 
 
-@pytest.mark.parametrize(
-    ("wire", "payload"),
-    [
+@each_row(
+    "wire payload",
+    *[
         ("openai", {"messages": [{"role": "nobody", "content": "x"}]}),
         ("openai", {"messages": [{"role": "tool", "content": "x"}]}),
         ("anthropic", {"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}),

@@ -115,17 +115,8 @@ def output_from(content: Any, read_part: Callable[[Json, str], Part | None], pat
     return content_from([text if part is None else part for text, part in zip(texts, parts, strict=True)])
 
 
-class _UsagePaths(msgspec.Struct, frozen=True):
-    """Where a wire reports its usage; input and output are sums of several fields."""
-
-    input: list[str]
-    output: list[str]
-    cache_read: list[str]
-    cache_write: list[str]
-    reasoning: list[str]
-
-
-_USAGE = msgspec.json.decode(Path(__file__).with_name("usage.json").read_bytes(), type=dict[str, _UsagePaths])
+_USAGE: dict[str, dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name("usage.json").read_bytes())
+"""Where each wire reports its usage; input and output are sums of several fields."""
 
 
 def _usage_from(wire: str, report: Json) -> Usage | None:
@@ -133,21 +124,15 @@ def _usage_from(wire: str, report: Json) -> Usage | None:
     if not report:
         return None
 
-    def counts(paths: list[str]) -> list[int]:
-        pairs = (path.rpartition(".") for path in paths)
-        found = [(fields_in(report.get(head)) if head else report).get(name) for head, _, name in pairs]
-        return [value for value in found if isinstance(value, int) and value > 0]
+    def counts(name: str) -> list[int]:
+        pairs = (path.rpartition(".") for path in _USAGE[wire][name])
+        found = [(fields_in(report.get(head)) if head else report).get(field) for head, _, field in pairs]
+        return [0, *(value for value in found if isinstance(value, int))]
 
-    paths = _USAGE[wire]
-    given, output = sum(counts(paths.input)), sum(counts(paths.output))
-    cached = min(max(counts(paths.cache_read), default=0), given)
-    return Usage(
-        input=given,
-        output=output,
-        cache_read=cached,
-        cache_write=min(max(counts(paths.cache_write), default=0), given - cached),
-        reasoning=min(max(counts(paths.reasoning), default=0), output),
-    )
+    given, output = max(sum(counts("input")), 0), max(sum(counts("output")), 0)
+    cached = min(max(counts("cache_read")), given)
+    written = min(max(counts("cache_write")), given - cached)
+    return Usage(given, output, cached, written, min(max(counts("reasoning")), output))
 
 
 # --- calls -----------------------------------------------------------------------------------------------

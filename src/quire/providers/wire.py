@@ -1,4 +1,4 @@
-"""The four wires: each is a writer, and readers of answers, streams and histories."""
+"""The four wires: each is a writer, a reader of replies and a reader of histories."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from quire.providers.openai_chat import read as chat, write as to_chat
 from quire.providers.openai_responses import read as responses, write as to_responses
 from quire.providers.render import Begin, render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+from quire.providers.stream import Reply
 from quire.providers.types import Answer, CachePlan, Fault, Parsed, Rendered, StreamReader, answer_to
 from quire.tokens import Definition
 
@@ -24,21 +25,19 @@ class ReadsHistory(Protocol):
 
 
 class Wire:
-    """A `Provider` made of four functions. It holds no state, so one instance is as good as another."""
+    """A `Provider` made of three functions. It holds no state, so one instance is as good as another."""
 
     def __init__(
         self,
         name: str,
         begin: Begin,
-        parse: Callable[[Any, Answer], Parsed],
-        stream: Callable[[Answer], StreamReader],
+        reply: Callable[[Answer], Reply],
         read: ReadsHistory,
     ) -> None:
         self.name = name
         self.read_history = read
         self._begin = begin
-        self._parse = parse
-        self._stream = stream
+        self._reply = reply
 
     def render(
         self,
@@ -54,11 +53,11 @@ class Wire:
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
         """A whole response, as JSON or as the client gives it, as items and usage."""
-        return self._parse(response, answer_to(sent, model))
+        return self._reply(answer_to(sent, model)).read(response)
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
         """A reader for a streamed response."""
-        return self._stream(answer_to(sent, model))
+        return self._reply(answer_to(sent, model))
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
@@ -69,27 +68,25 @@ class OpenAIChat(Wire):
     """Items to the arguments of `client.chat.completions.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(OPENAI, to_chat.begin, chat.parse, chat.Stream, chat.read_history)
+        super().__init__(OPENAI, to_chat.begin, chat.ChatReply, chat.read_history)
 
 
 class OpenAIResponses(Wire):
     """Items to the arguments of `client.responses.create`, and back."""
 
     def __init__(self) -> None:
-        readers = responses.parse, responses.Stream, responses.read_history
-        super().__init__(RESPONSES, to_responses.begin, *readers)
+        super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReply, responses.read_history)
 
 
 class Anthropic(Wire):
     """Items to the arguments of `client.messages.create`, and back."""
 
     def __init__(self) -> None:
-        readers = anthropic.parse, anthropic.Stream, anthropic.read_history
-        super().__init__(ANTHROPIC, to_anthropic.begin, *readers)
+        super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReply, anthropic.read_history)
 
 
 class Gemini(Wire):
     """Items to the arguments of `client.models.generate_content`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(GEMINI, to_gemini.begin, gemini.parse, gemini.Stream, gemini.read_history)
+        super().__init__(GEMINI, to_gemini.begin, gemini.GeminiReply, gemini.read_history)

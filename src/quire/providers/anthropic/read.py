@@ -19,7 +19,7 @@ from quire.providers.stream import (
     plain_history,
     short_json,
 )
-from quire.providers.types import Answer, Parsed
+from quire.providers.types import Answer
 from quire.providers.values import Json, decoded, entries_in, fields_in, list_at, object_at, text_at, text_in
 
 _OWN_ITEMS = {"text": "text", "tool_use": "call", "thinking": "thought", "redacted_thinking": "thought"}
@@ -60,11 +60,6 @@ def _add_text(blocks: list[Json], made: Items, path: str) -> None:
 # --- a reply ---------------------------------------------------------------------------------------------
 
 
-def parse(response: Any, answer: Answer) -> Parsed:
-    """A whole response, as JSON or as the client gives it."""
-    return Stream(answer).read(response)
-
-
 class _Block:
     """A block of a reply; in a stream its input comes as pieces of JSON."""
 
@@ -99,7 +94,7 @@ class _Block:
         return None if is_half else self.fields
 
 
-class Stream(Reply):
+class MessagesReply(Reply):
     """Joins the events of a stream to blocks, by their index."""
 
     wire, expected = ANTHROPIC, "an event of Messages"

@@ -16,7 +16,7 @@ from quire.providers.media import bare_base64, bytes_of
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
 from quire.providers.stream import Items, Reply, content_from, error_text, plain_history, short_json, spelled
-from quire.providers.types import Answer, Parsed
+from quire.providers.types import Answer
 from quire.providers.values import (
     Json,
     dumped,
@@ -175,12 +175,7 @@ def read_media(part: Json, path: str) -> Image | Audio | File | None:
 # --- a reply ---------------------------------------------------------------------------------------------
 
 
-def parse(response: Any, answer: Answer) -> Parsed:
-    """A whole response."""
-    return Stream(answer).read(response)
-
-
-class Stream(Reply):
+class GeminiReply(Reply):
     """Collects the parts of the chunks of an answer."""
 
     wire, expected = GEMINI, "a chunk of Gemini"

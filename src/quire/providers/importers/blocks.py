@@ -5,10 +5,9 @@ and what merging a stream left in them. Sources: langchain-core, `messages.conte
 ai-sdk.dev/docs/reference/ai-sdk-core/model-message; modelcontextprotocol.io/specification, "Tool Result".
 """
 
-from typing import Any
-
 from quire.items import Part
 from quire.providers.media import part_from
+from quire.providers.state import is_server_block
 from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
 
 _MEDIA = frozenset(
@@ -60,17 +59,23 @@ def without_stream_fields(block: Json) -> Json:
     return clean if given is None else {**clean, "input": given}
 
 
-def thought_in(block: Json) -> tuple[str, str] | None:
-    """The text and the signature, if any, of a `reasoning` block; None for another block.
+def thought_in(block: Json) -> Json | None:
+    """The block of Anthropic that a thought, or a block of a server tool, stands for; None for another block.
 
-    The AI SDK and Bedrock have such blocks too.
+    Thoughts are blocks of Anthropic, of LangChain (also for Bedrock) or of the AI SDK.
     """
-    kind = block.get("type")
+    kind = text_in(block.get("type"))
+    if kind == "thinking" and not isinstance(block.get("thinking"), list):
+        return {"signature": "", **without_stream_fields(block)}
+    if kind == "redacted_thinking" or is_server_block(kind):
+        return without_stream_fields(block)
     if kind not in ("reasoning", "reasoning_content"):
         return None
-    held = block.get("reasoning_content") if kind == "reasoning_content" else None
-    fields: Json = {**block, **fields_in(block.get("extras")), **fields_in(held)}
-    pieces: list[Any] = [*entries_in(fields.get("summary")), *entries_in(fields.get("content"))]
-    texts = (text_in(fields_in(piece).get("text")) for piece in pieces)
-    text = text_in(fields.get("text")) or text_in(fields.get("reasoning")) or text_in(held)
-    return text or "\n\n".join(filter(None, texts)), text_in(fields.get("signature"))
+    fields: Json = {**block, **fields_in(block.get("extras")), **fields_in(block.get("reasoning_content"))}
+    pieces = [*entries_in(fields.get("summary")), *entries_in(fields.get("content"))]
+    texts = [
+        *map(fields.get, ("text", "reasoning", "reasoning_content")),
+        *(fields_in(piece).get("text") for piece in pieces),
+    ]
+    text = "\n\n".join(text for text in texts if isinstance(text, str) and text)
+    return {"type": "thinking", "thinking": text, "signature": text_in(fields.get("signature"))}

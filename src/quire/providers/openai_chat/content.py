@@ -3,11 +3,10 @@
 from typing import Any
 
 from quire.errors import Damaged, InvalidValue
-from quire.items import Audio, Content, Detail, File, Image, Part, Reasoning
+from quire.items import Audio, Content, Detail, File, Image, Part
 from quire.providers.anthropic import read as anthropic
-from quire.providers.importers import blocks
 from quire.providers.media import bare_base64, bytes_of, file_address, media_type
-from quire.providers.state import ANTHROPIC, OPENAI, blocks_text, is_server_block, pack
+from quire.providers.state import OPENAI
 from quire.providers.stream import content_from, output_from, short_json
 from quire.providers.values import Json, fields_in, list_at, object_at, text_at, text_in
 
@@ -96,13 +95,3 @@ def read_bytes(text: str, path: str) -> bytes:
     if not data:
         raise Damaged("the data is not base64", path)
     return data
-
-
-def anthropic_thought(block: Json, model: str, path: str) -> Reasoning | None:
-    """The thought, or the block of a server tool, of Anthropic in the content of another wire."""
-    kind = text_in(block.get("type"))
-    if kind not in ("thinking", "redacted_thinking") and not is_server_block(kind):
-        return None
-    raw = blocks.without_stream_fields(block)
-    raw = {"signature": "", **raw} if kind == "thinking" else raw
-    return Reasoning(blocks_text(ANTHROPIC, [raw]), pack(ANTHROPIC, model, [raw], path=path))

@@ -13,13 +13,11 @@ from quire.items import Audio, Item, Message, Part, Reasoning
 from quire.providers.importers import blocks, messages
 from quire.providers.media import file_address, part_from
 from quire.providers.openai_chat.content import (
-    anthropic_thought,
     read_bytes,
     read_content,
     read_output,
     text_or_blocks,
 )
-from quire.providers.profiles import is_claude
 from quire.providers.rules import without_failure
 from quire.providers.state import (
     ANTHROPIC,
@@ -39,7 +37,7 @@ from quire.providers.stream import (
     plain_history,
     short_json,
 )
-from quire.providers.types import Answer, Parsed
+from quire.providers.types import Answer
 from quire.providers.values import (
     Json,
     entries_in,
@@ -110,18 +108,13 @@ def _add_blocks(content: list[Any], calls: list[Json], placed: set[str], made: I
 
 
 def _thought(block: Json, made: Items, path: str) -> Reasoning | None:
-    if _is_thinking_chunk(block):
+    raw = blocks.thought_in(block)
+    if raw is None:
         return None
-    if (foreign := anthropic_thought(block, made.model, path)) is not None:
-        return foreign
-    found = blocks.thought_in(block)
-    if found is None:
-        return None
-    text, signature = found
-    if signature and is_claude(made.model):
-        raw = {"type": "thinking", "thinking": text, "signature": signature}
-        return Reasoning(text, pack(ANTHROPIC, made.model, [raw], path=path))
-    return Reasoning(text, made.state([{THOUGHT_FIELDS[0]: text}] if text and not signature else (), path))
+    text = text_in(raw.get("thinking"))
+    if raw.get("signature") == "":
+        return Reasoning(text, made.state([{THOUGHT_FIELDS[0]: text}] if text else (), path))
+    return Reasoning(text, pack(ANTHROPIC, made.model, [raw], path=path))
 
 
 def _add_media(message: Json, made: Items, path: str) -> None:
@@ -156,16 +149,9 @@ def _is_thinking_chunk(block: Any) -> bool:
 
 
 def _signatures(holder: Json) -> Json:
-    """The fields of a message or a call that hold a signature."""
-    return {name: holder[name] for name in SIGNATURE_FIELDS if _is_signed(holder.get(name))}
-
-
-def _is_signed(value: Any) -> bool:
-    fields = fields_in(value)
-    return any(
-        isinstance(one.get("thought_signature"), str) or entries_in(one.get("thought_signatures"))
-        for one in (fields, *map(fields_in, fields.values()))
-    )
+    """The fields of a message or a call that hold a signature, in an object of a provider or without one."""
+    found = {name: fields_in(holder.get(name)) for name in SIGNATURE_FIELDS}
+    return {name: fields for name, fields in found.items() if "thought_signature" in str(fields)}
 
 
 def _spoken(audio: Json, path: str) -> list[Part]:
@@ -193,11 +179,6 @@ def _images(message: Json, path: str) -> list[Part]:
 # --- a reply ---------------------------------------------------------------------------------------------
 
 
-def parse(response: Any, answer: Answer) -> Parsed:
-    """A whole response; of several choices the first."""
-    return Stream(answer).read(response)
-
-
 def chunk_of(event: Any) -> Any | None:
     """The chunk that an event of `client.chat.completions.stream` carries; None for an event without one."""
     kind = _field(event, "type")
@@ -211,7 +192,7 @@ def _field(event: Any, name: str) -> Any:
     return cast("Any", event).get(name) if isinstance(event, Mapping) else getattr(event, name, None)
 
 
-class Stream(Reply):
+class ChatReply(Reply):
     """Joins chunks to one message; of several choices the first."""
 
     wire, expected = OPENAI, "a chunk of Chat Completions"

@@ -5,14 +5,14 @@ from itertools import groupby
 from typing import Any
 
 from quire.errors import Damaged, cut
-from quire.items import Content, Image, Item, Reasoning
-from quire.providers.importers import blocks, messages
+from quire.items import Content, Image, Item
+from quire.providers.importers import messages
 from quire.providers.media import bytes_of
-from quire.providers.openai_chat.content import anthropic_thought, read_content, read_output, text_or_blocks
+from quire.providers.openai_chat.content import read_content, read_output, text_or_blocks
 from quire.providers.rules import without_failure
 from quire.providers.state import ANY_MODEL, RESPONSES, pack
 from quire.providers.stream import Items, Reply, error_text, join_arguments, plain_history
-from quire.providers.types import Answer, Parsed
+from quire.providers.types import Answer
 from quire.providers.values import (
     Json,
     entries_in,
@@ -90,7 +90,9 @@ def _is_call(item: Json) -> bool:
 def _add_own(item: Json, made: Items, path: str) -> None:
     kind = _kind(item)
     if kind == "message":
-        _add_message(item, made, path)
+        phase = item.get("phase")
+        state = made.state([{"phase": phase}], path) if isinstance(phase, str) else None
+        made.say(read_content(item.get("content"), f"{path}.content"), state)
     elif kind == "reasoning":
         made.think([{k: v for k, v in item.items() if k != "status" and v is not None}], path)
     elif kind == "image_generation_call":
@@ -100,28 +102,6 @@ def _add_own(item: Json, made: Items, path: str) -> None:
         made.say((Image(data=data),))
     else:
         _add_call(item, kind, made, path)
-
-
-def _add_message(item: Json, made: Items, path: str) -> None:
-    phase, content = item.get("phase"), item.get("content")
-    state = made.state([{"phase": phase}], path) if isinstance(phase, str) else None
-    rest: list[Any] = []
-    for block in entries_in(content):
-        thought = _thought(fields_in(block), made, path)
-        if thought is None:
-            rest.append(block)
-        else:
-            made.say(read_content(rest, f"{path}.content"), state)
-            made.all.append(thought)
-            rest = []
-    made.say(read_content(rest if isinstance(content, list) else content, f"{path}.content"), state)
-
-
-def _thought(block: Json, made: Items, path: str) -> Reasoning | None:
-    """A thought among the blocks of a message, as libraries keep it."""
-    foreign = anthropic_thought(block, made.model, path)
-    thought = blocks.thought_in(block) if foreign is None else None
-    return foreign if thought is None else Reasoning(thought[0], made.state((), path))
 
 
 def _add_call(item: Json, kind: str, made: Items, path: str) -> None:
@@ -139,11 +119,6 @@ def _add_call(item: Json, kind: str, made: Items, path: str) -> None:
 
 
 # --- a reply ---------------------------------------------------------------------------------------------
-
-
-def parse(response: Any, answer: Answer) -> Parsed:
-    """A whole response."""
-    return Stream(answer).read(response)
 
 
 class _Arriving:
@@ -172,7 +147,7 @@ class _Arriving:
         return {**self.fields, "content": [{"type": "output_text", "text": self.pieces}]}
 
 
-class Stream(Reply):
+class ResponsesReply(Reply):
     """Joins events to output items, by their index, else by their id."""
 
     wire, expected = RESPONSES, "an event of Responses"
