@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from quire.providers.names import Alphabet, alphabet
 from quire.tokens import UNKNOWN, ImageLimits, ModelFacts, bare_name, facts_for
 
@@ -16,9 +18,7 @@ Cloud = Literal["bedrock", "vertex"]
 
 _BEDROCK = re.compile(r"bedrock|(^|[/.:])anthropic\.")
 _VERTEX = re.compile(r"vertex|(^|/)(publishers|projects)/|claude[^/:@]*@(?!https?:)")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?![\d.a-z])")
-_FIRST_BREAKPOINTS = (5, 6)
-_THOUGHTS_WITH_CALLS_ONLY = re.compile(r"deepseek-(?:reasoner|r1)")
+_GPT = re.compile(r"gpt-\d(?:\.\d{1,2})?(?![\d.a-z])")
 _UNSIGNED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-_])?mimo)(?![a-z])")
 
 _NINE_LETTERS = Alphabet(re.compile("[a-zA-Z0-9]{9}"), 9, is_fixed=True)
@@ -75,7 +75,6 @@ class Profile(NamedTuple):
     """Whether the service fetches media from an address."""
     images: ImageLimits = STRICTEST_IMAGES
     largest_request: int = LARGEST_REQUEST[None]
-    cache_minimum: int = 0
 
     # Gemini
     signs_text: bool = False
@@ -90,9 +89,56 @@ class Profile(NamedTuple):
 def profile_for(wire: str, model: str | None) -> Profile:
     """What a model takes on a wire."""
     if model is None:
-        return Profile(None, nests_media=False, signs_calls=wire == "gemini")
-    facts = facts_for(model)
-    return _BY_WIRE[wire](model, facts, frozenset[str](facts.features))
+        return Profile(None, signs_calls=wire == "gemini")
+    facts, cloud = facts_for(model), cloud_of(model)
+    has = facts.features.__contains__
+    is_gpt = _GPT.match(bare_name(model)) is not None
+    is_openai = (is_gpt if facts.provider is None else facts.provider == "openai") and not has("open_weights")
+    is_claude_wire, is_gemini_model = wire == "anthropic", facts.provider == "gemini"
+    has_breakpoints = has("cache_breakpoints")
+    wants_thoughts: Literal["no", "calls", "always"] = "no"
+    if has("reasoning_with_calls"):
+        wants_thoughts = "always" if has("reasoning_with_answers") else "calls"
+    limits = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
+    return Profile(
+        model,
+        cloud,
+        _media(wire, facts, is_openai),
+        takes_all=is_openai,
+        instructions="developer" if has("developer_role") else "user" if has("no_system_role") else "system",
+        instructions_anywhere=is_openai or has("system_anywhere"),
+        call_ids=_NINE_LETTERS
+        if has("nine_character_ids")
+        else _READ_IDS
+        if has("model_reads_ids")
+        else None,
+        answers_results=has("assistant_after_results"),
+        breakpoints=has_breakpoints,
+        cache_key=has_breakpoints or (facts.provider == "openai" and facts.cache_minimum is not None),
+        takes_thoughts=not is_openai or "/" in model,
+        wants_thoughts=wants_thoughts,
+        thoughts_with_calls_only=has("reasoning_with_calls_only"),
+        signs_calls=has("thought_signatures"),
+        mid_instructions=has("system_mid_conversation"),
+        bound_thinking=is_claude_wire and has("thinking_bound_to_prefix"),
+        unsigned_thinking=has_unsigned_thinking(model),
+        fetches=cloud is None if is_claude_wire else not is_gemini_model or has("web_urls"),
+        images=replace(STRICTEST_IMAGES, **{name: most for name, most in limits.items() if most is not None}),
+        largest_request=LARGEST_REQUEST[cloud],
+        # Vertex AI does not look at the signatures of text.
+        signs_text=has("thought_signatures") and "image" in model.lower() and cloud != "vertex",
+        nests_media=has("thought_signatures"),
+        mixes_tools=(not is_gemini_model or has("provider_tools_with_functions")) and cloud != "vertex",
+    )
+
+
+def _media(wire: str, facts: ModelFacts, is_openai: bool) -> frozenset[str]:
+    """The media that a model takes; of one that is not known, what nearly all of the wire take."""
+    if wire == "gemini" or (wire == "anthropic" and facts is UNKNOWN):
+        return MEDIA
+    if facts is not UNKNOWN:
+        return MEDIA & facts.features
+    return frozenset(("image_input", "pdf_input") if is_openai else ("image_input",))
 
 
 @lru_cache(256)
@@ -118,87 +164,3 @@ def has_unsigned_thinking(model: str) -> bool:
     """Whether a service gives thinking without a signature on Anthropic's wire, and wants it back so."""
     name = model.strip().lower()
     return _UNSIGNED.search(name) is not None and not is_claude(name)
-
-
-def _openai(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
-    version = _GPT_VERSION.match(bare_name(model))
-    is_openai = version is not None if facts.provider is None else facts.provider == "openai"
-    is_openai = is_openai and "open_weights" not in features
-    marked = "cache_breakpoints" in features
-    if version is not None and (int(version[1]), int(version[2] or 0)) >= _FIRST_BREAKPOINTS:
-        marked = True  # also those that came after the table
-    media = features & MEDIA
-    if facts is UNKNOWN:
-        media = frozenset(("image_input", "pdf_input") if is_openai else ("image_input",))
-    instructions: Literal["system", "developer", "user"] = "system"
-    if "developer_role" in features:
-        instructions = "developer"
-    elif "no_system_role" in features:
-        instructions = "user"
-    wants: Literal["no", "calls", "always"] = "no"
-    if "reasoning_with_calls" in features:
-        wants = "always" if "reasoning_with_answers" in features else "calls"
-    return Profile(
-        model,
-        cloud_of(model),
-        media,
-        takes_all=is_openai,
-        instructions=instructions,
-        instructions_anywhere=is_openai or "system_anywhere" in features,
-        call_ids=_call_ids(features),
-        answers_results="assistant_after_results" in features,
-        breakpoints=marked,
-        cache_key=marked or (facts.provider == "openai" and facts.cache_minimum is not None),
-        takes_thoughts=not is_openai or "/" in model,
-        wants_thoughts=wants,
-        thoughts_with_calls_only=bool(_THOUGHTS_WITH_CALLS_ONLY.match(bare_name(model).rpartition("/")[2])),
-        signs_calls="thought_signatures" in features,
-    )
-
-
-def _call_ids(features: frozenset[str]) -> Alphabet | None:
-    if "nine_character_ids" in features:
-        return _NINE_LETTERS
-    return _READ_IDS if "model_reads_ids" in features else None
-
-
-def _anthropic(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
-    cloud = cloud_of(model)
-    profile = Profile(
-        model,
-        cloud,
-        MEDIA if facts is UNKNOWN else features & MEDIA,
-        fetches=cloud is None,
-        largest_request=LARGEST_REQUEST[cloud],
-        unsigned_thinking=has_unsigned_thinking(model),
-        wants_thoughts="calls" if "reasoning_with_calls" in features else "no",
-    )
-    if facts.provider != "anthropic":
-        return profile
-    known = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
-    strictest = {name: getattr(STRICTEST_IMAGES, name) for name in known}
-    limits = {name: strictest[name] if value is None else value for name, value in known.items()}
-    return profile._replace(
-        mid_instructions="system_mid_conversation" in features,
-        bound_thinking="thinking_bound_to_prefix" in features,
-        images=ImageLimits(**limits),
-        cache_minimum=facts.cache_minimum or 0,
-    )
-
-
-def _gemini(model: str, facts: ModelFacts, features: frozenset[str]) -> Profile:
-    cloud, is_known = cloud_of(model), facts.provider == "gemini"
-    signs = "thought_signatures" in features
-    return Profile(
-        model,
-        cloud,
-        fetches=not is_known or "web_urls" in features,
-        signs_calls=signs,
-        # Vertex AI does not look at the signatures of text.
-        signs_text=signs and "image" in model.lower() and cloud != "vertex",
-        nests_media=signs,
-        mixes_tools=(not is_known or "provider_tools_with_functions" in features) and cloud != "vertex",
-    )
-
-
-_BY_WIRE = {"openai": _openai, "openai-responses": _openai, "anthropic": _anthropic, "gemini": _gemini}

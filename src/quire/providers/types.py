@@ -1,7 +1,7 @@
 """The types that every wire shares: what rendering and parsing give, and the `Provider` protocol."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
@@ -16,37 +16,14 @@ turn and to be asked again."""
 HISTORY = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
 """The field of a payload that holds the conversation, by wire."""
 
-Change = Literal[
-    "arguments_repaired",
-    "empty_left_out",
-    "fields_left_out",
-    "id_renamed",
-    "instructions_as_text",
-    "instructions_moved",
-    "media_as_text",
-    "media_moved",
-    "name_renamed",
-    "not_rendered",
-    "reasoning_left_out",
-    "result_added",
-    "result_left_out",
-    "schema_changed",
-    "state_foreign",
-    "state_stale",
-    "text_moved",
-    "thoughts_left_out",
-    "tools_added",
-    "tools_left_out",
-    "turn_added",
-]
+Renamed = Literal["id_renamed", "name_renamed", "schema_changed", "tools_added", "turn_added"]
+Moved = Literal["instructions_moved", "media_moved", "text_moved"]
+Empty = Literal["empty_left_out", "fields_left_out", "not_rendered", "thoughts_left_out"]
+LeftOut = Literal["reasoning_left_out", "result_left_out", "state_foreign", "state_stale", "tools_left_out"]
+Replaced = Literal["arguments_repaired", "instructions_as_text", "media_as_text", "result_added"]
+Change = Renamed | Moved | Empty | LeftOut | Replaced
 
-HARMLESS: frozenset[Change] = frozenset(
-    (
-        *("empty_left_out", "fields_left_out", "id_renamed", "instructions_moved", "media_moved"),
-        *("name_renamed", "not_rendered", "schema_changed", "text_moved", "thoughts_left_out"),
-        *("tools_added", "turn_added"),
-    )
-)
+HARMLESS: frozenset[Change] = frozenset((*get_args(Renamed), *get_args(Moved), *get_args(Empty)))
 """Changes that lose nothing of the conversation; strict rendering allows them.
 
 `thoughts_left_out` is among them: a model's own thoughts that its service shows and never takes back.
