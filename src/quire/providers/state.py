@@ -57,12 +57,13 @@ BLOCK_FIELDS = ("reasoning_details", "thinking_blocks")
 SIGNATURE_FIELDS = ("extra_content", "provider_specific_fields")
 """Chat: where a signature is, on a call or on a message."""
 
+_WANTED = {"thinking": "signature", "redacted_thinking": "data", "text": "text"}
+"""Anthropic: the text that a raw block must have."""
+
 SERVER_CALLS = frozenset(("server_tool_use", "mcp_tool_use"))
 """Anthropic: calls of tools that the service runs."""
 
-_MAKERS = frozenset(
-    f"{owner}{mark}" for owner in ("openai", "anthropic", "google", "gemini", "models") for mark in "/:"
-)
+_MAKERS = re.compile("(openai|anthropic|google|gemini|models)[/:]")
 """Prefixes that some put before a model served by its maker, where others put nothing."""
 
 _SERVER_ITEM = re.compile(
@@ -124,7 +125,7 @@ def _route(model: str) -> tuple[str, str, str]:
     name, bare = model.strip().lower(), bare_name(model)
     start = name.replace(".", "-").rfind(bare.replace(".", "-"))
     before = name[: max(start, 0)]
-    return "" if before in _MAKERS else before, bare, name[start + len(bare) :] if start >= 0 else ""
+    return "" if _MAKERS.fullmatch(before) else before, bare, name[start + len(bare) :] if start >= 0 else ""
 
 
 # --- the text that blocks stand for ----------------------------------------------------------------------
@@ -174,28 +175,21 @@ def is_whole(wire: str, block: Json) -> bool:
     """Whether a raw block has what its wire wants; one from a damaged log or a history may not."""
     kind = text_in(block.get("type"))
     if wire == ANTHROPIC:
-        wanted = {"thinking": "signature", "redacted_thinking": "data", "text": "text"}.get(kind)
-        if kind in SERVER_CALLS:
-            wanted = "id"
-        elif is_server_block(kind):
-            wanted = "tool_use_id"
+        wanted = _WANTED.get(kind)
+        if is_server_block(kind):
+            wanted = "id" if kind in SERVER_CALLS else "tool_use_id"
         return kind in _KEPT if wanted is None else isinstance(block.get(wanted), str)
-    if wire == RESPONSES:
-        if kind == "reasoning":
-            sealed = isinstance(block.get("encrypted_content"), str) or bool(block.get("content"))
-            texts = [*entries_in(block.get("summary")), *entries_in(block.get("content"))]
-            are_texts = all(isinstance(fields_in(text).get("text"), str) for text in texts)
-            return (
-                sealed
-                and are_texts
-                and isinstance(block.get("summary"), list)
-                and text_in(block.get("id")).startswith("rs")
-            )
-        return _SERVER_ITEM.fullmatch(kind) is not None or block.keys() == {"phase"}
     if wire == GEMINI:
         signature = block.get("thoughtSignature")
         return (signature is None or is_signature(signature)) and not block.keys() & _NOT_RAW
-    return all(_is_chat_field(name, value) for name, value in block.items())
+    if wire == OPENAI:
+        return all(_is_chat_field(name, value) for name, value in block.items())
+    if kind != "reasoning":
+        return _SERVER_ITEM.fullmatch(kind) is not None or block.keys() == {"phase"}
+    texts = [*entries_in(block.get("summary")), *entries_in(block.get("content"))]
+    is_sealed = isinstance(block.get("encrypted_content"), str) or bool(block.get("content"))
+    is_named = isinstance(block.get("summary"), list) and text_in(block.get("id")).startswith("rs")
+    return is_sealed and is_named and all(isinstance(fields_in(text).get("text"), str) for text in texts)
 
 
 def is_signature(value: Any) -> bool:

@@ -47,19 +47,15 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
         raise InvalidValue(_TOO_DEEP)
     if isinstance(value, Mapping):
         held = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
-        return {_field_name(key): plain_copy(inner, depth - 1) for key, inner in held.items()}
+        if not all(isinstance(key, str) for key in held):
+            raise InvalidValue("a field name is text")
+        return {plain_copy(key): plain_copy(inner, depth - 1) for key, inner in held.items()}
     if isinstance(value, list | tuple):
         return [plain_copy(inner, depth - 1) for inner in cast("list[Any]", value)]
     plain = dumped(value)
     if plain is None:
         raise InvalidValue(f"{type(value).__name__} {value!r:.40} is not JSON")
     return plain_copy(plain, depth - 1)
-
-
-def _field_name(key: Any) -> str:
-    if not isinstance(key, str):
-        raise InvalidValue(f"a field name is text, not {type(key).__name__}")
-    return replace_surrogates(str.__str__(key))
 
 
 def exact_copy(value: Mapping[str, Any]) -> tuple[Json, bytes]:
