@@ -286,7 +286,7 @@ class MessagesWriter(Writer):
             return None
         data, limits = inline_bytes(part), self.profile.images
         side = _longer_side(part, data) if isinstance(part, Image) else 0
-        source = self._remote_source(part) if data is None else self._inline_source(part, data)
+        source = self._source(part, data)
         if source is None or side > (limits.side or side):
             return None
         block: Json = {"type": "image" if isinstance(part, Image) else "document", "source": source}
@@ -296,28 +296,23 @@ class MessagesWriter(Writer):
         self._media.append(_Held(block, item, described(part), is_large, len(source.get("data", ""))))
         return block
 
-    def _inline_source(self, part: Image | File, data: bytes) -> Json | None:
-        is_image = isinstance(part, Image)
-        kind = begun(data) if is_image else sound_type(part)
-        most = self.profile.images.bytes if is_image else self.profile.largest_request
-        if kind not in (PICTURES if is_image else (PDF,)) or len(data) * 4 // 3 > (most or len(data) * 2):
-            return None
-        return {"type": "base64", "media_type": kind, "data": base64_of(data)}
-
-    def _remote_source(self, part: Image | File) -> Json | None:
-        """The source of media that the service fetches, or knows by an id."""
+    def _source(self, part: Image | File, data: bytes | None) -> Json | None:
+        """The bytes of media, the file that the service knows, or the address that it fetches."""
+        types = PICTURES if isinstance(part, Image) else frozenset((PDF,))
+        if data is not None:
+            kind = begun(data) if isinstance(part, Image) else sound_type(part)
+            most = self.profile.images.bytes if isinstance(part, Image) else None
+            is_taken = kind in types and len(data) * 4 // 3 <= (most or self.profile.largest_request)
+            return {"type": "base64", "media_type": kind, "data": base64_of(data)} if is_taken else None
         known, url, kind = file_id(part, ANTHROPIC), part.url or "", media_type(part)
-        if not self.profile.fetches:
-            return None
-        if known is not None:
+        if known is not None and self.profile.fetches:
             return {"type": "file", "file_id": known}
-        if isinstance(part, Image):
-            is_read = kind is None or kind in PICTURES
-        else:
+        is_read = kind in types or (kind is None and isinstance(part, Image))
+        if kind is None and isinstance(part, File):
             path = part.name or url.partition("?")[0].partition("#")[0]
-            is_read = kind == PDF or (kind is None and path.lower().endswith(".pdf"))
-        is_address = url.lower().startswith(("https://", "http://"))
-        return {"type": "url", "url": url} if is_read and is_address else None
+            is_read = path.lower().endswith(".pdf")
+        is_fetched = self.profile.fetches and url.lower().startswith(("https://", "http://"))
+        return {"type": "url", "url": url} if is_fetched and is_read else None
 
     # --- limits of a request -----------------------------------------------------------------------------
 
