@@ -73,15 +73,6 @@ def test_a_fork_does_not_see_what_came_into_the_shared_segment_later() -> None:
         child.append(Message("user", "again", id="00000007"))
 
 
-def test_forks_of_forks_find_everything() -> None:
-    transcript = Transcript()
-    for depth in range(40):
-        transcript = transcript.fork()
-        transcript.extend(Message("user", "x", id=f"{depth:03d}-{number:03d}") for number in range(20))
-    assert len(transcript.view) == 800 and transcript.get("000-000").id == "000-000"
-    assert shown(transcript)[399:401] == ["019-019", "020-000"]
-
-
 def test_nothing_is_counted_twice() -> None:
     class Once(Items):
         key = "once"

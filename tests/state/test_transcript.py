@@ -282,19 +282,6 @@ def test_a_view_is_a_sequence() -> None:
     for index in (9, -10):
         with pytest.raises(OutOfRange):
             view[index]
-    assert view == a_turn_with_tools().view
-    assert view != a_turn_with_tools().view[1:]
-
-
-@pytest.mark.parametrize("length", [100, 300])
-def test_slices_of_the_view_of_a_fork_are_those_of_its_list(length: int) -> None:
-    fork = Transcript([Message("user", f"{n}") for n in range(length)]).fork()
-    fork.extend([Message("user", f"more {n}") for n in range(20)])
-    listed = list(fork.view)
-    for start in (0, 5, length - 1, length, length + 5, -3, None):
-        for stop in (0, 7, length - 19, length, length + 10, -5, None):
-            assert fork.view[start:stop] == listed[start:stop]
-            assert fork.view[start:stop:-1] == listed[start:stop:-1]
 
 
 def test_edits_can_be_tried_on_a_view() -> None:

@@ -24,7 +24,6 @@ class Cover(NamedTuple):
 
     area: list[Interval]
     summaries: frozenset[int]
-    is_summary: bool
 
 
 def resolved(log: Log, edit: Hide | Summary, end: int) -> Cover:
@@ -41,7 +40,7 @@ def resolved(log: Log, edit: Hide | Summary, end: int) -> Cover:
             )
         else:
             area.append((first, last + 1))
-    return Cover(united(area), frozenset(summaries), isinstance(edit, Summary))
+    return Cover(united(area), frozenset(summaries))
 
 
 def _located(log: Log, item_id: str, end: int) -> int:
@@ -181,7 +180,7 @@ class Editor:
     def _check(self, edit: Hide | Mask | Pin | Summary) -> None:
         if isinstance(edit, Hide | Summary):
             cover = resolved(self._log, edit, self._end)
-            if not cover.area and (cover.is_summary or not cover.summaries):
+            if not cover.area and (isinstance(edit, Summary) or not cover.summaries):
                 raise EditRefused("the edit takes nothing away")
             self._check_area(cover.area)
             return

@@ -123,8 +123,7 @@ class Log:
 
     def segment(self, position: int) -> Segment:
         """The segment that holds a position."""
-        last = self.segments[-1]
-        return last if position >= last.start else self.segments[self._index(position)]
+        return self.segments[self._index(position)]
 
     def _index(self, position: int) -> int:
         return bisect_right(self.starts, position) - 1

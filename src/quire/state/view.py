@@ -76,13 +76,6 @@ class View(ItemRow):
     def __reversed__(self) -> Iterator[Item]:
         return chain.from_iterable(reversed(self._shown_by(run)) for run in reversed(self.runs()))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, View):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"
 
@@ -239,8 +232,8 @@ class View(ItemRow):
         edits = self._edits_in_force
         if run is not None:
             return Fate("masked", edits.masks[item_id].id)
-        edit, cover = next(one for one in reversed(edits.covers) if contains(one[1].area, position))
-        return Fate("covered" if cover.is_summary else "hidden", edit.id)
+        edit = next(edit for edit, cover in reversed(edits.covers) if contains(cover.area, position))
+        return Fate("covered" if isinstance(edit, Summary) else "hidden", edit.id)
 
 
 def _open_calls_at(log: Log, end: int) -> tuple[int, ...]:
