@@ -72,7 +72,7 @@ def a_png(width: int, height: int) -> bytes:
 def a_jpeg(width: int, height: int) -> bytes:
     segment = b"\xff\xe0" + struct.pack(">H", 16) + bytes(14)
     frame = b"\xff\xc2" + struct.pack(">HBHH", 17, 8, height, width) + bytes(12)
-    return b"\xff\xd8" + segment + b"\xff" + frame
+    return b"\xff\xd8" + segment + frame
 
 
 def a_webp(kind: bytes, body: bytes) -> bytes:

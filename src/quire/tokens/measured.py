@@ -34,15 +34,7 @@ from quire.items import (
     Unknown,
     replace_surrogates,
 )
-from quire.tokens.counter import (
-    Counter,
-    CountsTools,
-    Definition,
-    checked_count,
-    checked_counter,
-    count_by,
-    whole,
-)
+from quire.tokens.counter import Counter, CountsTools, Definition, checked_count, checked_counter, count_by
 from quire.tokens.media import is_text, media_costs, media_tokens
 from quire.tokens.models import facts_for, table
 
@@ -144,7 +136,8 @@ class Measured:
 
     def text(self, text: str) -> int:
         """Tokens of a text, without framing."""
-        return max(1, round(self._scale * _count(self._vocabulary, text))) if text else 0
+        tokens = _count(self._vocabulary, text)
+        return tokens if self._scale == 1 or not tokens else max(1, round(self._scale * tokens))
 
     def count(self, item: Item) -> int:
         """Tokens of one item, with its framing."""
@@ -174,7 +167,7 @@ class Measured:
 
     def total(self, counted: int) -> int:
         """Tokens of a request whose items add up to `counted`, with the framing of a request."""
-        return whole(counted, "counted", least=0) + self._framing.request
+        return counted + self._framing.request
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
         """Tokens that tool definitions add to a request."""

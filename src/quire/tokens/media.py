@@ -175,8 +175,6 @@ def _pages(file: File) -> int:
 # Sizes of images
 
 _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
-_MOST_SEGMENTS = 10_000
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
@@ -206,19 +204,11 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
     place = 2
-    for _ in range(_MOST_SEGMENTS):
-        if place + 9 > len(data) or data[place] != 0xFF:
-            break
-        marker = data[place + 1]
-        if marker in _START_OF_FRAME:
+    while place + 9 <= len(data) and data[place] == 0xFF:
+        if data[place + 1] in _START_OF_FRAME:
             height, width = data[place + 5 : place + 7], data[place + 7 : place + 9]
             return int.from_bytes(width, "big"), int.from_bytes(height, "big")
-        if marker == 0xFF:
-            place += 1
-        elif marker in _WITHOUT_LENGTH:
-            place += 2
-        else:
-            place += 2 + max(2, int.from_bytes(data[place + 2 : place + 4], "big"))
+        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     return 0, 0
 
 
