@@ -86,16 +86,6 @@ def test_a_failing_section_is_an_error_unless_it_is_optional_or_disabled() -> No
     assert "UnknownKey" in str(shown(lost, said("q")).receipt)
 
 
-def test_a_section_can_set_parameters_for_a_later_one() -> None:
-    def first(ask: Ask) -> list[Item]:
-        ask.parameters["tone"] = "kindly"
-        return []
-
-    second = Custom("second", lambda ask: [{"role": "system", "content": f"Speak {ask.parameters['tone']}."}])
-    (message, _) = shown(Template(Custom("first", first), second, History(), budget=BUDGET), said("q")).items
-    assert isinstance(message, Message) and message.text == "Speak kindly."
-
-
 def test_the_input_is_shown_once_and_a_missing_one_is_reported() -> None:
     template, transcript = (
         Template(History(), Custom("clock", clock), Input(), budget=BUDGET),
@@ -108,15 +98,6 @@ def test_the_input_is_shown_once_and_a_missing_one_is_reported() -> None:
     assert ids(again)[:5] == ["q1", "a1", "q2", "c", "r"] and len(again.items) == 6
     absent = shown(Template(Instructions("a"), budget=BUDGET), transcript, input=transcript.get("q2"))
     assert any("'q2' is not shown" in line for line in absent.receipt.advice)
-
-
-def test_a_volatile_section_before_the_history_is_reported() -> None:
-    transcript = said("q1", "a1", "q2")
-    early = Template(Custom("clock", clock), History(), budget=BUDGET, model="claude-sonnet-4-5")
-    (advice,) = shown(early, transcript).receipt.advice
-    assert "'clock'" in advice and "3 tokens" in advice
-    assert shown(early, transcript).plan.slow == 0
-    assert shown(Template(History(), Custom("clock", clock), budget=BUDGET), transcript).receipt.advice == ()
 
 
 def test_a_context_knows_what_it_shares_with_the_one_before() -> None:
