@@ -288,7 +288,7 @@ class _Fit:
         for index in sorted(range(len(found)), key=lambda index: found[index].shown.view is None):
             one = found[index]
             if rows or one.shown.view is None:
-                new = {i.id: i for i in reversed(one.shown) if not any(i.id in row for row in rows)}
+                new = {i.id: i for i in [*one.shown][::-1] if not any(i.id in row for row in rows)}
                 if len(new) < len(one.shown):
                     items = tuple(reversed(new.values()))
                     counted, answers = self._measure(items)
