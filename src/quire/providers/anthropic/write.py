@@ -177,12 +177,11 @@ class MessagesWriter(Writer):
 
     def _slow_end(self, messages: list[Json]) -> End | None:
         """The last block before the volatile items, as a place in the payload."""
-        settled = self.draft.settled
+        settled, place = self.draft.settled, len(self.draft.settled) - 1
         if not settled:
             return None
-        place, last = len(settled) - 1, settled[-1]
-        if messages[place]["role"] == last["role"]:
-            return End(place, len(last["content"]))
+        if messages[place]["role"] == settled[-1]["role"]:
+            return End(place, len(settled[-1]["content"]))
         return End(place - 1, len(messages[place - 1]["content"]))  # instructions that moved to a later place
 
     def _seed(self) -> None:
@@ -196,8 +195,7 @@ class MessagesWriter(Writer):
 
     def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
         blocks = self._ordered(outputs)
-        wants_thoughts = self.profile.wants_thoughts != "no"
-        if calls and wants_thoughts and not any(map(_is_thinking, blocks)):
+        if calls and self.profile.wants_thoughts != "no" and not any(map(_is_thinking, blocks)):
             blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
         if blocks:
             self._answer(blocks)

@@ -232,10 +232,9 @@ class ChatWriter(OpenAIWriter):
         A service that wants thoughts on plain answers does so once a request has tools. The blank is there
         before that, so that nothing changes when they come.
         """
+        has_thoughts = not fields.keys().isdisjoint(("reasoning_content", "reasoning_details"))
         wants = self.profile.wants_thoughts
-        if wants == "no" or (wants == "calls" and not has_calls):
-            return fields
-        if fields.keys() & {"reasoning_content", "reasoning_details"}:
+        if has_thoughts or wants == "no" or (wants == "calls" and not has_calls):
             return fields
         return {"reasoning_content": fields.get("reasoning") or BLANK_THOUGHT, **fields}
 
