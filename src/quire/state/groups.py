@@ -14,19 +14,15 @@ from quire.items import (
     ConfigChange,
     Edit,
     Handoff,
-    Hide,
     Item,
-    Mask,
     Message,
-    Pin,
     Reasoning,
     Summary,
     ToolCall,
     ToolResult,
-    Undo,
 )
 
-_NEVER_SHOWN = frozenset((Hide, Mask, Pin, Undo))
+_NEVER_SHOWN = EDITS - {Summary}
 _STRUCTURAL = frozenset((ConfigChange, Handoff, Summary))
 
 OpenCall = tuple[int, int, ToolCall]

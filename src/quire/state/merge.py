@@ -12,22 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType, cut
-from quire.items import (
-    ConfigChange,
-    Edit,
-    Hide,
-    Item,
-    Mask,
-    Message,
-    Pin,
-    Span,
-    Summary,
-    ToolCall,
-    ToolResult,
-    Undo,
-    Unknown,
-    now,
-)
+from quire.items import ConfigChange, Hide, Item, Message, Span, Summary, ToolCall, ToolResult, Unknown, now
 from quire.state.edits import EditsInForce, resolved, spans_of
 from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
 from quire.state.shape import Interval, singles, united, without
@@ -229,10 +214,11 @@ def _is_answer(group: Group) -> bool:
     return isinstance(last, Message) and last.role == "assistant" and not calls
 
 
-def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Edit]:
+def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Item]:
     """The child's edits in force that concern its own items only and that the parent does not have.
 
-    They are found one by one: the parent may have recorded those before.
+    They are found one by one: the parent may have recorded those before. The spans are over what the parent
+    has, sparing what it has in between.
     """
     view = child.view
     undone = EditsInForce(view.log, view.end).undone
@@ -241,20 +227,16 @@ def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Ed
         assert is_edit(edit)
         if position in undone or edit.id in parent:
             continue
-        if isinstance(edit, Mask | Pin | Undo):
+        if not isinstance(edit, Hide | Summary):
             if view.position(edit.target) >= since and edit.target in parent:
                 yield edit
-        elif (fitted := _fitted(parent, view, edit, since)) is not None:
-            yield fitted
-
-
-def _fitted(parent: Transcript, view: View, edit: Hide | Summary, since: int) -> Edit | None:
-    """The edit with spans over what the parent has of it, sparing what the parent has in between."""
-    cover = resolved(view.log, edit, view.end)
-    positions = [p for start, stop in cover.area for p in range(start, stop)]
-    if any(position < since for position in (*positions, *cover.summaries)):
-        return None
-    content = [item for item in map(view.log.item, positions) if not is_edit(item) and item.id in parent]
-    folded = [Span(item.id, item.id) for item in map(view.log.item, cover.summaries) if item.id in parent]
-    spans = (*spans_over(parent.view, content), *folded)
-    return msgspec.structs.replace(edit, spans=spans) if spans else None
+            continue
+        cover = resolved(view.log, edit, view.end)
+        content = [p for start, stop in cover.area for p in range(start, stop)]
+        if min((*content, *cover.summaries)) < since:
+            continue
+        items = [item for item in map(view.log.item, content) if not is_edit(item) and item.id in parent]
+        folded = [item for item in map(view.log.item, cover.summaries) if item.id in parent]
+        spans = (*spans_over(parent.view, items), *(Span(item.id, item.id) for item in folded))
+        if spans:
+            yield msgspec.structs.replace(edit, spans=spans)
