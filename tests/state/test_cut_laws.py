@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from quire.errors import Irreducible
-from quire.items import Item, Message, ToolCall, ToolResult
+from quire.items import Item, Message, Span, Summary, ToolCall, ToolResult
 from quire.state import Transcript, View, newest, structural, truncate
 from tests.counting import FourCharacters, Items
 from tests.histories import CONTENT_OPS, OPS, Author, Op
@@ -114,3 +114,9 @@ def test_a_group_that_ended_before_the_cut_goes_though_another_reaches_over_it()
     assert cut is not None
     transcript.append(cut)
     assert [item.id for item in transcript.view] == ["cb", "u3", "rb", "u4"]
+
+
+def test_a_summary_stays_where_it_stands() -> None:
+    transcript = Transcript([Message("user", f"u{number}", id=f"u{number}") for number in range(8)])
+    transcript.append(Summary("gist", (Span("u1", "u3"),), id="gist"))
+    assert [item.id for item in newest(transcript.view, tokens=3, counter=Items())] == ["gist", "u6", "u7"]

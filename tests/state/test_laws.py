@@ -165,6 +165,9 @@ def test_a_scroll_reads_like_a_list(ops: list[Op], start: int, part: slice) -> N
     assert scroll[part] == listed[part]
     assert [scroll[index] for index in range(-len(listed), len(listed))] == [*listed, *listed]
     assert scroll.counted(FourCharacters()) == sum(map(FourCharacters().count, listed))
+    bare = Scroll(before, after=after)
+    assert list(bare) == [*before, *after] and bare.added_since(scroll) is None
+    assert bare.counted(FourCharacters()) == sum(map(FourCharacters().count, bare))
 
 
 STEPS = st.lists(

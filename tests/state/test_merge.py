@@ -154,7 +154,14 @@ def looked_up() -> tuple[Transcript, Transcript]:
 
 def test_a_later_edit_of_what_was_merged_comes_along() -> None:
     parent, child = looked_up()
-    for edit in (Mask("r", "[cleared]", id="mask"), Undo("mask", id="back"), Undo("back", id="again")):
+    mask = Mask("r", "[cleared]", id="mask")
+    for edit in (
+        mask,
+        Undo("mask", id="back"),
+        Undo("back", id="again"),
+        Pin("k", id="pin"),
+        Undo("pin", id="n"),
+    ):
         child.append(edit)
         assert ids(merge_all(parent, child)) == edit.id
     assert parent.view.fate("r") == ("masked", "mask")
