@@ -23,7 +23,7 @@ pytestmark = [
     ),
 ]
 NAMES = ("gpt-5.6", "gpt-5.6", "claude-sonnet-4-5", "gemini-2.5-pro")
-MODELS = dict(zip(("openai", "openai-responses", "anthropic", "gemini"), NAMES, strict=True))
+MODELS: dict[str, str] = dict(zip(("openai", "openai-responses", "anthropic", "gemini"), NAMES, strict=True))
 QUESTION = HISTORIES["a question"]
 CLIENTS: list[Any] = []
 

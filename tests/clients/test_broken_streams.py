@@ -19,7 +19,7 @@ from tests.clients.asking import (
     each_wire,
     hold_interrupted,
 )
-from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage
+from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage, Step
 from tests.clients.speaking import begun, breaks_off, error, fails, says, send
 from tests.models.answerers import QUESTION, model_at, text_of
 
@@ -120,7 +120,8 @@ def test_what_is_no_answer_is_a_failure(server: Stage, wire: str) -> None:
         exchange.end()
 
     odd: list[Any] = [{"type": "content_block_delta", "choices": "none", "index": "x", "output_index": "y"}]
-    for step in (garbled, lambda exchange: send(wire, exchange, odd)):
+    steps: list[Step] = [garbled, lambda exchange: send(wire, exchange, odd)]
+    for step in steps:
         with pytest.raises(ModelFailed):
             asked(server.scene(step), wire, "streamed")
     wrong = b'{"choices": "none", "output": 3, "content": "no", "candidates": 7}'

@@ -1,7 +1,7 @@
 """One reply on all wires: as a whole response, and as the events of a stream cut into pieces."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from quire.items import JSON, Item
 
 Json = dict[str, Any]
-WIRES = ("openai", "openai-responses", "anthropic", "gemini")
-MODELS = dict(zip(WIRES, ("deepseek-v4-pro", "gpt-5.6", "claude-opus-4-8", "gemini-3-pro"), strict=True))
+WIRES: tuple[str, ...] = ("openai", "openai-responses", "anthropic", "gemini")
+MODELS: dict[str, str] = dict(
+    zip(WIRES, ("deepseek-v4-pro", "gpt-5.6", "claude-opus-4-8", "gemini-3-pro"), strict=True)
+)
 READ, WRITTEN, CACHED = 40, 7, 16
 """What every reply says it used; some of what was read came from the cache."""
 ROWS: Json = json.loads(Path(__file__).with_name("readings.json").read_text("utf-8"))
@@ -214,5 +216,10 @@ def _gemini_events(body: Json, reply: Reply, size: int) -> Iterator[Json]:
     yield {**body, "candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP"}]}
 
 
-_WHOLE = dict(zip(WIRES, (_chat, _responses, _messages, _gemini), strict=True))
-_EVENTS = dict(zip(WIRES, (_chat_events, _responses_events, _messages_events, _gemini_events), strict=True))
+_WHOLE: dict[str, Callable[..., Json]] = {
+    **{"openai": _chat, "openai-responses": _responses, "anthropic": _messages, "gemini": _gemini}
+}
+_EVENTS: dict[str, Callable[..., Iterator[Json]]] = {
+    **{"openai": _chat_events, "openai-responses": _responses_events},
+    **{"anthropic": _messages_events, "gemini": _gemini_events},
+}

@@ -180,7 +180,14 @@ def test_the_placeholder_of_a_signature_is_no_signature() -> None:
 
 
 def test_messages_of_langchain_are_read() -> None:
-    use = {"type": "tool_use", "id": "a", "name": "f", "input": {}, "partial_json": '{"q": 1}', "index": 2}
+    use: Json = {
+        "type": "tool_use",
+        "id": "a",
+        "name": "f",
+        "input": {},
+        "partial_json": '{"q": 1}',
+        "index": 2,
+    }
     thinking = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
     messages: list[Json] = [
         {"type": "system", "content": "Be brief."},

@@ -223,7 +223,7 @@ def test_signed_parts_of_gemini_go_back_on_the_same_parts() -> None:
 
 def test_thinking_without_a_signature_goes_back_to_services_that_sign_none() -> None:
     thinking = {"type": "thinking", "thinking": "hm"}
-    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    call: Json = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     body = {"content": [thinking, call], "stop_reason": "tool_use"}
     back = sent_back("anthropic", body, "deepseek-v4-pro")[1]
     assert back[0]["content"][0] == {**thinking, "signature": ""}
@@ -266,10 +266,11 @@ ODD: tuple[Any, ...] = (None, [], {}, 5, True, "x", "", [[]], [5], {"a": 1}, {"t
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths of all values in a JSON value."""
-    inner: Any = (
-        value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
-    )  # pyright: ignore
-    return [*([path] if path else []), *(place for key, one in inner for place in places(one, (*path, key)))]
+    inner: list[tuple[Any, Any]] = []
+    if isinstance(value, dict | list):
+        inner = list(value.items() if isinstance(value, dict) else enumerate(value))  # pyright: ignore
+    found = [place for key, one in inner for place in places(one, (*path, key))]
+    return [path, *found] if path else found
 
 
 def with_odd(value: Any, path: tuple[Any, ...], odd: Any) -> Any:

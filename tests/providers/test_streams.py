@@ -238,7 +238,7 @@ def test_citations_of_a_stream_go_back_with_their_text() -> None:
 
 def test_a_piece_that_names_no_call_or_block_is_damage() -> None:
     delta = {"type": "text_delta", "text": "a"}
-    partial = {"functionCall": {"name": "f", "partialArgs": [], "willContinue": True}}
+    partial: Json = {"functionCall": {"name": "f", "partialArgs": [], "willContinue": True}}
     rows: list[tuple[str, Json, str]] = [
         ("openai", chunk({"function": {"arguments": "{}"}}), "index or an id"),
         ("openai-responses", {"type": "response.output_text.delta", "delta": "a"}, "index or an id"),

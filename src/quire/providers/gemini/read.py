@@ -6,9 +6,12 @@ the wire first.
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal, cast
+
+import msgspec
 
 from quire.errors import Damaged, InvalidValue
 from quire.items import Audio, File, Image, Item, Part, Reasoning
@@ -19,7 +22,6 @@ from quire.providers.stream import Items, Reply, content_from, error_text, plain
 from quire.providers.types import Answer
 from quire.providers.values import (
     Json,
-    dumped,
     entries_in,
     fields_in,
     json_text,
@@ -41,8 +43,10 @@ _RESPONSE = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVe
 _ROLES = {"user": "user", "function": "user", "tool": "user", "model": "model", "system": "system"}
 
 _FREE = ("args", "response")  # fields that hold names of the caller's own
+_LEAVES = (str, int, float, type(None))
 _LEVELS = 12  # how deep a request or a response has fields of the wire
 _UNDERSCORE = re.compile(r"_([a-z])")
+_CLIENT_FORM = re.compile(rb'_[a-z]\w*":|:null')  # in the JSON of what may be in the form of a client
 
 # None, or the placeholder: also as bytes that a client decoded from it, and as bytes of its letters.
 _NO_SIGNATURES = {
@@ -56,21 +60,32 @@ _NO_SIGNATURES = {
 # --- fields and parts ------------------------------------------------------------------------------------
 
 
-def _wire_form(value: Any, levels: int = _LEVELS) -> Any:
+def _wire_form(value: Any) -> Any:
     """A value with the field names of the wire, without null fields, and with bytes in base64."""
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if levels == 0 or value is None or isinstance(value, str | int | float):
+    try:
+        text = msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _renamed(value)
+    return _renamed(value) if _CLIENT_FORM.search(text) else msgspec.json.decode(text)
+
+
+def _renamed(value: Any, levels: int = _LEVELS) -> Any:
+    if isinstance(value, _LEAVES) or levels == 0:
         return value
     if isinstance(value, list | tuple):
-        return [_wire_form(inner, levels - 1) for inner in cast("list[Any]", value)]
-    fields = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else dumped(value) or {})
-    named = ((_UNDERSCORE.sub(lambda found: found[1].upper(), name), inner) for name, inner in fields.items())
+        return [_renamed(inner, levels - 1) for inner in cast("list[Any]", value)]
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     return {
-        name: inner if name in _FREE else _wire_form(inner, levels - 1)
-        for name, inner in named
+        _wire_name(name): inner if name in _FREE else _renamed(inner, levels - 1)
+        for name, inner in plain_json(value).items()
         if inner is not None
     }
+
+
+@lru_cache(1024)
+def _wire_name(name: str) -> str:
+    return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 
 def _text(fields: Json, name: str, path: str) -> str:

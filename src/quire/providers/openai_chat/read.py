@@ -150,8 +150,8 @@ def _is_thinking_chunk(block: Any) -> bool:
 
 def _signatures(holder: Json) -> Json:
     """The fields of a message or a call that hold a signature, in an object of a provider or without one."""
-    found = {name: fields_in(holder.get(name)) for name in SIGNATURE_FIELDS}
-    return {name: fields for name, fields in found.items() if "thought_signature" in str(fields)}
+    held = [name for name in SIGNATURE_FIELDS if name in holder]
+    return {name: holder[name] for name in held if "thought_signature" in str(fields_in(holder[name]))}
 
 
 def _spoken(audio: Json, path: str) -> list[Part]:
