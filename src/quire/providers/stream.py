@@ -367,7 +367,8 @@ class Reply(ABC):
 
     def count(self, report: Any) -> None:
         """Take a report of the usage so far: a later count replaces an earlier one."""
-        self.usage |= {name: value for name, value in fields_in(report).items() if value is not None}
+        if report:
+            self.usage |= {name: value for name, value in fields_in(report).items() if value is not None}
 
     @property
     def finish(self) -> Finish:

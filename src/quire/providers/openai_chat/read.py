@@ -236,8 +236,10 @@ class ChatReply(Reply):
             self.count(holder.get("usage"))
 
     def _take_delta(self, delta: Json) -> str:
-        path = "choices[0].delta"
-        content = delta.get("content")
+        path, content = "choices[0].delta", delta.get("content")
+        if isinstance(content, str) and content and len(delta) == 1:
+            self._content.append(content)
+            return content
         pieces: list[Any] = [content] if isinstance(content, str) else list_at(content, f"{path}.content")
         pieces = [_text_or_chunk(piece, f"{path}.content") for piece in pieces if piece != ""]
         self._content += pieces
@@ -248,7 +250,8 @@ class ChatReply(Reply):
             for block in list_at(delta.get(name), f"{path}.{name}"):
                 _join_block(self._message.setdefault(name, []), object_at(block, f"{path}.{name}"))
         self._message |= _signatures(delta)
-        self._message["images"] = [*self._message.get("images", ()), *entries_in(delta.get("images"))]
+        if images := entries_in(delta.get("images")):
+            self._message.setdefault("images", []).extend(images)
         for name, piece in fields_in(delta.get("audio")).items():
             if isinstance(piece, str):
                 self._audio.setdefault(name, []).append(piece)
