@@ -8,7 +8,7 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from quire import compactors, context, sections, state, tokens
 from quire.errors import Irreducible, OverBudget, QuireError
@@ -421,16 +421,21 @@ def is_not_tool1(item: Item) -> bool:
     return not isinstance(item, ToolCall | ToolResult) or item.name != "tool1"
 
 
-def additional(source: Json, name: str = "additional", **options: Json) -> sections.Section:
+def additional(source: Any, name: str = "additional", **options: Json) -> sections.Section:
     """Further messages: given as they are, or by a function of the scope, the conversation and parameters."""
     if not callable(source):
         return sections.Instructions(source, name, **options)
-    return sections.Custom(name, lambda ask: source(ask.scope, ask.conversation, ask.parameters), **options)
+    function = cast("Callable[..., sections.Content]", source)
+    return sections.Custom(name, lambda ask: function(ask.scope, ask.conversation, ask.parameters), **options)
+
+
+def two_keys(catalogue: str, ask: sections.Ask) -> list[str]:
+    return ["b", "a"]
 
 
 FUNCTIONS: dict[str, Any] = {
     **{"words": is_no_tool, "helper": is_of_helper, "not tool1": is_not_tool1},
-    **{"shorter": shorter, "choosing": lambda catalogue, ask: ["b", "a"]},
+    **{"shorter": shorter, "choosing": two_keys},
     **{"first": first_key, "where": whereabouts, "now": clock, "fails": failing},
 }
 SECTIONS: dict[str, Callable[..., sections.Section]] = {
