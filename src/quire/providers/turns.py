@@ -27,10 +27,18 @@ from quire.items import (
 from quire.providers.draft import Draft, content_for_model
 from quire.providers.media import ABILITIES, Media, as_text, is_garbled, replaced, split
 from quire.providers.profiles import Profile
-from quire.providers.rules import FROM_ASSISTANT, NO_RESULT, from_tool, tagged_instructions
+from quire.providers.rules import (
+    FROM_ASSISTANT,
+    NO_RESULT,
+    OPENAI_TOOL_CALL_COUNT,
+    from_tool,
+    tagged_instructions,
+)
 from quire.providers.types import CachePlan
-from quire.providers.values import Json, json_text, nests_deeper, object_in
+from quire.providers.values import Json, decoded, json_text, nests_deeper
 from quire.state import MASKED, answered, is_output, merge_of
+
+_MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
 
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
@@ -81,20 +89,37 @@ class Writer:
         """Write messages of the user and the model, each a text that is not blank, without state."""
         raise NotImplementedError
 
-    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
-        """Write calls after a text, and results that are texts.
+    def plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
+        """Write calls after a text, and their results, if no name, id, text or argument has to be changed.
 
-        Returns False, with nothing written, if the calls cannot be written as they are.
+        Returns False, with nothing written, if something has.
         """
-        names, made = self.tool_names, list[Json]()
+        names, ids = self.tool_names, self.draft.ids
+        taken, longest = ids.taken, ids.alphabet.longest
+        agent = calls[0].agent_id if spoken is None else spoken.agent_id
+        made: list[Json] = []
         answers: list[Json] = []
-        for call, result in zip(calls, results, strict=True):
-            name, given = names[call.name], self._plain_arguments(call.arguments)
-            if given is None:
-                return False
-            made.append(self._call_part(call.call_id, name, given))
-            answers.append(self._result_part(call.call_id, name, result.content, result.is_error))
-        self._exchange(text, made, answers)
+        for call, result in zip(calls, results, strict=False):
+            call_id, name, given = call.call_id, names.get(call.name), self._plain_arguments(call.arguments)
+            if given is None or name is None or call.state is not None or call.agent_id != agent:
+                break
+            if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
+                break
+            text = result.content
+            if type(text) is not str or not text or text.isspace():
+                break
+            # Most ids are identifiers, and asking for one is quicker than a pattern.
+            is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
+            if not is_name and not ids.alphabet.takes(call_id):
+                break
+            taken[call_id] = call_id
+            made.append(self._call_part(call_id, name, given))
+            answers.append(self._result_part(call_id, name, text, result.is_error))
+        if len(made) < len(calls) or len(calls) > _MOST_CALLS:
+            for call in calls[: len(made)]:
+                del taken[call.call_id]
+            return False
+        self._exchange(None if spoken is None else spoken.text, made, answers)
         return True
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
@@ -226,8 +251,10 @@ class Writer:
 
     def _plain_arguments(self, text: str) -> Any:
         """Arguments as the wire has them; None if they are no object, or nest too deeply."""
-        given = object_in(text)
-        if given is None or nests_deeper(text, self.deepest):
+        if self.has_text_arguments and self.profile.takes_all:
+            return text or None  # OpenAI takes back what its model wrote
+        given = decoded(text)
+        if type(given) is not dict or (len(text) > self.deepest and nests_deeper(text, self.deepest)):
             return None
         return text if self.has_text_arguments else given
 
@@ -427,37 +454,7 @@ def _write_plainly(writer: Writer, items: Sequence[Any], start: int, stop: int) 
         if end == called:
             return start
         spoken = items[start] if is_spoken else None
-        if not _write_calls(writer, spoken, items[called:end], items[end : 2 * end - called]):
+        if not writer.plain_calls(spoken, items[called:end], items[end : 2 * end - called]):
             return start
         start = 2 * end - called
     return start
-
-
-def _write_calls(
-    writer: Writer, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]
-) -> bool:
-    """Write calls after a text, and their results, if no name, id, text or argument has to be changed."""
-    names, taken = writer.tool_names, writer.draft.ids.taken
-    takes, longest = writer.draft.ids.alphabet.takes, writer.draft.ids.alphabet.longest
-    ids: dict[str, str] = {}
-    agent = calls[0].agent_id if spoken is None else spoken.agent_id
-    if len(calls) != len(results):
-        return False
-    for call, result in zip(calls, results, strict=True):
-        call_id = call.call_id
-        if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
-            return False
-        text = result.content
-        if type(text) is not str or not text or text.isspace():
-            return False
-        is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
-        if not is_name and not takes(call_id):  # asking for an identifier is quicker than a pattern
-            return False
-        if call.state is not None or call.agent_id != agent or call.name not in names:
-            return False
-        ids[call_id] = call_id
-    said: Any = None if spoken is None else spoken.content
-    if len(ids) < len(calls) or not writer.plain_calls(said, calls, results):
-        return False
-    taken.update(ids)
-    return True

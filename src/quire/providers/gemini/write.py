@@ -57,9 +57,9 @@ class ContentWriter(Writer):
             else:
                 self._speak(parts)
 
-    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
+    def plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
         """Write calls after a text, and their results; the first call is signed."""
-        is_written = super().plain_calls(text, calls, results)
+        is_written = super().plain_calls(spoken, calls, results)
         if is_written and self.profile.signs_calls:
             self._sign_call(calls[0], self.draft.messages[-2]["parts"][-len(calls)])
         return is_written

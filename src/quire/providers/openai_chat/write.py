@@ -61,7 +61,8 @@ class OpenAIWriter(Writer):
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
         self._tools = tools
-        self.writes_plainly = not profile.answers_results and profile.wants_thoughts != "always"
+        has_more = profile.answers_results or profile.signs_calls or profile.wants_thoughts != "no"
+        self.writes_plainly = not has_more
 
     def finish(self, marks: Marks | None) -> dict[str, Any]:
         """The payload."""
@@ -146,12 +147,6 @@ class ChatWriter(OpenAIWriter):
     def plain_messages(self, said: Sequence[Message]) -> None:
         """Write texts of the user and the model."""
         self.draft.messages += [{"role": item.role, "content": item.content} for item in said]
-
-    def plain_calls(self, text: str | None, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> bool:
-        """Write calls after a text, and their results."""
-        if self.profile.signs_calls or self.profile.wants_thoughts != "no" or len(calls) > _MOST_CALLS:
-            return False
-        return super().plain_calls(text, calls, results)
 
     def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})
