@@ -35,7 +35,7 @@ from quire.providers.rules import (
     tagged_instructions,
 )
 from quire.providers.types import CachePlan
-from quire.providers.values import Json, decoded, json_text, nests_deeper
+from quire.providers.values import Json, decoded, fields_in, json_text, nests_deeper
 from quire.state import MASKED, answered, is_output, merge_of
 
 _MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
@@ -253,10 +253,10 @@ class Writer:
         """Arguments as the wire has them; None if they are no object, or nest too deeply."""
         if self.has_text_arguments and self.profile.takes_all:
             return text or None  # OpenAI takes back what its model wrote
-        given = decoded(text)
-        if type(given) is not dict or (len(text) > self.deepest and nests_deeper(text, self.deepest)):
+        given: Any = decoded(text)
+        if not isinstance(given, dict) or (len(text) > self.deepest and nests_deeper(text, self.deepest)):
             return None
-        return text if self.has_text_arguments else given
+        return text if self.has_text_arguments else fields_in(given)
 
     def input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
         """Parts as the user may send them, without blank texts; media that cannot be carried become text."""

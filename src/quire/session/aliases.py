@@ -34,7 +34,7 @@ class Aliases:
         """The call under the own names of its tool and parameters; the same one where it has them."""
         name = self._own(call)
         known = self._parameters.get(name, {})
-        fields = _arguments(call) if known else {}
+        fields = _arguments(call)
         arguments = call.arguments
         if not known.keys().isdisjoint(fields):
             own = {known.get(field, field): value for field, value in fields.items()}
