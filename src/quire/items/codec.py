@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from quire.errors import Damaged, QuireError, Unencodable, WrongType
-from quire.items.kinds import COMMON, KINDS, KNOWN, Item, Known, Note, Unknown
+from quire.items.kinds import COMMON, KINDS, KNOWN, Item, Known, Note, Piece, Record, Unknown
 from quire.items.values import NOTHING, to_json, without_content
 
 T = TypeVar("T")
@@ -135,3 +135,58 @@ def _read_unknown(raw: dict[str, Any]) -> Unknown:
     fields = {name: value for name, value in raw.items() if name != "kind" and name not in COMMON}
     common: dict[str, Any] = {"created_at": 0.0, **{name: raw[name] for name in COMMON if name in raw}}
     return Unknown(name=raw["kind"], fields=fields, **common)
+
+
+# Items and parts in pydantic models
+
+
+def _pydantic_core(kind: type[msgspec.Struct], _source: Any, _handler: Any) -> Any:
+    from pydantic_core import core_schema  # optional: only pydantic calls this
+
+    def validate(value: Any) -> Any:
+        return value if isinstance(value, kind) else _validated(kind, value)
+
+    validate.__name__ = kind.__name__  # pydantic names the member of a union by it
+    return core_schema.no_info_plain_validator_function(
+        validate, serialization=core_schema.plain_serializer_function_ser_schema(_serialized)
+    )
+
+
+def _pydantic_schema(kind: type[msgspec.Struct], _core: Any, _handler: Any) -> Any:
+    (schema,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    return _inlined(schema, definitions)
+
+
+def _validated(kind: type[msgspec.Struct], value: Any) -> Any:
+    if not issubclass(kind, Record):
+        return msgspec.convert(value, kind)
+    item = JSON.decode_item(_encode(value))
+    if not isinstance(item, kind):
+        raise Damaged(f"expected {kind.__name__}, not {type(item).__name__}", "$")
+    return item
+
+
+def _serialized(value: msgspec.Struct) -> Any:
+    return (
+        msgspec.json.decode(JSON.encode_item(value))
+        if isinstance(value, Item)
+        else msgspec.to_builtins(value)
+    )
+
+
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """The schema with its references replaced: pydantic does not know the definitions of msgspec."""
+    if isinstance(schema, list):
+        values: list[Any] = schema
+        return [_inlined(value, definitions) for value in values]
+    if not isinstance(schema, dict):
+        return schema
+    fields: dict[str, Any] = schema
+    if "$ref" in fields:
+        return _inlined(definitions[fields["$ref"].removeprefix("#/$defs/")], definitions)
+    return {key: _inlined(value, definitions) for key, value in fields.items() if key != "discriminator"}
+
+
+for _kind in (Record, Piece):
+    setattr(_kind, "__get_pydantic_core_schema__", classmethod(_pydantic_core))  # noqa: B010
+    setattr(_kind, "__get_pydantic_json_schema__", classmethod(_pydantic_schema))  # noqa: B010

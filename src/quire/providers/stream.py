@@ -150,8 +150,9 @@ class Items:
     """Collects the items of a reply or of a history on one wire.
 
     Services repeat ids of calls within a reply (HKUDS/nanobot#3943, #4473) or leave them out. A repeated id
-    gets a number. In a reply a missing id is made anew, in a history it is counted, so that it stays the same
-    each time the history is read.
+    gets a number, unless the whole call is repeated (mudler/cogito#66): a tool must not run twice. In a reply
+    a missing id is made anew, in a history it is counted, so that it stays the same each time the history is
+    read.
     """
 
     def __init__(self, wire: str, answer: Answer, *, is_history: bool = False) -> None:
@@ -164,9 +165,7 @@ class Items:
         self._is_history = is_history
         self._used: set[str] = set()  # ids
         self._calls: dict[str, ToolCall] = {}  # the latest call, by its id on the wire
-        self._open: list[
-            tuple[str, ToolCall]
-        ] = []  # calls of the latest round without a result, with these ids
+        self._open: list[tuple[str, ToolCall]] = []  # calls of the latest round without a result, by that id
         self._is_round_over = False
 
     def state(self, blocks: Sequence[Json], path: str) -> Opaque:
@@ -204,6 +203,9 @@ class Items:
             text = given if fields is None else json_text(self._answer.arguments(tool, fields), path)
         else:
             text = json_text(self._answer.arguments(tool, {} if given is None else given), path)
+        same = self._calls.get(wire_id or "")
+        if not self._is_history and same is not None and (same.name, same.arguments) == (tool, text):
+            return
         call = ToolCall(self._new_id(wire_id or ""), tool, text, state)
         self.all.append(call)
         if self._is_round_over:

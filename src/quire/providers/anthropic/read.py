@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from quire.errors import Damaged, InvalidValue
-from quire.items import File, Image, Item, Part
+from quire.items import File, Image, Item, Part, replace_surrogates
 from quire.providers.importers import blocks as library_blocks
 from quire.providers.media import PDF, bare_base64, bytes_of, file_address
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
@@ -84,9 +84,10 @@ class _Block:
 
     def complete(self, *, is_last: bool, has_ended: bool) -> Json | None:
         """The block; None if it is not complete. Of text and thoughts the beginning is enough."""
-        kind, value = self.fields.get("type"), decoded(self.input)
-        if self.input.strip():
-            self.fields["input"] = value if isinstance(value, dict) else self.input
+        text = replace_surrogates(self.input)  # a pair may come in two pieces
+        kind, value = self.fields.get("type"), decoded(text)
+        if text.strip():
+            self.fields["input"] = value if isinstance(value, dict) else text
             is_half = value is None
         else:  # nothing tells whether the last call is complete
             is_half = is_last and kind == "tool_use"
@@ -119,6 +120,8 @@ class MessagesReply(Reply):
             return text_in(delta.get("text")) if delta.get("type") == "text_delta" else ""
         if kind == "content_block_start":
             block = object_at(event.get("content_block"), "content_block")
+            if index in self._places and self._places[index].is_open:
+                raise Damaged("two open blocks have one index", "index")
             self._places[index] = _Block(block, is_open=True)
             self._blocks.append(self._places[index])
             return text_in(block.get("text")) if block.get("type") == "text" else ""

@@ -175,6 +175,8 @@ class ResponsesReply(Reply):
         if part == "response.output_item":
             item = object_at(event.get("item"), "item")
             arriving = self._at(event, item, begins=stage == "added")
+            if arriving.is_done and arriving.fields.get("id") != item.get("id"):
+                raise Damaged("two items have one index", "output_index")
             arriving.fields, arriving.is_done = item, stage == "done"
         elif part in _INPUTS:
             call = self._at(event, {"type": _INPUTS[part]})
