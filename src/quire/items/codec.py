@@ -177,11 +177,11 @@ def _serialized(value: msgspec.Struct) -> Any:
 def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
     """The schema with its references replaced: pydantic does not know the definitions of msgspec."""
     if isinstance(schema, list):
-        values: list[Any] = schema
+        values: list[Any] = schema  # pyright: ignore[reportUnknownVariableType]
         return [_inlined(value, definitions) for value in values]
     if not isinstance(schema, dict):
         return schema
-    fields: dict[str, Any] = schema
+    fields: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
     if "$ref" in fields:
         return _inlined(definitions[fields["$ref"].removeprefix("#/$defs/")], definitions)
     return {key: _inlined(value, definitions) for key, value in fields.items() if key != "discriminator"}
