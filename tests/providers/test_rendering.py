@@ -166,7 +166,7 @@ def test_a_late_result_takes_the_place_of_the_neutral_one(wire: str) -> None:
 
 
 @on_each_wire
-def test_a_result_that_comes_after_the_model_went_on_is_left_out(wire: str) -> None:
+def test_a_result_that_comes_after_the_model_went_on_is_text_where_it_arrived(wire: str) -> None:
     provider = PROVIDERS[wire]
     transcript = Transcript(
         [ask, look, Message("user", "Well?"), Message("assistant", "Hm."), Message("user", "So?")]
@@ -174,7 +174,10 @@ def test_a_result_that_comes_after_the_model_went_on_is_left_out(wire: str) -> N
     before = provider.render(transcript.view, model=MODELS[wire])
     transcript.append(found)
     after = provider.render(transcript.view, model=MODELS[wire])
-    assert after.payload == before.payload and "result_left_out" in changes(after)
+    history = {"gemini": "contents", "openai-responses": "input"}.get(wire, "messages")
+    assert after.payload[history][:-2] == before.payload[history][: len(after.payload[history]) - 2]
+    assert "rain" in json.dumps(after.payload[history][-1]) and "text_moved" in changes(after)
+    assert calls_and_results(wire, after.payload) == (["c1"], ["c1"])
 
 
 @on_each_wire

@@ -168,6 +168,11 @@ def tagged_instructions(text: str) -> str:
     return f"<instructions>\n{text}\n</instructions>"
 
 
+def late_result(name: str) -> str:
+    """The heading of a result that came after the model had gone on without it."""
+    return f"[result of an earlier call of {name}]"
+
+
 def from_tool(name: str) -> str:
     """The heading of media that a tool gave and that had to be moved."""
     return f"[from {name}]"

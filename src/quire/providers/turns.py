@@ -31,7 +31,9 @@ from quire.providers.rules import (
     FROM_ASSISTANT,
     NO_RESULT,
     OPENAI_TOOL_CALL_COUNT,
+    failed_parts,
     from_tool,
+    late_result,
     tagged_instructions,
 )
 from quire.providers.types import CachePlan
@@ -286,21 +288,23 @@ class Turns:
       for its result, since the model is asked only afterwards: what a user says meanwhile, and what was
       merged from a child that a tool started.
     - Once the model speaks again, each open call gets a result that says there is none. A result that comes
-      later is left out: the model went on without it, and what was sent stays as it is.
+      later is written as text of the user where it arrived, so that what was sent stays as it is.
     """
 
-    __slots__ = ("_is_over", "_reply", "_waiting", "writer")
+    __slots__ = ("_is_over", "_reply", "_unanswered", "_waiting", "writer")
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self._reply: Reply | None = None  # the reply at hand
         self._is_over = False  # whether anything but output came since the reply began
         self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
+        self._unanswered: set[str] = set()  # ids of calls that were written without their result
 
     def branch(self, writer: Writer) -> "Turns":
         """A copy that goes on with another writer."""
         twin = Turns(writer)
         twin._is_over, twin._waiting = self._is_over, self._waiting.copy()
+        twin._unanswered = self._unanswered.copy()
         if self._reply is not None:
             outputs, calls, results = self._reply
             twin._reply = Reply(outputs.copy(), calls.copy(), results.copy())
@@ -325,6 +329,9 @@ class Turns:
         draft.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
         self.writer.reply(reply)
         draft.masked = False
+        if None in reply.results:
+            pairs = zip(reply.calls, reply.results, strict=True)
+            self._unanswered.update(call.call_id for call, result in pairs if result is None)
         waiting, self._waiting, self._reply = self._waiting, [], None
         for item in waiting:
             self._take(item)
@@ -369,12 +376,22 @@ class Turns:
         self._is_over = True
         place = None if self._reply is None else _place_of(self._reply, item)
         if self._reply is None or place is None:
-            reason = f"no open call {item.call_id!r} for this result"
-            self.writer.draft.note(item, "result_left_out", reason)
+            self._take_unpaired(item)
             return
         self._reply.results[place] = item
         if self._waiting and None not in self._reply.results:
             self._write_reply(self._reply)
+
+    def _take_unpaired(self, item: ToolResult) -> None:
+        """Write a late result as text of the user; leave out one whose call is not there."""
+        if item.call_id not in self._unanswered:
+            reason = f"no open call {item.call_id!r} for this result"
+            self.writer.draft.note(item, "result_left_out", reason)
+            return
+        self._unanswered.remove(item.call_id)
+        parts = failed_parts(item.parts) if item.is_error else item.parts
+        self._take_input(Message("user", (late_result(item.name), *parts), id=item.id))
+        self.writer.draft.note(item, "text_moved", "the model had gone on without this result")
 
     def _take_input(self, item: Input) -> None:
         self.close()

@@ -133,7 +133,7 @@ def test_the_plugin_has_a_fixture_for_each_provider(pytester: pytest.Pytester) -
 
 
 class Dumped:
-    """An object with `model_dump`, as old clients have it."""
+    """An object whose `model_dump` takes no options."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -232,7 +232,6 @@ OBJECTS: dict[str, tuple[str, Any, list[str]]] = {
         [],
     ),
     "a function among tools": ("gemini", {"contents": [CONTENT], "config": {"tools": [LOOK, look]}}, []),
-    "an old client": ("openai", [Dumped(ASK)], []),
     "an object that fails": ("openai", [ASK, Dumped(ValueError("no"))], ["shape messages[1]"]),
     "an unanswered block": ("anthropic", anthropic(NEVER_MIND), ["unanswered_call messages[1].content[2]"]),
     "an unanswered call": (
