@@ -252,4 +252,5 @@ def test_thoughts_are_bound_to_what_was_sent() -> None:
     one.user("Think.")
     one.record(answer)
     thought = one.view()[1]
-    assert isinstance(thought, Reasoning) and thought.provider == "anthropic"
+    assert isinstance(thought, Reasoning) and thought.state is not None
+    assert thought.state.provider == "anthropic"

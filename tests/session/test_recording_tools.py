@@ -36,8 +36,8 @@ def test_lone_surrogates_in_a_result_are_replaced(given: Any, kept: Any) -> None
     assert read.content == kept
 
 
-@pytest.mark.parametrize("wrong", [None, 5, {"a"}, {"a": 1}])
-def test_what_is_no_content_is_refused_as_before(wrong: Any) -> None:
+@pytest.mark.parametrize("wrong", [None, 5, {"a": 1}])
+def test_what_is_no_content_is_refused(wrong: Any) -> None:
     one = session()
     call = one.call("ls")
     with pytest.raises(WrongType, match=r"ToolResult\.content"):
