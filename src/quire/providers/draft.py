@@ -62,7 +62,8 @@ class Draft:
     """Messages of one payload, and what goes with them.
 
     `merges` says that the wire merges two replies of the model in a row into one message. `answers_nothing`
-    says that it writes the turn that begins a conversation without a user, so that a reply to it stands.
+    says that the wire inserts the same user turn again before a conversation that begins with the model, so
+    that the prefix of a reply to it still matches.
     """
 
     def __init__(
@@ -178,11 +179,12 @@ class Draft:
         return None if still_said(self.wire, item, blocks) else ("state_stale", "it was changed since")
 
     def stands(self, prefix: str) -> bool:
-        """Whether a digest is that of what precedes a reply of the model that is about to be written.
+        """Whether `prefix` is the digest of the messages before the reply about to be written.
 
-        The reply may go on with the model's turn at the end, so the digest before that turn counts too. Where
-        a wire merges both into one message, no other digest does: the reply then answered a turn that was
-        made up and is not there any more. So did a reply to nothing, unless the wire writes that turn again.
+        A reply may continue an assistant turn, so the digest before that turn is tried first, then (unless
+        the wire merges assistant messages) the digest of all messages. On a wire that merges, a reply to an
+        inserted turn never matches, because that turn is not sent again. Neither does a reply to an inserted
+        opening turn on any wire that does not reproduce it.
         """
         messages, count, start = self.messages, len(self.messages), self.turn_start()
         if not start and not self._answers_nothing:

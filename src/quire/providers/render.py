@@ -1,7 +1,8 @@
 """From items to a payload, going on from where the last rendering of the same transcript stopped.
 
-A draft is kept with the transcript, one for each wire and model. A view that only grew feeds it the new
-items. Each payload is finished on a branch of the draft, which copies the list of messages and nothing else.
+The cache is in the memos of the transcript's last log segment (`quire.state.memos`): one draft for each wire
+and model. A view that only grew feeds the draft the new items. Each payload is finished on a branch of the
+draft, which copies the list of messages and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +31,11 @@ class _Job(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Where the draft is kept; one that goes to the end differs from one that a plan stops before it."""
+        """The key of the cached draft: wire, model, and whether it holds all stable items.
+
+        A plan may put some of them among the volatile ones. Its drafts have their own key, so that renderings
+        with and without the plan do not replace each other's.
+        """
         part = "all" if self.boundary == self.scroll.settled else "slow"
         return self.wire, self.profile.model, part
 

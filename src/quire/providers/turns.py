@@ -47,7 +47,7 @@ Output = Message | Reasoning | ToolCall
 
 
 class Marks(NamedTuple):
-    """Where, among the messages, the static and the slow part end."""
+    """How many messages the static items, and all stable items, became; and the plan they are from."""
 
     static: int
     slow: int
@@ -92,9 +92,17 @@ class Writer:
         raise NotImplementedError
 
     def plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
-        """Write calls after a text, and their results, if no name, id, text or argument has to be changed.
+        """Write calls after a text, and their results, if nothing has to be changed or noted.
 
-        Returns False, with nothing written, if something has.
+        Returns False, with nothing written, if
+
+        - there are more calls than a reply may have;
+        - a call has state, or another agent than the reply;
+        - a tool is called for the first time, so that its name may have to be changed;
+        - the arguments of a call are empty, no JSON object, or nest too deeply;
+        - the id of a call is taken, or the wire does not allow it;
+        - the results do not follow in the order of their calls;
+        - the content of a result is blank, or has parts.
         """
         names, ids = self.tool_names, self.draft.ids
         taken, longest = ids.taken, ids.alphabet.longest
@@ -228,7 +236,7 @@ class Writer:
     def _thoughts(self, item: Reasoning) -> list[Json]:
         """The raw blocks of a thought, if they may go back."""
         if item.state is None or not item.state.data:
-            self.draft.note_thoughts(item, "only what a service wants back goes back to it")
+            self.draft.note_thoughts(item, "reasoning without provider state is not sent")
             return []
         return self.draft.usable_blocks(item)
 
@@ -284,9 +292,9 @@ class Turns:
     """Groups items into turns, in the order of their arrival.
 
     - What a model said, thought and called in a row is one reply. A result or any input ends it.
-    - A result belongs to an open call of the reply at hand. All else that arrives while a call is open waits
-      for its result, since the model is asked only afterwards: what a user says meanwhile, and what was
-      merged from a child that a tool started.
+    - Items that are neither a result of this reply nor further model output are buffered until all its calls
+      have results, since the model is asked only afterwards: what a user says meanwhile, and what was merged
+      from a child that a tool started.
     - Once the model speaks again, each open call gets a result that says there is none. A result that comes
       later is written as text of the user where it arrived, so that what was sent stays as it is.
     """
@@ -415,10 +423,11 @@ def _place_of(reply: Reply, result: ToolResult) -> int | None:
 
 
 def _joins(outputs: Sequence[Output], item: Output) -> bool:
-    """Whether an output belongs to the reply of those before it.
+    """Whether an output belongs to the same reply as `outputs`.
 
-    Another agent, and another prefix in the state, are of another reply. So is a message right after a
-    message: the first was sent by itself before. So are thoughts after a lone message: thoughts come first.
+    It begins a new reply in four cases: its agent is another; its state has another prefix; it is a message
+    right after a message, since the first was a reply by itself; it is reasoning after a lone message, since
+    reasoning comes before the message of its reply.
     """
     last = outputs[-1]
     if last.agent_id != item.agent_id:

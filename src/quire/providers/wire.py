@@ -48,15 +48,25 @@ class Wire:
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
-        """Items and tools as the keyword arguments of the provider's client."""
+        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
+
+        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
+        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
+        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
+        incrementally, a list from scratch.
+        """
         return render(self._begin, self.name, items, model=model, tools=tools, plan=plan, strict=strict)
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
-        """A whole response, as JSON or as the client gives it, as items and usage."""
+        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
+
+        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
+        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
+        """
         return self._reply(answer_to(sent, model)).read(response)
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
-        """A reader for a streamed response."""
+        """Return a reader for a streamed response. `sent` is as in `parse`."""
         return self._reply(answer_to(sent, model))
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:

@@ -84,12 +84,13 @@ def merge_of(item: Item) -> object:
 
 
 def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
-    """The index of the open call that a result answers, or -1; `replies` says of which reply each call is.
+    """Choose which of several open calls with this call id the result belongs to; returns its index, or -1.
 
-    All calls have the id of the result: some providers repeat ids in every reply, and a child may use the ids
-    of its parent. A merged result answers a call of its own merge, or the very call that it answered in the
-    child. Otherwise a call of the same merge comes first, then one with the same name, then one of the latest
-    reply, then the earliest, because results come in the order of their calls.
+    `replies[i]` is the group head of `calls[i]`. Several calls have one id because some providers repeat ids
+    in every reply, and a child may use the ids of its parent. A merged result answers a call of its own
+    merge, or the very call that it answered in the child. Otherwise a call of the same merge comes first,
+    then one with the same name, then one of the latest reply, then the earliest, because results come in the
+    order of their calls.
     """
     mark = merge_of(result)
 
@@ -128,7 +129,7 @@ class Grouping:
         return tuple(sorted(position for calls in self._open.values() for position, _, _ in calls))
 
     def take(self, item: Item, position: int) -> int:
-        """The head of the group of the next item: the item's own position where it begins one."""
+        """Register the item and return the position of the first item of its group."""
         kind = type(item)
         if is_output(item):
             head = self._join(item, position)

@@ -21,7 +21,7 @@ CLOSED = "quire.closed"
 
 
 class Tip(NamedTuple):
-    """The end of a log, and all that decides what becomes of the next item."""
+    """Length, shape and open groups: what `resume` needs to continue."""
 
     end: int
     shape: Shape

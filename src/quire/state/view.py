@@ -50,7 +50,11 @@ class ItemRow(Sequence[Item]):
 
 
 class View(ItemRow):
-    """Items as they are shown, oldest first. `log`, `shape` and `end` are for other packages."""
+    """Items as they are shown, oldest first.
+
+    `log`, `shape` and `end` are internal to Quire: the view shows `log` by `shape`, and `end` bounds what it
+    reads, because the log may have grown since.
+    """
 
     __slots__ = ("_edits_in_force", "_open_calls", "_pins", "end", "log", "shape")
 

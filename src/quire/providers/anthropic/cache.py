@@ -1,8 +1,14 @@
-"""Anthropic Messages: marks for the prompt cache, on copies of what is marked.
+"""Anthropic Messages: breakpoints of the prompt cache (`cache_control`), set on copies of the blocks.
 
-The API takes four marks: the last tool, the last block of instructions, the end of the slow part, and the end
-of the request before, whose entry is out of reach of the next mark if more than twenty blocks came since. A
-mark after a prefix that is too short to be cached has no effect.
+The API allows four breakpoints. We set them on:
+
+- the last tool;
+- the last stable system block;
+- the last block before the volatile items;
+- the last block of the previous request, because the API looks back only 20 blocks from a breakpoint for an
+  existing entry.
+
+A breakpoint after a prefix that is too short to be cached has no effect.
 """
 
 from typing import Any, NamedTuple
@@ -21,9 +27,9 @@ class End(NamedTuple):
 
 
 def mark(payload: dict[str, Any], system: int, end: End | None, plan: CachePlan) -> None:
-    """Mark the tools, the first `system` blocks of instructions, and the messages up to `end`."""
+    """Set breakpoints on the tools, the first `system` system blocks, and the messages up to `end`."""
     control: Json = {"type": "ephemeral", "ttl": "1h"} if plan.keep == "long" else {"type": "ephemeral"}
-    if "tools" in payload:  # the plan says where marks are
+    if "tools" in payload:  # the plan decides where breakpoints are
         payload["tools"] = [_without_mark(tool) for tool in payload["tools"]]
         _mark_last(payload["tools"], len(payload["tools"]), control)
     if system:
@@ -40,7 +46,7 @@ def _without_mark(tool: Json) -> Json:
 
 
 def _mark_last(blocks: list[Json], count: int, control: Json) -> None:
-    """Mark the last of some blocks that can have a mark: not thinking, nor a tool that is loaded later."""
+    """Set a breakpoint on the last block that can have one: not thinking, nor a tool that is loaded later."""
     for place in range(count - 1, -1, -1):
         block = blocks[place]
         if block.get("type") not in _UNMARKABLE and not block.get("defer_loading"):
@@ -49,7 +55,7 @@ def _mark_last(blocks: list[Json], count: int, control: Json) -> None:
 
 
 def _previous_end(messages: list[Json], end: End) -> list[End]:
-    """The end of the request before this one: what the model answered last."""
+    """The last message before the latest assistant message: where the previous request ended."""
     backwards = range(end.message, 0, -1)
     answer = next((at for at in backwards if messages[at]["role"] == "assistant"), None)
     return [] if answer is None else [End(answer - 1, len(messages[answer - 1]["content"]))]

@@ -64,7 +64,7 @@ class MessagesWriter(Writer):
     """Writes messages of content blocks.
 
     Instructions in the middle are a system message at the end of the user's turn: the API takes it only after
-    a message of the user and before one of the model.
+    a message of the user and before one of the model. Models without it get tagged text of the user.
     """
 
     __slots__ = ("_media", "_orders", "_stable_system", "_system", "_tools")
@@ -108,7 +108,7 @@ class MessagesWriter(Writer):
         if self._tools:
             payload["tools"] = self._tools.copy()
         elif self.tool_names:
-            # The API has refused calls in a history without tools. None of these is to be called now.
+            # The API has refused a history with calls in a request without tools.
             self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
             payload["tools"] = _stand_ins(self.tool_names.values())
             payload["tool_choice"] = {"type": "none"}
@@ -384,7 +384,10 @@ def _is_paired(blocks: list[Json]) -> bool:
 
 
 def _stand_ins(names: Iterable[str]) -> list[Json]:
-    """Definitions for tools that a history speaks of and that are not offered now."""
+    """Definitions of tools that the history calls, for a request without tools: the API wants them defined.
+
+    They accept any arguments. The request sets `tool_choice` to `none`, so that the model calls none of them.
+    """
     schema: Json = {"type": "object", "properties": {}}
     about: Json = {"description": "Not at hand any more.", "input_schema": schema}
     return [{"name": name, **about} for name in sorted(names)]
