@@ -128,7 +128,7 @@ class Grouping:
             return ()
         return tuple(sorted(position for calls in self._open.values() for position, _, _ in calls))
 
-    def take(self, item: Item, position: int) -> int:
+    def add(self, item: Item, position: int) -> int:
         """Register the item and return the position of the first item of its group."""
         kind = type(item)
         if is_output(item):
@@ -172,7 +172,7 @@ class Grouping:
 
 
 class Answers:
-    """What answers what in a sequence of items, found as they are taken one by one."""
+    """What answers what in a sequence of items, found as they are added one by one."""
 
     __slots__ = ("_grouping", "call_of", "heads")
 
@@ -181,12 +181,12 @@ class Answers:
         self.heads: list[int] = []  # for each item the index of the first of its group
         self._grouping = Grouping()
         for item in items:
-            self.take(item)
+            self.add(item)
 
-    def take(self, item: Item) -> None:
+    def add(self, item: Item) -> None:
         """Find the group of the next item."""
         index = len(self.heads)
-        self.heads.append(self._grouping.take(item, index))
+        self.heads.append(self._grouping.add(item, index))
         if isinstance(item, ToolResult) and self._grouping.call >= 0:
             self.call_of[index] = self._grouping.call
 
