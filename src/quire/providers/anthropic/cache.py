@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from quire.providers.types import CachePlan
 from quire.providers.values import Json
 
-_UNMARKABLE = frozenset(("thinking", "redacted_thinking"))
+_UNCACHEABLE = frozenset(("thinking", "redacted_thinking"))
 
 
 class End(NamedTuple):
@@ -26,30 +26,30 @@ class End(NamedTuple):
     blocks: int
 
 
-def mark(payload: dict[str, Any], system: int, end: End | None, plan: CachePlan) -> None:
+def set_breakpoints(payload: dict[str, Any], system: int, end: End | None, plan: CachePlan) -> None:
     """Set breakpoints on the tools, the first `system` system blocks, and the messages up to `end`."""
     control: Json = {"type": "ephemeral", "ttl": "1h"} if plan.keep == "long" else {"type": "ephemeral"}
     if "tools" in payload:  # the plan decides where breakpoints are
-        payload["tools"] = [_without_mark(tool) for tool in payload["tools"]]
-        _mark_last(payload["tools"], len(payload["tools"]), control)
+        payload["tools"] = [_without_breakpoint(tool) for tool in payload["tools"]]
+        _set_on_last(payload["tools"], len(payload["tools"]), control)
     if system:
-        _mark_last(payload["system"], system, control)
+        _set_on_last(payload["system"], system, control)
     messages: list[Json] = payload["messages"]
     for place, count in () if end is None else (end, *_previous_end(messages, end)):
         content = messages[place]["content"].copy()
-        _mark_last(content, count, control)
+        _set_on_last(content, count, control)
         messages[place] = {**messages[place], "content": content}
 
 
-def _without_mark(tool: Json) -> Json:
+def _without_breakpoint(tool: Json) -> Json:
     return {name: value for name, value in tool.items() if name != "cache_control"}
 
 
-def _mark_last(blocks: list[Json], count: int, control: Json) -> None:
+def _set_on_last(blocks: list[Json], count: int, control: Json) -> None:
     """Set a breakpoint on the last block that can have one: not thinking, nor a tool that is loaded later."""
     for place in range(count - 1, -1, -1):
         block = blocks[place]
-        if block.get("type") not in _UNMARKABLE and not block.get("defer_loading"):
+        if block.get("type") not in _UNCACHEABLE and not block.get("defer_loading"):
             blocks[place] = {**block, "cache_control": control}
             return
 
