@@ -231,9 +231,9 @@ def test_each_context_extends_the_one_before(ops: list[Op], template: Template, 
         context = built(template, asked(transcript.view, number * 2.0), COUNTER, previous)
         is_moved = "recall" in template and transcript.view.shape is not before.shape
         if previous is not None and not is_moved and list(transcript.view[: len(before)]) == list(before):
-            assert context.shared >= previous.items.settled
+            assert context.shared >= previous.items.stable_length
             assert context.items[: context.shared] == previous.items[: context.shared]
-        slow = context.items.settled if context.plan.slow is None else context.plan.slow
+        slow = context.items.stable_length if context.plan.slow is None else context.plan.slow
         plan = replace(context.plan, slow=slow)
         whole = PROVIDERS[wire].render(list(context.items), model=MODELS[wire], plan=plan)
         assert context.render(wire, model=MODELS[wire]).payload == whole.payload

@@ -95,7 +95,7 @@ def shared_prefix(earlier: Scroll, later: Scroll) -> int:
     added = later.added_since(earlier)
     if added is None:
         return _common(earlier, later)
-    return earlier.settled + _common(earlier.after, chain(added, later.after))
+    return earlier.stable_length + _common(earlier.after, chain(added, later.after))
 
 
 def _common(one: Iterable[Item], other: Iterable[Item]) -> int:

@@ -106,8 +106,9 @@ def parts_of(content: Content) -> tuple[Part, ...]:
 class Opaque(Piece, frozen=True):
     """Provider state that only the model that made it can read: signatures, encrypted reasoning.
 
-    It goes back to that provider and model alone, and only while everything before it is unchanged: `prefix`
-    is the digest of what that was. Without data it only names the provider and the model.
+    Sent back only to the same provider and model, and only if the messages before it hash to `prefix`.
+    Exceptions: model `*`, which is any model of the provider, and state without a prefix, which is sent until
+    the transcript is edited. Without data it only names the provider and the model.
     """
 
     provider: Text
@@ -191,7 +192,12 @@ class _WithContent:
 
 
 class Message(_WithContent, Record, frozen=True, tag="message"):
-    """A message of the system, the developer, the user or the assistant."""
+    """A message of the system, the developer, the user or the assistant.
+
+    `state` holds provider blocks behind the text, such as citations or the name of a speaker. `wording` holds
+    the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted` says
+    that the message was cut off; these three are never sent to a model.
+    """
 
     role: Role
     content: Text | Annotated[tuple[Part, ...], Meta(min_length=1)]
@@ -288,7 +294,11 @@ class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
 
 
 class Reasoning(Record, frozen=True, tag="reasoning"):
-    """A model's reasoning; `state` names the model and holds what only that model can read."""
+    """A model's reasoning; `state` names the model and holds what only that model can read.
+
+    It also holds raw provider blocks that no other item represents, such as a search that the provider ran;
+    `text` is then empty.
+    """
 
     text: Text = ""
     state: Opaque | None = None

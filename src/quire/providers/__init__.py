@@ -1,4 +1,8 @@
-"""Four wires, each a pure two-way codec, and the rules of what they refuse."""
+"""Four wires, each a pure two-way codec, and the rules of what they refuse.
+
+A wire is one provider's request and response format (JSON). Use `provider_for("anthropic")` or
+`PROVIDERS["anthropic"]`.
+"""
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.check import (

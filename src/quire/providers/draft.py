@@ -61,8 +61,9 @@ def _update(digest: blake2b, messages: Sequence[Json]) -> blake2b:
 class Draft:
     """Messages of one payload, and what goes with them.
 
-    `merges` says that the wire merges two replies of the model in a row into one message. `answers_nothing`
-    says that it writes the turn that begins a conversation without a user, so that a reply to it stands.
+    `merges` says that the wire merges two replies of the model in a row into one message.
+    `reproduces_opening_turn` says that it inserts the same user turn again before a conversation that begins
+    with the model, so that the prefix of a reply to it still matches.
     """
 
     def __init__(
@@ -73,12 +74,12 @@ class Draft:
         names: Alphabet,
         *,
         merges: bool = False,
-        answers_nothing: bool = False,
+        reproduces_opening_turn: bool = False,
     ) -> None:
         self.wire = wire
         self.model = model
         self.messages: list[Json] = []
-        self.own = 0  # messages from here on were not handed out, and may still be changed
+        self.first_mutable = 0  # messages from here on are in no other draft or payload, and may be changed
         self.downgrades: list[Downgrade] = []
         self.ids = Names(ids, unique=True)
         self.names = Names(names, unique=False)
@@ -86,14 +87,14 @@ class Draft:
         self.digest = Digest()
         self.edited = False  # whether the transcript was edited at all
         self.masked = False  # whether an item of the reply at hand was masked
-        self.settled: list[Json] = []  # of a branch: the messages as they were before the volatile items
+        self.stable_messages: list[Json] = []  # of a branch: the messages before the volatile items
         self._merges = merges
-        self._answers_nothing = answers_nothing
+        self._reproduces_opening_turn = reproduces_opening_turn
 
     def branch(self) -> "Draft":
         """A copy to be finished; what was written so far is changed by neither from now on."""
         twin = copy(self)
-        self.own = twin.own = len(self.messages)
+        self.first_mutable = twin.first_mutable = len(self.messages)
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.digest = self.ids.branch(), self.names.branch(), self.digest.branch()
         return twin
@@ -154,6 +155,10 @@ class Draft:
         self.note(item, *fault)
         return []
 
+    def note_unused_state(self, item: Message | ToolCall) -> None:
+        """Note why the state of an item may not be sent, where the wire writes none of its blocks."""
+        self.usable_blocks(item)
+
     def _state_fault(
         self, item: Message | Reasoning | ToolCall, state: Opaque, blocks: list[Json], is_bound: bool
     ) -> tuple[Change, str] | None:
@@ -169,7 +174,7 @@ class Draft:
                 return "state_stale", "something in its own reply was masked"
             if state.prefix is None and self.edited:
                 return "state_stale", "there were edits, and what it was made after is not known"
-            if state.prefix is not None and is_bound and not self.stands(state.prefix):
+            if state.prefix is not None and is_bound and not self.prefix_matches(state.prefix):
                 return "state_stale", "what came before it has changed since"
         # Of a call's block the writer takes single fields, and looks at each.
         is_readable = isinstance(item, ToolCall) or all(is_whole(self.wire, block) for block in blocks)
@@ -177,15 +182,16 @@ class Draft:
             return "reasoning_left_out", "its state cannot be read"
         return None if still_said(self.wire, item, blocks) else ("state_stale", "it was changed since")
 
-    def stands(self, prefix: str) -> bool:
-        """Whether a digest is that of what precedes a reply of the model that is about to be written.
+    def prefix_matches(self, prefix: str) -> bool:
+        """Whether `prefix` is the digest of the messages before the reply about to be written.
 
-        The reply may go on with the model's turn at the end, so the digest before that turn counts too. Where
-        a wire merges both into one message, no other digest does: the reply then answered a turn that was
-        made up and is not there any more. So did a reply to nothing, unless the wire writes that turn again.
+        A reply may continue an assistant turn, so the digest before that turn is tried first, then (unless
+        the wire merges assistant messages) the digest of all messages. On a wire that merges, a reply to an
+        inserted turn never matches, because that turn is not sent again. Neither does a reply to an inserted
+        opening turn on any wire that does not reproduce it.
         """
         messages, count, start = self.messages, len(self.messages), self.turn_start()
-        if not start and not self._answers_nothing:
+        if not start and not self._reproduces_opening_turn:
             return False
         self.digest.advance(messages, min(start, count - 1))
         if prefix == self.digest.of(messages, start):
@@ -203,18 +209,18 @@ class Draft:
 
     def open_message(self) -> Json:
         """The last message, to be extended; a copy of it where it was handed out before."""
-        if len(self.messages) <= self.own:
+        if len(self.messages) <= self.first_mutable:
             last = self.messages[-1]
             self.messages[-1] = {
                 key: value.copy() if isinstance(value, list) else value  # pyright: ignore
                 for key, value in last.items()
             }
-            self.own = len(self.messages) - 1
+            self.first_mutable = len(self.messages) - 1
         return self.messages[-1]
 
-    def settle(self) -> None:
-        """Keep the messages as they stand: the items that follow are volatile."""
-        self.own, self.settled = len(self.messages), self.messages.copy()
+    def mark_stable(self) -> None:
+        """Record the end of the stable messages: the items that follow are volatile."""
+        self.first_mutable, self.stable_messages = len(self.messages), self.messages.copy()
 
 
 def content_for_model(item: Message | Note | Summary) -> Content:

@@ -1,6 +1,6 @@
 """What a model on a route takes, as one `Profile`: the abilities that the writers ask for.
 
-The facts of models (media, roles, limits) are data of `quire.tokens`. Here they become what each wire needs
+The facts of models (media, roles, limits) are in `tokens/models.toml`. Here they become what each wire needs
 to know, together with the route that a model name tells. A model that is not known gets what nearly all
 services take. Where no model is named, the caller knows whom the payload goes to, and nothing is held back.
 """
@@ -41,6 +41,11 @@ class Profile(NamedTuple):
     """The cloud that serves a model of another maker, as far as the name tells."""
     media: frozenset[str] = MEDIA
     """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
+    wants_thoughts: Literal["no", "calls", "always"] = "no"
+    """DeepSeek, Kimi, MiMo: a message of the model with calls, or each one, is refused without reasoning.
+
+    Chat has it in `reasoning_content`, Anthropic in a thinking block; a blank one is added where none is.
+    """
 
     # OpenAI's two wires, which many others speak
     takes_all: bool = True
@@ -54,19 +59,21 @@ class Profile(NamedTuple):
     answers_results: bool = False
     """Mistral: the model speaks between a result and the user, and never last."""
     breakpoints: bool = False
+    """Whether the model takes explicit cache breakpoints, `prompt_cache_breakpoint`."""
     cache_key: bool = False
+    """Whether the service takes `prompt_cache_key`."""
 
     # Chat: what services of this wire want back beside a message
     takes_thoughts: bool = True
     """OpenAI's own models give no thoughts here, and take none."""
-    wants_thoughts: Literal["no", "calls", "always"] = "no"
-    """DeepSeek, Kimi, MiMo: a message with calls, or each one, is refused without `reasoning_content`."""
     thoughts_with_calls_only: bool = False
+    """DeepSeek: reasoning goes back beside calls only; a plain answer goes back without it."""
     signs_calls: bool = False
     """Gemini 3 and later: the first call of a step is refused without a signature."""
 
     # Anthropic
     mid_instructions: bool = False
+    """Whether the role `system` may stand among the messages."""
     bound_thinking: bool = False
     """Thinking is valid only after the very prefix that it was made with, the volatile part included."""
     unsigned_thinking: bool = False

@@ -11,7 +11,8 @@ raw wire blocks that the item stands for, made by `pack`:
   service ran) become one `Reasoning` without text at their place in the reply. Server tool pairs go back
   verbatim or not at all: a writer leaves out one half without the other.
 - A reply whose blocks say nothing more than its items has no state. A `Reasoning` always has one, if need be
-  without data, because it says whose thoughts they are and after what they were made.
+  without data, because it says whose thoughts they are and after what they were made. The exception is a
+  reply of thoughts alone: no wire takes it back.
 - State that any model reads (that a call is of a custom tool, the name of a speaker) has the model
   `ANY_MODEL` and no prefix. It goes back to its provider whichever model is asked, and whatever was edited.
 
@@ -29,8 +30,10 @@ raw wire blocks that the item stands for, made by `pack`:
 | | `Message` | `{"name": …}`, the speaker |
 | | `ToolCall` | `{"type": "custom"}`, or the fields of the call that hold a signature |
 
-`prefix` is the digest of what was sent before the reply. State goes back to the same provider and model while
-that digest is unchanged; otherwise the item is written without it, and a downgrade says why.
+`prefix` is the digest of the instructions and of the messages before the volatile items of the request; for
+models whose thinking is bound to the full prefix, of all messages and the tools. State goes back to the same
+provider and model while that digest is unchanged; otherwise the item is written without it, and a downgrade
+says why.
 """
 
 import re
@@ -47,6 +50,7 @@ ANY_MODEL = "*"
 """The model of state that goes back to its provider whichever model is asked."""
 
 OPENAI, RESPONSES, ANTHROPIC, GEMINI = "openai", "openai-responses", "anthropic", "gemini"
+"""The names of the wires: `provider_for` takes them, and `Opaque.provider` is one of them."""
 
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Chat: the names under which services give thoughts as text."""

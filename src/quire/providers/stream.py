@@ -1,7 +1,7 @@
 """What the readers of the four wires share.
 
-`Items` collects the items that blocks of a wire stand for, in a reply or in a history. `Reply` joins the
-events of a stream to blocks and takes a whole response as such blocks, so both give the same items.
+`Items` collects the items that blocks of a wire stand for, in a reply or in a history. `ReplyReader` joins
+the events of a stream to blocks and takes a whole response as such blocks, so both give the same items.
 """
 
 from abc import ABC, abstractmethod
@@ -300,7 +300,7 @@ def spelled(reason: Any) -> str:
     return text_in(reason).lower().replace("-", "_")
 
 
-class Reply(ABC):
+class ReplyReader(ABC):
     """Reads an answer from its events. A wire adds how it joins events and makes items."""
 
     wire: ClassVar[str]

@@ -46,15 +46,15 @@ Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
 
 
-class Marks(NamedTuple):
-    """Where, among the messages, the static and the slow part end."""
+class CacheBounds(NamedTuple):
+    """How many messages the static items, and all stable items, became; and the plan they are from."""
 
     static: int
     slow: int
     plan: CachePlan
 
 
-class Reply(NamedTuple):
+class ModelTurn(NamedTuple):
     """What a model said, thought and called in one turn, and the result of each call, in their order."""
 
     outputs: list[Output]
@@ -91,10 +91,18 @@ class Writer:
         """Write messages of the user and the model, each a text that is not blank, without state."""
         raise NotImplementedError
 
-    def plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
-        """Write calls after a text, and their results, if no name, id, text or argument has to be changed.
+    def try_plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
+        """Write calls after a text, and their results, if nothing has to be changed or noted.
 
-        Returns False, with nothing written, if something has.
+        Returns False, with nothing written, if
+
+        - there are more calls than a reply may have;
+        - a call has state, or another agent than the reply;
+        - a tool is called for the first time, so that its name may have to be changed;
+        - the arguments of a call are empty, no JSON object, or nest too deeply;
+        - the id of a call is taken, or the wire does not allow it;
+        - the results do not follow in the order of their calls;
+        - the content of a result is blank, or has parts.
         """
         names, ids = self.tool_names, self.draft.ids
         taken, longest = ids.taken, ids.alphabet.longest
@@ -121,10 +129,10 @@ class Writer:
             for call in calls[: len(made)]:
                 del taken[call.call_id]
             return False
-        self._exchange(None if spoken is None else spoken.text, made, answers)
+        self._write_plain_calls(None if spoken is None else spoken.text, made, answers)
         return True
 
-    def finish(self, marks: Marks | None) -> dict[str, Any]:
+    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
         """The payload."""
         raise NotImplementedError
 
@@ -135,7 +143,7 @@ class Writer:
         place = len(self.draft.messages)
         parts = self.input_parts(item, parts_of(content_for_model(item)))
         if parts:
-            self._say(parts)
+            self._write_user(parts)
         self._add_state(item, place)
 
     def instruct(self, item: Message | ConfigChange) -> None:
@@ -143,17 +151,17 @@ class Writer:
         place, text = len(self.draft.messages), self.draft.instructions(item)
         if not text.strip():
             self.draft.note_empty(item)
-        elif reason := self._instruct(item, text):
+        elif reason := self._write_instructions(item, text):
             self.draft.note(item, "instructions_as_text", reason)
-            self._say([self._text_part(tagged_instructions(text))])
+            self._write_user([self._text_part(tagged_instructions(text))])
         self._add_state(item, place)
 
-    def reply(self, reply: Reply) -> None:
+    def reply(self, reply: ModelTurn) -> None:
         """Write a turn of the model, the results of its calls, and the media that neither can carry."""
         calls, found = reply.calls, reply.results
         outputs = [self._spoken(one) if isinstance(one, Message) else one for one in reply.outputs]
         results = [result or self._missing(call) for call, result in zip(calls, found, strict=True)]
-        self._reply(outputs, calls, results)
+        self._write_assistant(outputs, calls, results)
         for output in outputs:
             if isinstance(output, Message):
                 self._move_media(output, FROM_ASSISTANT)
@@ -181,23 +189,25 @@ class Writer:
         media = [part for part in split(item.parts)[1] if not self._keeps(item, part)]
         if media:
             self.draft.note(item, "media_moved", "only the user sends such media here")
-            self._say(self.input_parts(item, (heading, *media)))
+            self._write_user(self.input_parts(item, (heading, *media)))
 
     # --- what a wire says --------------------------------------------------------------------------------
 
-    def _say(self, parts: list[Json]) -> None:
+    def _write_user(self, parts: list[Json]) -> None:
         """Write parts of the user."""
         raise NotImplementedError
 
-    def _instruct(self, item: Item, text: str) -> str | None:
+    def _write_instructions(self, item: Item, text: str) -> str | None:
         """Write instructions; returns why they cannot be written as such."""
         raise NotImplementedError
 
-    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+    def _write_assistant(
+        self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
+    ) -> None:
         """Write a turn of the model, and a result for each call."""
         raise NotImplementedError
 
-    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         """Write a turn of the model that is a text and calls, and its results."""
         raise NotImplementedError
 
@@ -210,7 +220,7 @@ class Writer:
     def _add_state(self, item: Item, place: int) -> None:
         """Put state of an input on what was written from a place on; by default its loss is noted."""
         if isinstance(item, Message):
-            self.draft.usable_blocks(item)
+            self.draft.note_unused_state(item)
 
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         """Whether media stay in a message of the model or in a result."""
@@ -228,7 +238,7 @@ class Writer:
     def _thoughts(self, item: Reasoning) -> list[Json]:
         """The raw blocks of a thought, if they may go back."""
         if item.state is None or not item.state.data:
-            self.draft.note_thoughts(item, "only what a service wants back goes back to it")
+            self.draft.note_thoughts(item, "reasoning without provider state is not sent")
             return []
         return self.draft.usable_blocks(item)
 
@@ -284,9 +294,9 @@ class Turns:
     """Groups items into turns, in the order of their arrival.
 
     - What a model said, thought and called in a row is one reply. A result or any input ends it.
-    - A result belongs to an open call of the reply at hand. All else that arrives while a call is open waits
-      for its result, since the model is asked only afterwards: what a user says meanwhile, and what was
-      merged from a child that a tool started.
+    - Items that are neither a result of this reply nor further model output are buffered until all its calls
+      have results, since the model is asked only afterwards: what a user says meanwhile, and what was merged
+      from a child that a tool started.
     - Once the model speaks again, each open call gets a result that says there is none. A result that comes
       later is written as text of the user where it arrived, so that what was sent stays as it is.
     """
@@ -295,7 +305,7 @@ class Turns:
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self._reply: Reply | None = None  # the reply at hand
+        self._reply: ModelTurn | None = None  # the reply at hand
         self._is_over = False  # whether anything but output came since the reply began
         self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
         self._unanswered: set[str] = set()  # ids of calls that were written without their result
@@ -307,7 +317,7 @@ class Turns:
         twin._unanswered = self._unanswered.copy()
         if self._reply is not None:
             outputs, calls, results = self._reply
-            twin._reply = Reply(outputs.copy(), calls.copy(), results.copy())
+            twin._reply = ModelTurn(outputs.copy(), calls.copy(), results.copy())
         return twin
 
     def feed(self, items: Sequence[Item]) -> None:
@@ -324,7 +334,7 @@ class Turns:
         while self._reply is not None:
             self._write_reply(self._reply)
 
-    def _write_reply(self, reply: Reply) -> None:
+    def _write_reply(self, reply: ModelTurn) -> None:
         draft = self.writer.draft
         draft.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
         self.writer.reply(reply)
@@ -357,7 +367,7 @@ class Turns:
                 reason = "a record for the program, without text for a model"
                 self.writer.draft.note(item, "not_rendered", reason)
 
-    def _concerns(self, reply: Reply, item: Item) -> bool:
+    def _concerns(self, reply: ModelTurn, item: Item) -> bool:
         """Whether an item answers an open call of a reply, or is the next output of its model."""
         if isinstance(item, ToolResult):
             return _place_of(reply, item) is not None
@@ -366,7 +376,7 @@ class Turns:
     def _take_output(self, item: Output) -> None:
         if self._reply is None or self._is_over or not _joins(self._reply.outputs, item):
             self.close()
-            self._reply, self._is_over = Reply([], [], []), False
+            self._reply, self._is_over = ModelTurn([], [], []), False
         self._reply.outputs.append(item)
         if isinstance(item, ToolCall):
             self._reply.calls.append(item)
@@ -406,7 +416,7 @@ class Turns:
             self.writer.draft.note(item, "media_as_text", reason)
 
 
-def _place_of(reply: Reply, result: ToolResult) -> int | None:
+def _place_of(reply: ModelTurn, result: ToolResult) -> int | None:
     """The place of the open call that a result answers."""
     pairs = enumerate(zip(reply.calls, reply.results, strict=True))
     places = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
@@ -415,10 +425,11 @@ def _place_of(reply: Reply, result: ToolResult) -> int | None:
 
 
 def _joins(outputs: Sequence[Output], item: Output) -> bool:
-    """Whether an output belongs to the reply of those before it.
+    """Whether an output belongs to the same reply as `outputs`.
 
-    Another agent, and another prefix in the state, are of another reply. So is a message right after a
-    message: the first was sent by itself before. So are thoughts after a lone message: thoughts come first.
+    It begins a new reply in four cases: its agent is another; its state has another prefix; it is a message
+    right after a message, since the first was a reply by itself; it is reasoning after a lone message, since
+    reasoning comes before the message of its reply.
     """
     last = outputs[-1]
     if last.agent_id != item.agent_id:
@@ -471,7 +482,7 @@ def _write_plainly(writer: Writer, items: Sequence[Any], start: int, stop: int) 
         if end == called:
             return start
         spoken = items[start] if is_spoken else None
-        if not writer.plain_calls(spoken, items[called:end], items[end : 2 * end - called]):
+        if not writer.try_plain_calls(spoken, items[called:end], items[end : 2 * end - called]):
             return start
         start = 2 * end - called
     return start

@@ -65,11 +65,15 @@ class Fault(NamedTuple):
 
 
 class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the rendered items stop being static, and where they stop growing slowly.
+    """How many leading items are stable, for prompt caching. A plan is normally built by `quire.context`.
 
-    The first `static` items never change (instructions). Up to `slow`, items only grow at the end (the
-    history); the items after it are volatile. None means all items are slow. `key` routes requests that share
-    a prefix to the same machine, where a provider has such a key. `keep` is how long an entry should live.
+    The first `static` items never change (instructions). The items up to `slow` only grow at the end (the
+    history); later ones are volatile. With None all items are stable but the `after` of a `Scroll`. `key`
+    routes requests that share a prefix to the same machine. `keep` is how long a cache entry should live.
+
+    Every wire uses `slow` for `Rendered.prefix`. Anthropic's sets breakpoints by `slow` and `keep`. OpenAI's
+    two wires set them by `static` and `slow`, for models that take breakpoints, and send a digest of `key`.
+    Gemini's caches without fields in the request.
     """
 
     static: int = 0
@@ -129,7 +133,11 @@ class Rendered:
 
     @property
     def prefix(self) -> str:
-        """The digest of what was sent. `parse` binds the opaque state of the answer to it."""
+        """Digest of the instructions and of the messages before the volatile items.
+
+        For models whose thinking is bound to the full prefix it covers all messages and the tools. `parse`
+        binds the opaque state of the answer to it.
+        """
         if self._prefix is None:
             self._prefix = self._digest()
         return self._prefix
@@ -217,15 +225,25 @@ class Provider(Protocol):
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
-        """Items and tools as the keyword arguments of the provider's client."""
+        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
+
+        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
+        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
+        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
+        incrementally, a list from scratch.
+        """
         ...
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
-        """A whole response, as JSON or as the client gives it, as items and usage."""
+        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
+
+        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
+        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
+        """
         ...
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
-        """A reader for a streamed response."""
+        """Return a reader for a streamed response. `sent` is as in `parse`."""
         ...
 
     def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:

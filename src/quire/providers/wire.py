@@ -11,7 +11,7 @@ from quire.providers.openai_chat import read as chat, write as to_chat
 from quire.providers.openai_responses import read as responses, write as to_responses
 from quire.providers.render import Begin, render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
-from quire.providers.stream import Reply
+from quire.providers.stream import ReplyReader
 from quire.providers.types import Answer, CachePlan, Fault, Parsed, Rendered, StreamReader, answer_to
 from quire.tokens import Definition
 
@@ -31,13 +31,13 @@ class Wire:
         self,
         name: str,
         begin: Begin,
-        reply: Callable[[Answer], Reply],
+        reader: Callable[[Answer], ReplyReader],
         read: ReadsHistory,
     ) -> None:
         self.name = name
         self.read_history = read
         self._begin = begin
-        self._reply = reply
+        self._reader = reader
 
     def render(
         self,
@@ -48,16 +48,26 @@ class Wire:
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
-        """Items and tools as the keyword arguments of the provider's client."""
+        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
+
+        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
+        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
+        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
+        incrementally, a list from scratch.
+        """
         return render(self._begin, self.name, items, model=model, tools=tools, plan=plan, strict=strict)
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
-        """A whole response, as JSON or as the client gives it, as items and usage."""
-        return self._reply(answer_to(sent, model)).read(response)
+        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
+
+        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
+        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
+        """
+        return self._reader(answer_to(sent, model)).read(response)
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
-        """A reader for a streamed response."""
-        return self._reply(answer_to(sent, model))
+        """Return a reader for a streamed response. `sent` is as in `parse`."""
+        return self._reader(answer_to(sent, model))
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
@@ -68,25 +78,25 @@ class OpenAIChat(Wire):
     """Items to the arguments of `client.chat.completions.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(OPENAI, to_chat.begin, chat.ChatReply, chat.read_history)
+        super().__init__(OPENAI, to_chat.begin, chat.ChatReader, chat.read_history)
 
 
 class OpenAIResponses(Wire):
     """Items to the arguments of `client.responses.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReply, responses.read_history)
+        super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.read_history)
 
 
 class Anthropic(Wire):
     """Items to the arguments of `client.messages.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReply, anthropic.read_history)
+        super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.read_history)
 
 
 class Gemini(Wire):
     """Items to the arguments of `client.models.generate_content`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(GEMINI, to_gemini.begin, gemini.GeminiReply, gemini.read_history)
+        super().__init__(GEMINI, to_gemini.begin, gemini.GeminiReader, gemini.read_history)

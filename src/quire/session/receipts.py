@@ -147,7 +147,9 @@ class Sending:
         scroll = self._context.items
         source = None if scroll.view is None else self._sources.get(id(scroll.view.log))
         if scroll.view is not None and source is None:
-            scroll = Scroll(tuple(scroll[: scroll.settled]), after=scroll.after)  # it is in no log of ours
+            scroll = Scroll(
+                tuple(scroll[: scroll.stable_length]), after=scroll.after
+            )  # it is in no log of ours
         naming = _Naming(scroll.view, source, workspace, after)
         content = {
             **self._content,

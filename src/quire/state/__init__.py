@@ -1,6 +1,16 @@
 """What a session holds: transcripts, views, groups, forks and merges, the pool, the configuration.
 
 All of it is pure and incremental: a plain append costs the same whatever came before it.
+
+Terms:
+
+- head: the position in the log of the first item of a group. It names the group.
+- run: a stretch of the log that is shown as it is, or one item shown in place of others (a mask, a summary).
+- shape: what of a log is shown, as runs. An edit makes a new shape; an append does not.
+- tail: the items since the last edit. They are shown without being part of any run of the shape.
+- scroll: the items of one request: a few items, a stretch of a view, and volatile items.
+- volatile: may differ in the next request, as the time of day does. Volatile items come last.
+- sort: an index of positions that a log keeps: of user messages, of structural items, of edits.
 """
 
 from quire.state.cut import (

@@ -77,7 +77,7 @@ def _listed(items: Sequence[Item]) -> View:
     """A plain list as a view in which every item is content."""
     segment, grouping = Segment(0), Grouping()
     for position, item in enumerate(items):
-        segment.record(item, grouping.take(item, position))
+        segment.record(item, grouping.add(item, position))
     return View(Log((segment,)), Shape(), len(items), grouping.open_calls())
 
 

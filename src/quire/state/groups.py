@@ -84,12 +84,13 @@ def merge_of(item: Item) -> object:
 
 
 def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
-    """The index of the open call that a result answers, or -1; `replies` says of which reply each call is.
+    """Choose which of several open calls with this call id the result belongs to; returns its index, or -1.
 
-    All calls have the id of the result: some providers repeat ids in every reply, and a child may use the ids
-    of its parent. A merged result answers a call of its own merge, or the very call that it answered in the
-    child. Otherwise a call of the same merge comes first, then one with the same name, then one of the latest
-    reply, then the earliest, because results come in the order of their calls.
+    `replies[i]` is the group head of `calls[i]`. Several calls have one id because some providers repeat ids
+    in every reply, and a child may use the ids of its parent. A merged result answers a call of its own
+    merge, or the very call that it answered in the child. Otherwise a call of the same merge comes first,
+    then one with the same name, then one of the latest reply, then the earliest, because results come in the
+    order of their calls.
     """
     mark = merge_of(result)
 
@@ -127,8 +128,8 @@ class Grouping:
             return ()
         return tuple(sorted(position for calls in self._open.values() for position, _, _ in calls))
 
-    def take(self, item: Item, position: int) -> int:
-        """The head of the group of the next item: the item's own position where it begins one."""
+    def add(self, item: Item, position: int) -> int:
+        """Register the item and return the position of the first item of its group."""
         kind = type(item)
         if is_output(item):
             head = self._join(item, position)
@@ -171,7 +172,7 @@ class Grouping:
 
 
 class Answers:
-    """What answers what in a sequence of items, found as they are taken one by one."""
+    """What answers what in a sequence of items, found as they are added one by one."""
 
     __slots__ = ("_grouping", "call_of", "heads")
 
@@ -180,12 +181,12 @@ class Answers:
         self.heads: list[int] = []  # for each item the index of the first of its group
         self._grouping = Grouping()
         for item in items:
-            self.take(item)
+            self.add(item)
 
-    def take(self, item: Item) -> None:
+    def add(self, item: Item) -> None:
         """Find the group of the next item."""
         index = len(self.heads)
-        self.heads.append(self._grouping.take(item, index))
+        self.heads.append(self._grouping.add(item, index))
         if isinstance(item, ToolResult) and self._grouping.call >= 0:
             self.call_of[index] = self._grouping.call
 

@@ -45,7 +45,7 @@ class Segment:
         if load is None:
             self.items: list[Item] = []
             self.heads = array("I")  # for each item the position of the first member of its group
-            self.far: dict[int, list[int]] = {}  # by head: members that do not directly follow the others
+            self.far: dict[int, list[int]] = {}  # by head: members after a gap or in a later segment
             self.sorts: dict[Sort, array[int]] = {sort: array("I") for sort in ("users", "marks", "edits")}
             self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
 
@@ -184,7 +184,7 @@ class Log:
         return members
 
     def scattered(self, end: int) -> dict[int, list[int]]:
-        """The groups whose members do not all follow each other: by head, the members that are apart."""
+        """By the head of a group, its members after the first gap or in a later segment than the head."""
         found: dict[int, list[int]] = {}
         for segment, _, stop in self.pieces(0, end):
             for head, members in segment.far.copy().items():

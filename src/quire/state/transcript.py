@@ -21,7 +21,7 @@ CLOSED = "quire.closed"
 
 
 class Tip(NamedTuple):
-    """The end of a log, and all that decides what becomes of the next item."""
+    """Length, shape and open groups: what `resume` needs to continue."""
 
     end: int
     shape: Shape
@@ -106,7 +106,7 @@ class Transcript:
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
             return
-        segment.record(item, self._grouping.take(item, self._end))
+        segment.record(item, self._grouping.add(item, self._end))
         self._end += 1
 
     def _append_edit(self, edit: Edit) -> None:

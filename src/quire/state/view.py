@@ -50,7 +50,11 @@ class ItemRow(Sequence[Item]):
 
 
 class View(ItemRow):
-    """Items as they are shown, oldest first. `log`, `shape` and `end` are for other packages."""
+    """Items as they are shown, oldest first.
+
+    `log`, `shape` and `end` are internal to Quire: the view shows `log` by `shape`, and `end` bounds what it
+    reads, because the log may have grown since.
+    """
 
     __slots__ = ("_edits_in_force", "_open_calls", "_pins", "end", "log", "shape")
 
@@ -350,15 +354,15 @@ class Scroll(ItemRow):
         self.after = after
 
     def __len__(self) -> int:
-        return self.settled + len(self.after)
+        return self.stable_length + len(self.after)
 
     def __iter__(self) -> Iterator[Item]:
         middle = () if self.view is None else self.view[self.start :] if self.start else self.view
         return chain(self.before, middle, self.after)
 
     @property
-    def settled(self) -> int:
-        """How many items come before `after`."""
+    def stable_length(self) -> int:
+        """How many items come before `after`: all but the volatile ones."""
         return len(self.before) + (0 if self.view is None else len(self.view) - self.start)
 
     @property
@@ -374,17 +378,17 @@ class Scroll(ItemRow):
         return counted + self.view.counted(counter) - self.view.counted_before(self.start, counter)
 
     def added_since(self, earlier: "Scroll") -> list[Item] | None:
-        """What follows all that was settled in an earlier scroll; `None` if this is not just longer."""
+        """What follows the stable items of an earlier scroll; `None` if this is not just longer."""
         if self.view is None or earlier.view is None or self.start != earlier.start:
             return None
         return None if self.before != earlier.before else added_since(self.view, earlier.view)
 
     def _slice(self, start: int, stop: int) -> list[Item]:
-        before, settled = len(self.before), self.settled
+        before, stable = len(self.before), self.stable_length
         found = list(self.before[start:stop])
         if self.view is not None and stop > before:
             offset = self.start - before
-            found += self.view[max(start, before) + offset : min(stop, settled) + offset]
-        if stop > settled:
-            found += self.after[max(start - settled, 0) : stop - settled]
+            found += self.view[max(start, before) + offset : min(stop, stable) + offset]
+        if stop > stable:
+            found += self.after[max(start - stable, 0) : stop - stable]
         return found

@@ -12,7 +12,7 @@ from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import ANTHROPIC
 from quire.providers.stream import (
     Items,
-    Reply,
+    ReplyReader,
     content_from,
     join_arguments,
     output_from,
@@ -95,7 +95,7 @@ class _Block:
         return None if is_half else self.fields
 
 
-class MessagesReply(Reply):
+class MessagesReader(ReplyReader):
     """Joins the events of a stream to blocks, by their index."""
 
     wire, expected = ANTHROPIC, "an event of Messages"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.anthropic.cache import End, mark
+from quire.providers.anthropic.cache import End, set_breakpoints
 from quire.providers.draft import Digest, Draft
 from quire.providers.media import (
     PDF,
@@ -39,7 +39,7 @@ from quire.providers.rules import (
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, write_tools
-from quire.providers.turns import Marks, Output, Writer
+from quire.providers.turns import CacheBounds, Output, Writer
 from quire.providers.values import Json, entries_in
 from quire.tokens import NO_OUTPUT, size_of
 
@@ -64,17 +64,18 @@ class MessagesWriter(Writer):
     """Writes messages of content blocks.
 
     Instructions in the middle are a system message at the end of the user's turn: the API takes it only after
-    a message of the user and before one of the model.
+    a message of the user and before one of the model. Models without it get tagged text of the user.
     """
 
-    __slots__ = ("_media", "_orders", "_stable_system", "_system", "_tools")
+    __slots__ = ("_media", "_stable_system", "_system", "_tools", "_trailing_instructions")
 
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
         self._tools = tools
         self._system: list[Json] = []
         self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
-        self._orders: tuple[Item, ...] = ()  # those of the system message at the end that are in their place
+        # The items of the system message at the end, as long as it is where they were given.
+        self._trailing_instructions: tuple[Item, ...] = ()
         self._media: list[_Held] = []  # in the order of the messages
         self.writes_plainly = profile.wants_thoughts == "no" and not draft.parameters
         self._seed()
@@ -94,26 +95,26 @@ class MessagesWriter(Writer):
             if messages and messages[-1]["role"] not in (item.role, "system"):
                 messages.append({"role": item.role, "content": blocks})
             else:
-                (self._say if item.role == "user" else self._answer)(blocks)
+                (self._write_user if item.role == "user" else self._write_assistant_blocks)(blocks)
 
-    def finish(self, marks: Marks | None) -> dict[str, Any]:
+    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
         """The payload."""
-        self._place_orders()
+        self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
             self.draft.note(None, "turn_added", "the user speaks last here")
-            self._say([self._text_part(CONTINUE)])
+            self._write_user([self._text_part(CONTINUE)])
         messages = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
         payload["messages"] = messages
         if self._tools:
             payload["tools"] = self._tools.copy()
         elif self.tool_names:
-            # The API has refused calls in a history without tools. None of these is to be called now.
+            # The API has refused a history with calls in a request without tools.
             self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
             payload["tools"] = _stand_ins(self.tool_names.values())
             payload["tool_choice"] = {"type": "none"}
-        if marks:
-            mark(payload, self._stable_system, self._slow_end(messages), marks.plan)
+        if bounds:
+            set_breakpoints(payload, self._stable_system, self._slow_end(messages), bounds.plan)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -121,21 +122,21 @@ class MessagesWriter(Writer):
     def _last_role(self) -> str | None:
         return self.draft.messages[-1]["role"] if self.draft.messages else None
 
-    def _say(self, parts: list[Json]) -> None:
+    def _write_user(self, parts: list[Json]) -> None:
         messages, last = self.draft.messages, self._last_role()
         if last == "user":
             self.draft.open_message()["content"].extend(parts)
             return
         if last == "system":
-            for order in self._orders:
-                self.draft.note(order, "instructions_moved", "they apply from the end of the user's turn on")
-            self._orders = ()
+            for item in self._trailing_instructions:
+                self.draft.note(item, "instructions_moved", "they apply from the end of the user's turn on")
+            self._trailing_instructions = ()
             messages.insert(-1, {"role": "user", "content": parts})
-            self.draft.own = len(messages)
+            self.draft.first_mutable = len(messages)
         else:
             messages.append({"role": "user", "content": parts})
 
-    def _instruct(self, item: Item, text: str) -> str | None:
+    def _write_instructions(self, item: Item, text: str) -> str | None:
         messages, block = self.draft.messages, self._text_part(text)
         if not messages:
             self._system.append(block)
@@ -146,42 +147,42 @@ class MessagesWriter(Writer):
         if self._last_role() != "system":
             messages.append({"role": "system", "content": []})
         self.draft.open_message()["content"].append(block)
-        self._orders += (item,)
+        self._trailing_instructions += (item,)
         return None
 
-    def _place_orders(self) -> None:
-        """Instructions before which the user said nothing become text of the user."""
+    def _flush_trailing_instructions(self) -> None:
+        """Finish the instructions at the end; after a message of the model they become text of the user."""
         messages = self.draft.messages
         if self._last_role() == "system" and messages[-2]["role"] == "assistant":
-            for order in self._orders:
-                self.draft.note(order, "instructions_as_text", "they follow a turn of the user here")
+            for item in self._trailing_instructions:
+                self.draft.note(item, "instructions_as_text", "they follow a turn of the user here")
             texts = [tagged_instructions(block["text"]) for block in messages[-1]["content"]]
             messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
-            self.draft.own = len(messages)
-        self._orders = ()
+            self.draft.first_mutable = len(messages)
+        self._trailing_instructions = ()
 
-    def _answer(self, blocks: list[Json]) -> None:
+    def _write_assistant_blocks(self, blocks: list[Json]) -> None:
         messages, last = self.draft.messages, self._last_role()
         if last == "assistant":
             self.draft.open_message()["content"].extend(blocks)
             return
         if last is None:
             self.draft.note(None, "turn_added", "the user speaks first here")
-            self._say([self._text_part(BEGIN)])
-        self._place_orders()
+            self._write_user([self._text_part(BEGIN)])
+        self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
 
-    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
-        self._answer(calls if text is None else [self._text_part(text), *calls])
-        self._say(results)
+    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+        self._write_assistant_blocks(calls if text is None else [self._text_part(text), *calls])
+        self._write_user(results)
 
     def _slow_end(self, messages: list[Json]) -> End | None:
         """The last block before the volatile items, as a place in the payload."""
-        settled, place = self.draft.settled, len(self.draft.settled) - 1
-        if not settled:
+        stable, place = self.draft.stable_messages, len(self.draft.stable_messages) - 1
+        if not stable:
             return None
-        if messages[place]["role"] == settled[-1]["role"]:
-            return End(place, len(settled[-1]["content"]))
+        if messages[place]["role"] == stable[-1]["role"]:
+            return End(place, len(stable[-1]["content"]))
         return End(place - 1, len(messages[place - 1]["content"]))  # instructions that moved to a later place
 
     def _seed(self) -> None:
@@ -193,15 +194,19 @@ class MessagesWriter(Writer):
 
     # --- outputs of the model ----------------------------------------------------------------------------
 
-    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+    def _write_assistant(
+        self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
+    ) -> None:
         blocks = self._ordered(outputs)
         if calls and self.profile.wants_thoughts != "no" and not any(map(_is_thinking, blocks)):
             blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
         if blocks:
-            self._answer(blocks)
+            self._write_assistant_blocks(blocks)
         if calls:
             ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
-            self._say([self._result(result, call_id) for result, call_id in zip(results, ids, strict=True)])
+            self._write_user(
+                [self._result(result, call_id) for result, call_id in zip(results, ids, strict=True)]
+            )
 
     def _ordered(self, outputs: list[Output]) -> list[Json]:
         """The blocks of a turn in their order, with text before the first call.
@@ -253,7 +258,7 @@ class MessagesWriter(Writer):
         return written
 
     def _call(self, call: ToolCall) -> Json:
-        self.draft.usable_blocks(call)  # no fields of it go back here
+        self.draft.note_unused_state(call)
         return self._call_part(self.draft.call_id(call), self.tool_name(call), self.arguments(call))
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
@@ -384,7 +389,10 @@ def _is_paired(blocks: list[Json]) -> bool:
 
 
 def _stand_ins(names: Iterable[str]) -> list[Json]:
-    """Definitions for tools that a history speaks of and that are not offered now."""
+    """Definitions of tools that the history calls, for a request without tools: the API wants them defined.
+
+    They accept any arguments. The request sets `tool_choice` to `none`, so that the model calls none of them.
+    """
     schema: Json = {"type": "object", "properties": {}}
     about: Json = {"description": "Not at hand any more.", "input_schema": schema}
     return [{"name": name, **about} for name in sorted(names)]

@@ -18,7 +18,15 @@ from quire.items import Audio, File, Image, Item, Part, Reasoning
 from quire.providers.media import bare_base64, bytes_of
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
-from quire.providers.stream import Items, Reply, content_from, error_text, plain_history, short_json, spelled
+from quire.providers.stream import (
+    Items,
+    ReplyReader,
+    content_from,
+    error_text,
+    plain_history,
+    short_json,
+    spelled,
+)
 from quire.providers.types import Answer
 from quire.providers.values import (
     Json,
@@ -190,7 +198,7 @@ def read_media(part: Json, path: str) -> Image | Audio | File | None:
 # --- a reply ---------------------------------------------------------------------------------------------
 
 
-class GeminiReply(Reply):
+class GeminiReader(ReplyReader):
     """Collects the parts of the chunks of an answer."""
 
     wire, expected = GEMINI, "a chunk of Gemini"

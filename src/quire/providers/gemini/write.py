@@ -26,7 +26,7 @@ from quire.providers.rules import (
 )
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Marks, Output, Writer
+from quire.providers.turns import CacheBounds, Output, Writer
 from quire.providers.values import Json
 
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
@@ -55,16 +55,16 @@ class ContentWriter(Writer):
             elif messages and messages[-1]["role"] == "user":
                 messages.append({"role": "model", "parts": parts})
             else:
-                self._speak(parts)
+                self._write_model_parts(parts)
 
-    def plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
+    def try_plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
         """Write calls after a text, and their results; the first call is signed."""
-        is_written = super().plain_calls(spoken, calls, results)
+        is_written = super().try_plain_calls(spoken, calls, results)
         if is_written and self.profile.signs_calls:
             self._sign_call(calls[0], self.draft.messages[-2]["parts"][-len(calls)])
         return is_written
 
-    def finish(self, marks: Marks | None) -> dict[str, Any]:
+    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
         messages, start = self.draft.messages, 0
         while start < len(messages) and messages[start]["role"] == _SYSTEM:
@@ -83,36 +83,38 @@ class ContentWriter(Writer):
 
     # --- turns -------------------------------------------------------------------------------------------
 
-    def _say(self, parts: list[Json]) -> None:
+    def _write_user(self, parts: list[Json]) -> None:
         self.draft.messages.append({"role": "user", "parts": parts})
 
-    def _instruct(self, item: Item, text: str) -> str | None:
+    def _write_instructions(self, item: Item, text: str) -> str | None:
         messages = self.draft.messages
         if messages and messages[-1]["role"] != _SYSTEM:
             return "this wire has instructions at the start only"
         messages.append({"role": _SYSTEM, "parts": [{"text": text}]})
         return None
 
-    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+    def _write_assistant(
+        self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
+    ) -> None:
         parts = self._model_parts(outputs)
         if parts:
-            self._speak(parts)
+            self._write_model_parts(parts)
         if calls:
             made = [part["functionCall"] for part in parts if "functionCall" in part]
-            self._say([self._answer(result, call) for result, call in zip(results, made, strict=True)])
+            self._write_user([self._result(result, call) for result, call in zip(results, made, strict=True)])
 
-    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
-        self._speak(calls if text is None else [{"text": text}, *calls])
-        self._say(results)
+    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+        self._write_model_parts(calls if text is None else [{"text": text}, *calls])
+        self._write_user(results)
 
-    def _speak(self, parts: list[Json]) -> None:
+    def _write_model_parts(self, parts: list[Json]) -> None:
         messages = self.draft.messages
         if messages and messages[-1]["role"] == "model":
             self.draft.open_message()["parts"].extend(parts)
             return
         if not messages or messages[-1]["role"] == _SYSTEM:
             self.draft.note(None, "turn_added", "a conversation begins with the user")
-            self._say([{"text": BEGIN}])
+            self._write_user([{"text": BEGIN}])
         messages.append({"role": "model", "parts": parts})
 
     # --- outputs of the model ----------------------------------------------------------------------------
@@ -187,7 +189,7 @@ class ContentWriter(Writer):
             self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
         part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
 
-    def _answer(self, result: ToolResult, call: Json) -> Json:
+    def _result(self, result: ToolResult, call: Json) -> Json:
         """The answer to a call."""
         text, media = split(result.parts)
         answer = self._result_part(call["id"], call["name"], text, result.is_error)
@@ -228,7 +230,7 @@ class ContentWriter(Writer):
 def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
     """A writer with nothing written."""
     ids, names = CALL_IDS[GEMINI], TOOL_NAMES[GEMINI]
-    draft = Draft(GEMINI, profile.model, ids, names, merges=True, answers_nothing=True)
+    draft = Draft(GEMINI, profile.model, ids, names, merges=True, reproduces_opening_turn=True)
     return ContentWriter(draft, profile, gemini_config(tools, draft, profile))
 
 

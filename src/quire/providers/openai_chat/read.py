@@ -30,7 +30,7 @@ from quire.providers.state import (
 )
 from quire.providers.stream import (
     Items,
-    Reply,
+    ReplyReader,
     content_from,
     error_text,
     join_arguments,
@@ -192,7 +192,7 @@ def _field(event: Any, name: str) -> Any:
     return cast("Any", event).get(name) if isinstance(event, Mapping) else getattr(event, name, None)
 
 
-class ChatReply(Reply):
+class ChatReader(ReplyReader):
     """Joins chunks to one message; of several choices the first."""
 
     wire, expected = OPENAI, "a chunk of Chat Completions"

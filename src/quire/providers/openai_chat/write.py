@@ -39,7 +39,7 @@ from quire.providers.rules import (
 )
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool, write_tools
-from quire.providers.turns import Marks, Output, Writer
+from quire.providers.turns import CacheBounds, Output, Writer
 from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
@@ -49,7 +49,7 @@ _BREAKPOINT = "prompt_cache_breakpoint"
 
 
 class OpenAIWriter(Writer):
-    """What both wires of OpenAI write alike: instructions, messages of the user, arguments, cache marks."""
+    """What both wires of OpenAI write alike: instructions, messages of the user, arguments, breakpoints."""
 
     __slots__ = ("_tools",)
 
@@ -64,7 +64,7 @@ class OpenAIWriter(Writer):
         has_more = profile.answers_results or profile.signs_calls or profile.wants_thoughts != "no"
         self.writes_plainly = not has_more
 
-    def finish(self, marks: Marks | None) -> dict[str, Any]:
+    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
         """The payload."""
         messages, profile = self.draft.messages, self.profile
         # A strict service has nothing to answer after these roles.
@@ -73,22 +73,22 @@ class OpenAIWriter(Writer):
             unanswerable.add(profile.instructions)
         if not messages or messages[-1].get("role") in unanswerable - {"user"}:
             self.draft.note(None, "turn_added", "there was nothing to answer")
-            self._say([self._text_part(CONTINUE)])
-        if marks and profile.breakpoints:
-            self._mark({min(marks.static, len(messages)), min(marks.slow, len(messages))})
+            self._write_user([self._text_part(CONTINUE)])
+        if bounds and profile.breakpoints:
+            self._set_breakpoints({min(bounds.static, len(messages)), min(bounds.slow, len(messages))})
         payload: dict[str, Any] = {self.history: messages}
         if self._tools:
             payload["tools"] = self._tools.copy()
-        if marks and marks.plan.key and profile.cache_key:
+        if bounds and bounds.plan.key and profile.cache_key:
             # A digest, since the key may be an address with somebody's name.
-            payload["prompt_cache_key"] = sha256(marks.plan.key.encode(errors="replace")).hexdigest()[:32]
+            payload["prompt_cache_key"] = sha256(bounds.plan.key.encode(errors="replace")).hexdigest()[:32]
         return payload
 
-    def _say(self, parts: list[Json]) -> None:
+    def _write_user(self, parts: list[Json]) -> None:
         is_text = len(parts) == 1 and parts[0]["type"] == self.text_type
         self.draft.messages.append({"role": "user", "content": parts[0]["text"] if is_text else parts})
 
-    def _instruct(self, item: Item, text: str) -> str | None:
+    def _write_instructions(self, item: Item, text: str) -> str | None:
         messages, role = self.draft.messages, self.profile.instructions
         if role == "user":
             return "the model takes no instructions of their own"
@@ -124,7 +124,7 @@ class OpenAIWriter(Writer):
     def _text_part(self, text: str) -> Json:
         return {"type": self.text_type, "text": text}
 
-    def _mark(self, ends: set[int]) -> None:
+    def _set_breakpoints(self, ends: set[int]) -> None:
         """Put breakpoints at the ends of the static and of the slow part."""
         messages = self.draft.messages
         for end in ends:
@@ -148,16 +148,16 @@ class ChatWriter(OpenAIWriter):
         """Write texts of the user and the model."""
         self.draft.messages += [{"role": item.role, "content": item.content} for item in said]
 
-    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         self.draft.messages += results
 
-    def _say(self, parts: list[Json]) -> None:
+    def _write_user(self, parts: list[Json]) -> None:
         messages = self.draft.messages
         if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
             self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
             messages.append({"role": "assistant", "content": UNDERSTOOD})
-        super()._say(parts)
+        super()._write_user(parts)
 
     def _add_state(self, item: Item, place: int) -> None:
         """Put the name of the speaker on the message that was written from a place on, if there is one."""
@@ -175,7 +175,9 @@ class ChatWriter(OpenAIWriter):
 
     # --- outputs of the model ----------------------------------------------------------------------------
 
-    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+    def _write_assistant(
+        self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
+    ) -> None:
         """One message with the texts, the calls and the last thoughts of a reply, then the results."""
         # State is good for what precedes the whole reply, so it is looked at before anything is written.
         fields = [self._fields(output, has_calls=bool(calls)) for output in outputs]
@@ -288,7 +290,7 @@ def _marked_field(message: Json) -> str | None:
 
 
 def without_breakpoints(payload: Json) -> Json:
-    """A payload without cache marks; a text that is a block for its mark alone is a plain text again."""
+    """A payload without breakpoints; a text that is a block only to have one is plain text again."""
     histories = payload.keys() & {"messages", "input"}
     return payload | {name: [_unmarked(message) for message in payload[name]] for name in histories}
 

@@ -11,7 +11,7 @@ from quire.providers.media import bytes_of
 from quire.providers.openai_chat.content import read_content, read_output, text_or_blocks
 from quire.providers.rules import without_failure
 from quire.providers.state import ANY_MODEL, RESPONSES, pack
-from quire.providers.stream import Items, Reply, error_text, join_arguments, plain_history
+from quire.providers.stream import Items, ReplyReader, error_text, join_arguments, plain_history
 from quire.providers.types import Answer
 from quire.providers.values import (
     Json,
@@ -147,7 +147,7 @@ class _Arriving:
         return {**self.fields, "content": [{"type": "output_text", "text": self.pieces}]}
 
 
-class ResponsesReply(Reply):
+class ResponsesReader(ReplyReader):
     """Joins events to output items, by their index, else by their id."""
 
     wire, expected = RESPONSES, "an event of Responses"

@@ -33,13 +33,15 @@ class ResponsesWriter(OpenAIWriter):
             message["role"], message["content"] = item.role, item.content
             self.draft.messages.append(message)
 
-    def _exchange(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         if text is not None:
             self.draft.messages.append({"type": "message", "role": "assistant", "content": text})
         self.draft.messages += calls
         self.draft.messages += results
 
-    def _reply(self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]) -> None:
+    def _write_assistant(
+        self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
+    ) -> None:
         raw = self._state_blocks(outputs)
         written = [
             (output, blocks)
