@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 from quire.compactors import Tally
 from quire.context.piece import Content, Piece
 from quire.errors import Irreducible, OverBudget, cut
-from quire.items import Item, ToolCall, ToolResult
-from quire.providers import NO_RESULT
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers import NO_RESULT, late_result
 from quire.sections import Candidates, Count, Input, Selection
 from quire.state import (
     Scroll,
@@ -357,12 +357,25 @@ def made_up_result(call: ToolCall) -> ToolResult:
 
 
 def pending_tokens(content: Content | Scroll, count: Count, source: View | None = None) -> int:
-    """Return the counts of the results that rendering adds. No cut leaves out a pending call."""
+    """Return the counts of what rendering adds for pending calls and late results.
+
+    No cut leaves out a pending call. A result apart from its call may be late: its call then has a made-up
+    result, and it follows as text under a heading.
+    """
+    view = content if isinstance(content, View) else source
     if isinstance(content, View):
         calls = content.pending()
     else:
-        calls = [] if source is not None and not source.pending() else pending_calls(content)
-    return sum(count(made_up_result(call)) for call in calls)
+        calls = [] if view is not None and not view.pending() else pending_calls(content)
+    apart = [] if view is None else view.apart_results()
+    if apart and view is not content:
+        shown = {item.id for item in content}
+        apart = [result for result in apart if result.id in shown]
+    added = sum(count(made_up_result(call)) for call in calls)
+    for result in apart:
+        made_up = ToolResult(result.call_id, result.name, NO_RESULT, created_at=0.0)
+        added += count(made_up) + count(Message("user", late_result(result.name)))
+    return added
 
 
 def _beyond(share: Share, core: int) -> Share:

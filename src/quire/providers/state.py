@@ -61,8 +61,8 @@ BLOCK_FIELDS = ("reasoning_details", "thinking_blocks")
 SIGNATURE_FIELDS = ("extra_content", "provider_specific_fields")
 """Chat: where a signature is, on a call or on a message."""
 
-_WANTED = {"thinking": "signature", "redacted_thinking": "data", "text": "text"}
-"""Anthropic: the text that a raw block must have."""
+_WANTED = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",), "text": ("text",)}
+"""Anthropic: the texts that a raw block must have."""
 
 SERVER_CALLS = frozenset(("server_tool_use", "mcp_tool_use"))
 """Anthropic: calls of tools that the service runs."""
@@ -179,10 +179,10 @@ def is_whole(wire: str, block: Json) -> bool:
     """Whether a raw block has what its wire wants; one from a damaged log or a history may not."""
     kind = text_in(block.get("type"))
     if wire == ANTHROPIC:
-        wanted = _WANTED.get(kind)
+        wanted = _WANTED.get(kind, ())
         if is_server_block(kind):
-            wanted = "id" if kind in SERVER_CALLS else "tool_use_id"
-        return kind in _KEPT if wanted is None else isinstance(block.get(wanted), str)
+            wanted = ("id",) if kind in SERVER_CALLS else ("tool_use_id",)
+        return all(isinstance(block.get(name), str) for name in wanted) if wanted else kind in _KEPT
     if wire == GEMINI:
         signature = block.get("thoughtSignature")
         return (signature is None or is_signature(signature)) and not block.keys() & _NOT_RAW
@@ -193,7 +193,8 @@ def is_whole(wire: str, block: Json) -> bool:
     texts = [*entries_in(block.get("summary")), *entries_in(block.get("content"))]
     is_sealed = isinstance(block.get("encrypted_content"), str) or bool(block.get("content"))
     is_named = isinstance(block.get("summary"), list) and text_in(block.get("id")).startswith("rs")
-    return is_sealed and is_named and all(isinstance(fields_in(text).get("text"), str) for text in texts)
+    are_texts = all(isinstance(fields_in(text).get(name), str) for text in texts for name in ("type", "text"))
+    return is_sealed and is_named and are_texts
 
 
 def is_signature(value: Any) -> bool:

@@ -194,9 +194,9 @@ class Items:
     def call(self, wire_id: Any, name: Any, given: Any, path: str, state: Opaque | None = None) -> None:
         """Add a call; its arguments are JSON text, which stays as the model wrote it, or a value."""
         if not isinstance(wire_id, str | None):
-            raise Damaged("the id of a call is text", f"{path}.id")
+            raise Damaged("the id of the call is not text", path)
         if not isinstance(name, str) or not name:
-            raise Damaged("a call has a name", f"{path}.name")
+            raise Damaged("the call has no name", path)
         tool = self._answer.tool(name)
         if isinstance(given, str):
             fields = object_in(given) if tool in self._answer.parameters else None

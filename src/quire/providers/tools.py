@@ -152,8 +152,8 @@ def _tool(text: bytes) -> Tool:
 
 def _is_native(definition: Json) -> bool:
     """Whether a definition is a tool that a provider brings, and not a function of the caller."""
-    if "name" not in definition and "function" not in definition:
-        return True
+    if definition.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
+        return definition.get("type") not in ("function", "custom")
     if definition.get("type") == "custom":
         # Anthropic's word for a function, which has a schema; OpenAI's for a tool that takes any text.
         return not any(key in definition for key in ("function", "parameters", "input_schema"))

@@ -4,7 +4,7 @@ The wires differ in form; in this they are alike. `Turns` takes items one by one
 writer of a wire, so that one more item costs one more item.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -308,7 +308,7 @@ class Turns:
         self._reply: ModelTurn | None = None  # the reply at hand
         self._is_over = False  # whether anything but output came since the reply began
         self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
-        self._unanswered: set[str] = set()  # ids of calls that were written without their result
+        self._unanswered: list[str] = []  # ids of calls that were written without their result
 
     def branch(self, writer: Writer) -> "Turns":
         """A copy that goes on with another writer."""
@@ -336,12 +336,12 @@ class Turns:
 
     def _write_reply(self, reply: ModelTurn) -> None:
         draft = self.writer.draft
-        draft.masked = any(output.state and output.state.prefix == MASKED for output in reply.outputs)
-        self.writer.reply(reply)
+        for turn in _turns_of(reply):
+            draft.masked = any(output.state and output.state.prefix == MASKED for output in turn.outputs)
+            self.writer.reply(turn)
+            pairs = zip(turn.calls, turn.results, strict=True)
+            self._unanswered += [call.call_id for call, result in pairs if result is None]
         draft.masked = False
-        if None in reply.results:
-            pairs = zip(reply.calls, reply.results, strict=True)
-            self._unanswered.update(call.call_id for call, result in pairs if result is None)
         waiting, self._waiting, self._reply = self._waiting, [], None
         for item in waiting:
             self._take(item)
@@ -414,6 +414,26 @@ class Turns:
         if any(map(is_garbled, item.parts)):
             reason = "a text file is not UTF-8, and letters of it are replaced"
             self.writer.draft.note(item, "media_as_text", reason)
+
+
+def _turns_of(reply: ModelTurn) -> Iterator[ModelTurn]:
+    """Split a reply before each text that follows calls without any result.
+
+    The model had been asked again by then, with made-up results, and the text answers those.
+    """
+    if None not in reply.results:
+        yield reply
+        return
+    turn, given = ModelTurn([], [], []), iter(reply.results)
+    for output in reply.outputs:
+        if isinstance(output, Message) and turn.calls and all(result is None for result in turn.results):
+            yield turn
+            turn = ModelTurn([], [], [])
+        turn.outputs.append(output)
+        if isinstance(output, ToolCall):
+            turn.calls.append(output)
+            turn.results.append(next(given))
+    yield turn
 
 
 def _place_of(reply: ModelTurn, result: ToolResult) -> int | None:

@@ -45,7 +45,10 @@ class Group(NamedTuple):
 
 def checked_items(items: Iterable[Item]) -> list[Item]:
     """The items as a list, or `WrongType`."""
-    row = list(items)
+    try:
+        row = list(items)
+    except TypeError:
+        raise WrongType(f"expected items, not {type(items).__name__}") from None
     for kind in set(map(type, row)) - KINDS:
         raise WrongType(f"expected items, not {kind.__name__}")
     return row

@@ -210,6 +210,12 @@ class View(ItemRow):
         calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
+    def apart_results(self) -> list[ToolResult]:
+        """Results shown that do not follow the rest of their group; rendering may add text to them."""
+        apart = (position for members in self.log.scattered(self.end).values() for position in members)
+        items = (self.log.item(position) for position in apart if self.run_at(position) is not None)
+        return [item for item in items if isinstance(item, ToolResult)]
+
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
         if self._pins is None:

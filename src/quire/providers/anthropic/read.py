@@ -32,18 +32,21 @@ _EVENTS = ("message_start", "message_delta", "message_stop", "content_block")
 
 def _add_blocks(blocks: Sequence[Json], made: Items, path: str) -> None:
     """Add the blocks of a turn of the model as items, in their order."""
+    index = 0
     for kind, run in groupby(blocks, lambda block: _OWN_ITEMS.get(text_in(block.get("type")), "other")):
         found = list(run)
         if kind == "text":
-            _add_text(found, made, path)
+            _add_text(found, made, f"{path}[{index}]")
         elif kind == "other":
-            made.keep(found, path)
-        for block in found:
+            made.keep(found, f"{path}[{index}]")
+        for place, block in enumerate(found, index):
             if kind == "call":
-                made.call(block.get("id"), block.get("name"), block.get("input"), path)
+                made.call(block.get("id"), block.get("name"), block.get("input"), f"{path}[{place}]")
             elif kind == "thought":
                 # Services other than Anthropic's leave the signature out, and want an empty one back.
-                made.think([{"signature": "", **block} if block["type"] == "thinking" else block], path)
+                signed = {"signature": "", **block} if block["type"] == "thinking" else block
+                made.think([signed], f"{path}[{place}]")
+        index += len(found)
 
 
 def _add_text(blocks: list[Json], made: Items, path: str) -> None:
@@ -111,24 +114,24 @@ class MessagesReader(ReplyReader):
     def take(self, event: Json) -> str:
         kind, index = text_in(event.get("type")), event.get("index")
         if kind.startswith("content_block") and not isinstance(index, int):
-            raise Damaged("an event of a block has an index", "index")
+            raise Damaged("an event of a block has an index", "$.index")
         if kind == "content_block_delta":
-            delta = object_at(event.get("delta"), "delta")
+            delta = object_at(event.get("delta"), "$.delta")
             if index not in self._places:
-                raise Damaged("a piece belongs to a block that has started", "index")
+                raise Damaged("a piece belongs to a block that has started", "$.index")
             self._places[index].grow(delta)
             return text_in(delta.get("text")) if delta.get("type") == "text_delta" else ""
         if kind == "content_block_start":
-            block = object_at(event.get("content_block"), "content_block")
+            block = object_at(event.get("content_block"), "$.content_block")
             if index in self._places and self._places[index].is_open:
-                raise Damaged("two open blocks have one index", "index")
+                raise Damaged("two open blocks have one index", "$.index")
             self._places[index] = _Block(block, is_open=True)
             self._blocks.append(self._places[index])
             return text_in(block.get("text")) if block.get("type") == "text" else ""
         if kind == "content_block_stop" and index in self._places:
             self._places[index].is_open = False
         elif kind == "message_start":
-            message = object_at(event.get("message"), "message")
+            message = object_at(event.get("message"), "$.message")
             self.model = text_in(message.get("model"))
             self.count(message.get("usage"))
         elif kind == "message_delta":

@@ -214,18 +214,18 @@ class ChatReader(ReplyReader):
         return "choices" in event
 
     def take_whole(self, body: Json) -> None:
-        choices = list_at(body.get("choices"), "choices")
-        choice = object_at(choices[0], "choices[0]") if choices else {}
+        choices = list_at(body.get("choices"), "$.choices")
+        choice = object_at(choices[0], "$.choices[0]") if choices else {}
         self._take_beside(body, choice)
         if not choices:
-            raise Damaged("the response has no choices", "choices")
-        self._message = object_at(choice.get("message"), "choices[0].message")
+            raise Damaged("the response has no choices", "$.choices")
+        self._message = object_at(choice.get("message"), "$.choices[0].message")
 
     def take(self, event: Json) -> str:
-        choices = [object_at(choice, "choices[0]") for choice in list_at(event.get("choices"), "choices")]
+        choices = [object_at(choice, "$.choices[0]") for choice in list_at(event.get("choices"), "$.choices")]
         choice = next((choice for choice in choices if not choice.get("index")), Json())
         self._take_beside(event, choice)
-        return self._take_delta(object_at(choice.get("delta") or {}, "choices[0].delta"))
+        return self._take_delta(object_at(choice.get("delta") or {}, "$.choices[0].delta"))
 
     def _take_beside(self, body: Json, choice: Json) -> None:
         """Take what stands beside the message of a response or a chunk."""
@@ -236,7 +236,7 @@ class ChatReader(ReplyReader):
             self.count(holder.get("usage"))
 
     def _take_delta(self, delta: Json) -> str:
-        path, content = "choices[0].delta", delta.get("content")
+        path, content = "$.choices[0].delta", delta.get("content")
         if isinstance(content, str) and content and len(delta) == 1:
             self._content.append(content)
             return content
@@ -299,7 +299,7 @@ class ChatReader(ReplyReader):
             message["tool_calls"] = [call for call in self._calls if call[call["type"]]["name"]]
             self.has_half_call = len(message["tool_calls"]) < len(self._calls)
         self.is_refusal = bool(message.get("refusal"))
-        _add_reply(message, self.made, "choices[0].message")
+        _add_reply(message, self.made, "$.choices[0].message")
 
 
 def _text_or_chunk(piece: Any, path: str) -> str | Json:
@@ -350,10 +350,10 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     """A list of messages, or a payload that has one, as items; also messages of LangChain and the AI SDK."""
     body = plain_history(payload, "messages")
     if body.get("messages") is None:
-        raise Damaged("the payload has no messages", "messages")
+        raise Damaged("the payload has no messages", "$.messages")
     made = Items(OPENAI, Answer(model or text_in(body.get("model"))), is_history=True)
-    for index, message in enumerate(list_at(body["messages"], "messages")):
-        path = f"messages[{index}]"
+    for index, message in enumerate(list_at(body["messages"], "$.messages")):
+        path = f"$.messages[{index}]"
         for one in messages.chat_messages(object_at(message, path), path):
             _add_message(one, made, path)
     return made.all

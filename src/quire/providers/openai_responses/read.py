@@ -173,10 +173,10 @@ class ResponsesReader(ReplyReader):
             message.pieces += text
             return text
         if part == "response.output_item":
-            item = object_at(event.get("item"), "item")
+            item = object_at(event.get("item"), "$.item")
             arriving = self._at(event, item, begins=stage == "added")
             if arriving.is_done and arriving.fields.get("id") != item.get("id"):
-                raise Damaged("two items have one index", "output_index")
+                raise Damaged("two items have one index", "$.output_index")
             arriving.fields, arriving.is_done = item, stage == "done"
         elif part in _INPUTS:
             call = self._at(event, {"type": _INPUTS[part]})
@@ -185,13 +185,13 @@ class ResponsesReader(ReplyReader):
             else:
                 call.pieces = text_in(event.get(_CALL_INPUTS[_INPUTS[part]])) or call.pieces
         elif kind and event.get("response") is not None:
-            self._take_response(object_at(event["response"], "response"), _ENDS.get(kind))
+            self._take_response(object_at(event["response"], "$.response"), _ENDS.get(kind))
         return ""
 
     def take_whole(self, body: Json) -> None:
         self._take_response(body, "completed")  # other services than OpenAI's leave the status out
         if not isinstance(body.get("output"), list):
-            raise Damaged("the response has no output", "output")
+            raise Damaged("the response has no output", "$.output")
 
     def _take_response(self, body: Json, status: str | None) -> None:
         self.model = text_in(body.get("model")) or self.model
@@ -199,7 +199,7 @@ class ResponsesReader(ReplyReader):
         self.count(body.get("usage"))
         if status is None:
             return
-        self._final = list_at(body.get("output"), "output")
+        self._final = list_at(body.get("output"), "$.output")
         self.reason = text_in(body.get("status")) or status
         if self.reason == "incomplete":
             self.reason = text_in(fields_in(body.get("incomplete_details")).get("reason")) or self.reason
@@ -209,7 +209,7 @@ class ResponsesReader(ReplyReader):
         found = (event.get("output_index"), event.get("item_id"), item.get("id"))
         keys = [key for key in found if isinstance(key, int | str)]
         if not keys:
-            raise Damaged("an event of an item has an index or an id", "output_index")
+            raise Damaged("an event of an item has an index or an id", "$.output_index")
         known = self._places.get(keys[0])
         if known is None or (begins and known.fields.get("id") != item.get("id")):
             known = _Arriving(item)
@@ -229,7 +229,7 @@ class ResponsesReader(ReplyReader):
                 arrived.append(complete)
             elif item.is_call:
                 self.has_half_call = True
-        output = _placed(self._final if len(self._final) > len(arrived) else arrived, "output")
+        output = _placed(self._final if len(self._final) > len(arrived) else arrived, "$.output")
         blocks = [fields_in(block) for _, item in output for block in entries_in(item.get("content"))]
         self.is_refusal = any(block.get("type") == "refusal" for block in blocks)
         _add_output(output, self.made)
@@ -242,14 +242,14 @@ def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
     """An input, or a payload that has one, as items."""
     body = plain_history(payload, "input")
     if body.get("input") is None:
-        raise Damaged("the payload has no input", "input")
+        raise Damaged("the payload has no input", "$.input")
     made = Items(RESPONSES, Answer(model or text_in(body.get("model"))), is_history=True)
     given, instructions = body["input"], body.get("instructions")
     if isinstance(instructions, str):
         instructions = [{"role": "system", "content": instructions}] if instructions else None
-    _add_input(_placed(instructions, "instructions"), made)
+    _add_input(_placed(instructions, "$.instructions"), made)
     given = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    _add_input(_placed(given, "input"), made)
+    _add_input(_placed(given, "$.input"), made)
     return made.all
 
 
