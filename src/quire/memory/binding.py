@@ -59,7 +59,7 @@ class Binding:
     def _taken(self, item: Item) -> Leaf | None:
         if is_tombstone(item):
             self.forgotten.add(item.id)
-        self._answers.take(item)
+        self._answers.add(item)
         if is_edit(item) and kind_of_group([item]) is None:
             return None
         head = self._answers.heads[-1]

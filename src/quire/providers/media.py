@@ -1,7 +1,7 @@
 """Media as the wires carry them: base64, `data:` addresses, media types, and texts that stand for media.
 
-A service refuses a whole request for one picture or PDF that is none, and does so again on every later
-turn. So the first bytes of a part decide whether it goes out as what it is said to be.
+A service refuses a whole request for one part that is declared a picture or a PDF and is not, and does so
+again on every later turn. So the first bytes of a part decide whether it is sent under its declared type.
 """
 
 from base64 import b64decode, b64encode
@@ -55,9 +55,9 @@ _FILE_ID = "file-id:"
 
 def media_type(part: Media) -> str | None:
     """The type that a part declares, or that its first bytes show."""
-    told = part.media_type or bare_base64(part.url or "")[0]
-    if told:
-        plain = told.partition(";")[0].strip().lower()
+    declared = part.media_type or bare_base64(part.url or "")[0]
+    if declared:
+        plain = declared.partition(";")[0].strip().lower()
         return _OTHER_NAMES.get(plain, plain)
     return None if part.data is None else begun(part.data)
 
@@ -77,21 +77,21 @@ def shown(data: bytes) -> str | None:
 
 
 def is_sound(kind: str | None, data: bytes) -> bool:
-    """Whether bytes may be of a type; only pictures and PDFs can be told apart from other bytes."""
+    """Whether bytes may be of a type; only pictures and PDFs can be distinguished from others."""
     if kind in PICTURES:  # services look at the bytes, and take one picture under another's type
         return begun(data) in PICTURES
     return kind != PDF or shown(data) == PDF
 
 
 def sound_type(part: Media) -> str | None:
-    """The type under which a part goes out; None where its bytes are nothing of the kind."""
-    told, data = media_type(part), inline_bytes(part)
+    """The type under which a part goes out; None if its bytes are of another type."""
+    kind, data = media_type(part), inline_bytes(part)
     if data is None and (part.url or "").startswith("data:"):
-        return None if told in PICTURES or told == PDF else told
-    if data is None or is_sound(told, data):
-        return told
+        return None if kind in PICTURES or kind == PDF else kind
+    if data is None or is_sound(kind, data):
+        return kind
     seen = begun(data) or ""
-    return seen if told in PICTURES and seen.startswith("image/") else None
+    return seen if kind in PICTURES and seen.startswith("image/") else None
 
 
 def noun_of(kind: str | None) -> str:
@@ -149,7 +149,7 @@ def bare_base64(data: str) -> tuple[str | None, str]:
 
 
 def file_address(owner: str, file_id: Any) -> str | None:
-    """The address in an item of a file that a service knows by an id; None if the id is none."""
+    """The address in an item of a file that a service knows by an id; None if the id is no text, or empty."""
     return f"{_FILE_ID}{owner}/{file_id}" if isinstance(file_id, str) and file_id else None
 
 
@@ -210,12 +210,12 @@ def described(part: Media, more: str = "") -> str:
 
 def replaced(part: Media) -> tuple[str, str]:
     """The text that stands for a part, and the reason for the downgrade."""
-    told, data = media_type(part), inline_bytes(part)
-    reason = f"{type(part).__name__} ({told or 'an unknown type'}) cannot be carried"
-    if data is None or sound_type(part) or not told:
+    kind, data = media_type(part), inline_bytes(part)
+    reason = f"{type(part).__name__} ({kind or 'an unknown type'}) cannot be carried"
+    if data is None or sound_type(part) or not kind:
         return described(part), reason
-    noun, size = noun_of(told), len(data)
-    text = described(part, f": {size} bytes said to be {told}, which are no {noun}")
+    noun, size = noun_of(kind), len(data)
+    text = described(part, f": {size} bytes said to be {kind}, which are no {noun}")
     return text, f"{reason}: its {size} bytes are no {noun}"
 
 
@@ -259,10 +259,10 @@ _FILE_OWNERS = {"file-": "openai", "file_": "anthropic"}
 def part_from(
     source: Any, kind: Any = None, *, family: str = "", name: Any = None, is_address: bool = False
 ) -> Media | None:
-    """The part that base64, an address or the id of a file stands for; None if it is none of these.
+    """The part that base64, an address or the id of a file stands for; None for any other value.
 
-    `kind` is the declared media type. `family` (image, audio or file) counts where nothing else tells. What
-    `is_address` must be one that others can open.
+    `kind` is the declared media type. `family` (image, audio or file) is used if the type is not known. With
+    `is_address`, the source must be an address that others can open.
     """
     if not isinstance(source, str) or not source:
         return None

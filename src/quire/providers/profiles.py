@@ -1,7 +1,7 @@
 """What a model on a route takes, as one `Profile`: the abilities that the writers ask for.
 
 The facts of models (media, roles, limits) are in `tokens/models.toml`. Here they become what each wire needs
-to know, together with the route that a model name tells. A model that is not known gets what nearly all
+to know, together with the route in the name of a model. A model that is not known gets what nearly all
 services take. Where no model is named, the caller knows whom the payload goes to, and nothing is held back.
 """
 
@@ -38,20 +38,20 @@ class Profile(NamedTuple):
 
     model: str | None
     cloud: Cloud | None = None
-    """The cloud that serves a model of another maker, as far as the name tells."""
+    """The cloud that serves a model of another maker, as far as the model name shows it."""
     media: frozenset[str] = MEDIA
     """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
     wants_thoughts: Literal["no", "calls", "always"] = "no"
     """DeepSeek, Kimi, MiMo: a message of the model with calls, or each one, is refused without reasoning.
 
-    Chat has it in `reasoning_content`, Anthropic in a thinking block; a blank one is added where none is.
+    Chat has it in `reasoning_content`, Anthropic in a thinking block; a missing one is added blank.
     """
 
     # OpenAI's two wires, which many others speak
     takes_all: bool = True
     """Whether all of the wire is taken: names of speakers, custom tools, recordings by id."""
     instructions: Literal["system", "developer", "user"] = "system"
-    """The role of instructions; `user` where the model takes none."""
+    """The role of instructions; `user` if the model takes no other role for them."""
     instructions_anywhere: bool = True
     """Whether instructions stand where they were given; else they are one message at the start."""
     call_ids: Alphabet | None = None
@@ -65,7 +65,7 @@ class Profile(NamedTuple):
 
     # Chat: what services of this wire want back beside a message
     takes_thoughts: bool = True
-    """OpenAI's own models give no thoughts here, and take none."""
+    """Whether reasoning goes back; OpenAI's own models neither give nor take it here."""
     thoughts_with_calls_only: bool = False
     """DeepSeek: reasoning goes back beside calls only; a plain answer goes back without it."""
     signs_calls: bool = False

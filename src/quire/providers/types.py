@@ -190,7 +190,7 @@ class Answer(NamedTuple):
 
 
 def answer_to(sent: Rendered | None, model: str | None) -> Answer:
-    """What a rendering tells of the answer to it."""
+    """The `Answer` that belongs to a rendering."""
     if sent is None:
         return Answer(model)
     return Answer(model or sent.model, sent.prefix, sent.names, sent.parameters)

@@ -391,7 +391,7 @@ def _is_paired(blocks: list[Json]) -> bool:
 def _stand_ins(names: Iterable[str]) -> list[Json]:
     """Definitions of tools that the history calls, for a request without tools: the API wants them defined.
 
-    They accept any arguments. The request sets `tool_choice` to `none`, so that the model calls none of them.
+    They accept any arguments. The request sets `tool_choice` to `none`, so that the model does not call them.
     """
     schema: Json = {"type": "object", "properties": {}}
     about: Json = {"description": "Not at hand any more.", "input_schema": schema}
@@ -406,5 +406,5 @@ def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
 
 
 def _longer_side(part: Image, data: bytes | None) -> int:
-    """The longer side in pixels; zero where nothing tells."""
+    """The longer side in pixels; zero if it is not known."""
     return max((size_of(data) if data else None) or (part.width or 0, part.height or 0))
