@@ -359,20 +359,20 @@ def made_up_result(call: ToolCall) -> ToolResult:
 def pending_tokens(content: Content | Scroll, count: Count, source: View | None = None) -> int:
     """Return the counts of what rendering adds for pending calls and late results.
 
-    No cut leaves out a pending call. A result apart from its call may be late: its call then has a made-up
-    result, and it follows as text under a heading.
+    No cut leaves out a pending call. The call of a late result has a made-up one too, and the late result
+    follows as text under a heading.
     """
     view = content if isinstance(content, View) else source
     if isinstance(content, View):
         calls = content.pending()
     else:
         calls = [] if view is not None and not view.pending() else pending_calls(content)
-    apart = [] if view is None else view.apart_results()
-    if apart and view is not content:
+    late = [] if view is None else view.late_results()
+    if late and view is not content:
         shown = {item.id for item in content}
-        apart = [result for result in apart if result.id in shown]
+        late = [result for result in late if result.id in shown]
     added = sum(count(made_up_result(call)) for call in calls)
-    for result in apart:
+    for result in late:
         made_up = ToolResult(result.call_id, result.name, NO_RESULT, created_at=0.0)
         added += count(made_up) + count(Message("user", late_result(result.name)))
     return added

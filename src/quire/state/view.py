@@ -7,13 +7,13 @@ recorded yet, memos that let a reader continue from an earlier view, and scrolls
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, overload
 
 from quire.errors import DuplicateId, OutOfRange, UnknownId, cut
 from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
 from quire.state.edits import Editor, EditsInForce, one_per_group, pinned_heads, resolved, spans_of
-from quire.state.groups import Answers, Group
+from quire.state.groups import Answers, Group, is_output
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, count_by, total_by, whole
@@ -210,11 +210,18 @@ class View(ItemRow):
         calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
-    def apart_results(self) -> list[ToolResult]:
-        """Results shown that do not follow the rest of their group; rendering may add text to them."""
-        apart = (position for members in self.log.scattered(self.end).values() for position in members)
-        items = (self.log.item(position) for position in apart if self.run_at(position) is not None)
-        return [item for item in items if isinstance(item, ToolResult)]
+    def late_results(self) -> list[ToolResult]:
+        """Results shown that came after the model had gone on without them."""
+        found: list[ToolResult] = []
+        for head in self.log.scattered(self.end):
+            is_late = False
+            for before, position in pairwise(self.log.group(head, self.end)):
+                gap = range(before + 1, position)
+                is_late = is_late or any(is_output(self.log.item(between)) for between in gap)
+                item = self.log.item(position)
+                if is_late and isinstance(item, ToolResult) and self.run_at(position) is not None:
+                    found.append(item)
+        return found
 
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
