@@ -89,7 +89,12 @@ def test_a_limited_or_filtered_history_has_whole_groups() -> None:
 
 def test_a_filter_sees_what_was_added_and_what_was_edited() -> None:
     transcript, seen = talk(), list[str]()
-    history = History(where=lambda item: not seen.append(item.id) and item.id != "r3")
+
+    def is_wanted(item: Item) -> bool:
+        seen.append(item.id)
+        return item.id != "r3"
+
+    history = History(where=is_wanted)
     assert len(ids(history, transcript)) == len(seen) == 9
     transcript.extend([ToolCall("c3", "look", id="c3"), Message("user", "Third?", id="u3")])
     assert ids(history, transcript)[-2:] == ["c3", "u3"] and len(seen) == 11

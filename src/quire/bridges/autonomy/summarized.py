@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Chat, model_of
 from quire.bridges.autonomy.sections import HISTORY, Messages, Reads
-from quire.compactors import CONVERSATION, MESSAGES, Room, Summarize
+from quire.compactors import CONVERSATION, MESSAGES, Room, Summarize, Tally, item_text
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import Item, Summary
 from quire.models import AnyModel
@@ -18,11 +18,12 @@ from quire.sections import Ask, History
 from quire.session import Session
 from quire.session.background import Background, Metrics
 from quire.state import View
-from quire.tokens import MOST, counter_for
+from quire.tokens import MOST
 
 FLOOR, CEILING, SIZE = 10, 20, 2048
-_ROOM = Room(MOST, counter_for("unknown"))
-"""There is room for all: it is the number of messages that counts. By tokens a summary is to be worth it."""
+_ROOM = Room(MOST, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
+"""There is room for all: the number of messages counts. A summary has to be shorter than what it stands for. A
+rough count is enough for that, and saves the time that loading a vocabulary takes."""
 
 
 class CacheInfo(TypedDict):
