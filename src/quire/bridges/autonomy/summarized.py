@@ -22,8 +22,8 @@ from quire.tokens import MOST
 
 FLOOR, CEILING, SIZE = 10, 20, 2048
 _ROOM = Room(MOST, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
-"""There is room for all: the number of messages counts. A summary has to be shorter than what it stands for. A
-rough count is enough for that, and saves the time that loading a vocabulary takes."""
+"""There is room for all: the number of messages counts. A summary has to be shorter than what it stands for.
+A rough count is enough for that, and saves the time that loading a vocabulary takes."""
 
 
 class CacheInfo(TypedDict):
