@@ -149,5 +149,5 @@ def test_messages_of_a_user_interface_are_refused_with_the_way_to_convert_them(t
     for command in ((*fix, "openai", str(file)), (*convert, "openai", str(file))):
         result = testing.CliRunner().invoke(app, list(command))
         assert result.exit_code == 2
-        assert "convert it with convertToModelMessages first (at messages[0].parts)" in result.output
+        assert "convert it with convertToModelMessages first (at $.messages[0].parts)" in result.output
     assert ran(*convert[:3], str(file)) == 2
