@@ -133,9 +133,9 @@ def test_a_lazy_segment_is_loaded_when_its_items_are_needed() -> None:
         return past.view.log.segments[0]
 
     ids = [item.id for item in past.recorded()]
-    transcript = Transcript.resume(Log((Segment(0, ids, load),)), past.tip)
+    transcript = Transcript.resume(Log((Segment(0, max(ids), load),)), past.tip)
     transcript.append(Message("user", "new", id="new"))
-    assert len(transcript) == 303 and len(transcript.view) == 302 and "00000123" in transcript
+    assert len(transcript) == 303 and len(transcript.view) == 302
     assert transcript.view[-1].id == "new" and not loads
     with pytest.raises(DuplicateId):
         transcript.append(Message("user", "again", id="00000123"))

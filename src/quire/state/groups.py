@@ -120,8 +120,8 @@ class Grouping:
 
     def copy(self) -> "Grouping":
         """The same, to go on elsewhere."""
-        twin = Grouping()
-        twin.reply, twin._agent_id, twin._merge = self.reply, self._agent_id, self._merge
+        twin = Grouping.__new__(Grouping)
+        twin.call, twin.reply, twin._agent_id, twin._merge = -1, self.reply, self._agent_id, self._merge
         twin._spoke, twin._called, twin._open = self._spoke, self._called, self._open.copy()
         return twin
 

@@ -8,6 +8,7 @@ the first item of the whole log. A log does not know where it ends: every reader
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Literal
 
 from quire.items import Item
@@ -23,37 +24,37 @@ Sort = Literal["users", "marks", "edits"]
 
 _SMALL = 256  # a fork copies a segment up to this length instead of adding one, so that chains stay short
 
-_CONTENT = ("far", "heads", "items", "shapes", "sorts")
+_CONTENT = ("edits", "far", "heads", "ids", "items", "marks", "shapes", "users")
 
 
 class Segment:
     """Items in order of arrival, and what is known about each by its position.
 
-    With `load` only the ids are known, and `load` fetches the segment when more is needed.
+    While each id is higher than all before it, as those of `new_id` are, bisection finds an id. From the
+    first that is not, all are in a dictionary. With `load` the content is fetched when it is needed.
     """
 
-    __slots__ = ("_load", "ids", "memos", "start", "sums", *_CONTENT)
+    __slots__ = ("_load", "highest", "memos", "start", "sums", *_CONTENT)
 
-    def __init__(
-        self, start: int, ids: Iterable[str] = (), load: "Callable[[], Segment] | None" = None
-    ) -> None:
+    def __init__(self, start: int, highest: str = "", load: "Callable[[], Segment] | None" = None) -> None:
         self.start = start
-        self.ids = {item_id: position for position, item_id in enumerate(ids, start)}
+        self.highest = highest  # no id in this segment or in one before it is higher
         self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
         self.memos: dict[Hashable, Any] = {}  # what readers of views computed and can continue from
         self._load = load
         if load is None:
             self.items: list[Item] = []
+            self.ids: dict[str, int] | None = None  # the positions, if the ids are not in rising order
             self.heads = array("I")  # for each item the position of the first member of its group
             self.far: dict[int, list[int]] = {}  # by head: members after a gap or in a later segment
-            self.sorts: dict[Sort, array[int]] = {sort: array("I") for sort in ("users", "marks", "edits")}
+            self.users, self.marks, self.edits = array("I"), array("I"), array("I")  # positions of each sort
             self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
 
     def __getattr__(self, name: str) -> Any:
         # Python calls this for attributes that are not set: those of a segment before it is loaded.
         if self._load is None:
             raise AttributeError(name)
-        loaded, self._load = self._load(), None
+        loaded = self._load()
         for attribute in _CONTENT:
             setattr(self, attribute, getattr(loaded, attribute))
         return getattr(self, name)
@@ -61,10 +62,12 @@ class Segment:
     def copy_until(self, end: int) -> "Segment":
         """The same segment up to a position, free to grow on its own."""
         length = end - self.start
-        items = self.items[:length]
-        copy = Segment(self.start, (item.id for item in items))
-        copy.items, copy.heads = items, self.heads[:length]
-        copy.sorts = {sort: found[: bisect_left(found, end)] for sort, found in self.sorts.items()}
+        copy = Segment(self.start, self.highest)
+        copy.items, copy.heads = self.items[:length], self.heads[:length]
+        copy.ids = None if self.ids is None else self._positions(copy.items)
+        copy.users = self.users[: bisect_left(self.users, end)]
+        copy.marks = self.marks[: bisect_left(self.marks, end)]
+        copy.edits = self.edits[: bisect_left(self.edits, end)]
         copy.far = {head: [p for p in members if p < end] for head, members in self.far.copy().items()}
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
@@ -74,18 +77,35 @@ class Segment:
         """Add one item at the end, as a member of the group of `head`."""
         position = self.start + len(self.items)
         if head == EDIT:
-            self.sorts["edits"].append(position)
+            self.edits.append(position)
         elif head != position:
             # Where the group began in an earlier segment, its members here are found by their head.
             if head < self.start or self.heads[-1] != head or head in self.far:
                 self.far.setdefault(head, []).append(position)
         elif is_user_message(item):
-            self.sorts["users"].append(position)
+            self.users.append(position)
         elif structural(item):
-            self.sorts["marks"].append(position)
-        self.ids[item.id] = position
+            self.marks.append(position)
+        if item.id > self.highest:
+            self.highest = item.id
+        elif self.ids is None:
+            self.ids = self._positions(self.items)
+        if self.ids is not None:
+            self.ids[item.id] = position
         self.items.append(item)
         self.heads.append(head)
+
+    def _positions(self, items: Iterable[Item]) -> dict[str, int]:
+        return {item.id: position for position, item in enumerate(items, self.start)}
+
+    def find(self, item_id: str, end: int) -> int | None:
+        """The position of the item with this id, if it is before `end`."""
+        if self.ids is not None:
+            position = self.ids.get(item_id, end)
+        else:
+            position = self.start + bisect_left(self.items, item_id, 0, end - self.start, key=_id_of)
+        is_found = position < end and self.items[position - self.start].id == item_id
+        return position if is_found else None
 
     def count(self, counter: Counter, length: int) -> "array[int]":
         """Running token totals of at least the first `length` items. Each item is counted once, ever."""
@@ -111,7 +131,7 @@ class Log:
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
-        self.starts = tuple(segment.start for segment in segments)
+        self.starts = tuple([segment.start for segment in segments])
 
     def forked_at(self, end: int) -> "Log":
         """A log with the same items up to a position and a last segment that nobody else writes to."""
@@ -119,7 +139,7 @@ class Log:
         last = self.segments[index]
         if end - last.start <= _SMALL:
             return Log((*self.segments[:index], last.copy_until(end)))
-        return Log((*self.segments[: index + 1], Segment(end)))
+        return Log((*self.segments[: index + 1], Segment(end, last.highest)))
 
     def segment(self, position: int) -> Segment:
         """The segment that holds a position."""
@@ -163,10 +183,11 @@ class Log:
     def find(self, item_id: str, end: int) -> int | None:
         """The position of the item with this id, if it is before `end`."""
         for segment in reversed(self.segments):
-            position = segment.ids.get(item_id)
-            if position is not None and position < end:
-                return position
-            end = min(end, segment.start)  # what follows in an earlier segment belongs to another fork
+            if segment.start < end:
+                position = segment.find(item_id, end)
+                if position is not None:
+                    return position
+                end = segment.start  # what follows in an earlier segment belongs to another fork
         return None
 
     def group(self, position: int, end: int) -> list[int]:
@@ -196,14 +217,14 @@ class Log:
         """The positions of one sort in a range."""
         found: list[int] = []
         for segment, a, b in self.pieces(start, end):
-            kept = segment.sorts[sort]
+            kept: array[int] = getattr(segment, sort)
             found.extend(kept[bisect_left(kept, segment.start + a) : bisect_left(kept, segment.start + b)])
         return found
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user before `end`."""
         for segment, _, stop in reversed(list(self.pieces(0, end))):
-            users = segment.sorts["users"]
+            users = segment.users
             index = bisect_left(users, segment.start + stop)
             if index:
                 return users[index - 1]
@@ -216,3 +237,6 @@ class Log:
             if index:
                 return segment.shapes[index - 1][1]
         return Shape()
+
+
+_id_of = attrgetter("id")

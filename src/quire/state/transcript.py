@@ -101,7 +101,7 @@ class Transcript:
             self._log = self._log.forked_at(self._end)
             self._segment, self._owned = self._log.segments[-1], True
         segment = self._segment
-        if item.id in segment.ids or (segment.start and item.id in self):
+        if item.id <= segment.highest and item.id in self:
             raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
@@ -133,6 +133,8 @@ class Transcript:
     def fork(self) -> "Transcript":
         """A transcript with the same past and a future of its own. Open calls are closed in it."""
         child = self.copy()
+        if not self._grouping.open_calls():
+            return child
         text = "No result: the conversation was forked while this call was running."
         for call in self.view.pending():
             child.append(ToolResult(call.call_id, call.name, text, extras={CLOSED: "fork"}))
